@@ -547,7 +547,9 @@ def test_a_full_disk_loses_nothing_that_was_counted(tmp_path):
             before=before,
         )
     message = str(error.value)
-    assert message.startswith(f"{place}: database or disk is full; every vote counted so far is kept")
+    assert message.startswith(
+        f"{place}: database or disk is full; every vote counted so far is kept"
+    )
     assert "\n" not in message
     assert statuses_of(place)["ok"] == counted[-1] > 0
     # There is room again.

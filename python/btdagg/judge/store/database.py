@@ -145,7 +145,7 @@ class Database:
                     "a new file"
                 )
             with self.plainly(), self._engine.connect() as connection:
-                raw = connection.connection.driver_connection
+                raw: Any = connection.connection.driver_connection
                 raw.execute("PRAGMA journal_mode = WAL")
         with self.plainly(), self._engine.begin() as connection:
             if self.path is None:
