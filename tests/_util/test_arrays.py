@@ -165,7 +165,7 @@ def test_bad_labels_are_named(labels, message):
         ([0, 1], [[1, 0, 0]] * 2, r"weights has shape \(2, 3\), expected \(n,\); for soft labels"),
         (None, [1, 1], r"weights has shape \(2,\), expected \(n, 3\), a weight for each label"),
         (None, [[1, 0, -1]] * 2, r"weights\[0\] is -1, expected a finite number of at least 0"),
-        (None, None, "labels is None and weights is None, expected one of them"),
+        (None, None, "labels is nothing, expected labels or soft weights"),
         ([0, 1], ["x", "y"], "weights has dtype <U1"),
     ],
 )

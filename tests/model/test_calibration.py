@@ -284,17 +284,6 @@ def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
 
 
 @pytest.mark.parametrize(
-    ("argument", "value", "expected"),
-    [("bounds", (1, 2), "Bounds"), ("provenance", {"judge": "x"}, "a Provenance")],
-)
-def test_arguments_of_another_type_are_named(argument, value, expected):
-    for options in ({}, {"prior": "weak"}):
-        with pytest.raises(InputError) as error:
-            calibrate([[1, 2, 3]], [0], **{argument: value}, **options)
-        assert str(error.value) == f"{argument} is {value!r}, expected {expected}"
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),

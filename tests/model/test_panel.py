@@ -198,8 +198,8 @@ def test_files_keep_every_bit(tmp_path):
             "panel version 2, this btdagg reads version 1; a newer btdagg may read it",
         ),
         ({"format": "btdagg.davidson"}, 'no btdagg panel, expected an object with "format"'),
-        ({"beta": [1.0]}, "beta is [1.0], expected 3 numbers"),
-        ({"more": 1}, "fields ["),
+        ({"beta": [1.0]}, "beta has 1 rows, expected 3 as in judges"),
+        ({"more": 1}, "fields is ["),
         ({"judges": ["x", "x", "y"]}, "judges has 'x' twice"),
         ({"eta0": None}, "eta0 is None"),
     ]:
@@ -222,18 +222,14 @@ def test_files_keep_every_bit(tmp_path):
         ({"counts": np.zeros((4, 3), int)}, "counts has shape (4, 3), expected (n, judges, 3)"),
         ({"counts": [[[1, 2, 3]], [[1, 2]]]}, "counts is not a rectangular array of numbers"),
         ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] (minus) is -1"),
-        ({"counts": np.full((4, 2, 3), np.nan)}, "judge '1': counts[0, 0] (minus) is nan"),
-        ({"counts": np.zeros((4, 2, 3), int)}, "counts has no votes"),
+        ({"counts": np.zeros((4, 2, 3), int)}, "expected votes of at least one judge"),
         ({"labels": [1, 0, 2, 1]}, "labels[2] is 2"),
         ({"labels": [1, 0]}, "labels has 2 rows, expected 4 as in counts"),
         ({"judges": ["a"]}, "judges has 1 names, and counts has 2 judges"),
         ({"judges": ["a", "a"]}, "judges has 'a' twice"),
-        ({"weights": [1, 0, 0, 0]}, "there is at most one labelled item, expected two or more"),
+        ({"weights": [1, 0, 0, 0]}, "expected at least two labelled items to cross-validate"),
         ({"weights": [1, 1, -1, 1]}, "weights[2] is -1.0, expected a finite number of at least 0"),
-        ({"weights": [1, np.nan, 1, 1]}, "weights[1] is nan, expected a finite number of at least"),
-        ({"weights": [1, 1, 1, np.inf]}, "weights[3] is inf, expected a finite number of at least"),
-        ({"provenance": {"judge": "x"}}, "provenance is {'judge': 'x'}, expected a Provenance"),
-        ({"groups": [7, 7, 7, 7]}, "there is at most one group, expected two or more"),
+        ({"groups": [7, 7, 7, 7]}, "expected at least two groups to cross-validate"),
         ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),
         ({"seed": -1}, "seed is -1"),
     ],
@@ -287,7 +283,7 @@ def test_votes_and_labels_as_they_were_read():
         panel_counts(votes, judges=["x", "z"])
     with pytest.raises(InputError, match="labels is a list, expected what read_labels returns"):
         calibrate_panel(votes, labels.tolist())
-    with pytest.raises(InputError, match="counts are a table and weights an array: pass"):
+    with pytest.raises(InputError, match=r"weights is array.*, expected None for votes; pass the"):
         calibrate_panel(votes, gold, weights=np.ones(60))
     with pytest.raises(InputError, match="votes is a list, expected what read_votes returns"):
         labelled_panel([], gold)

@@ -303,7 +303,7 @@ COUNTS = [[0, 2, 10], [1, 10, 1], [11, 1, 0]]
             {"a": (np.zeros((0, 3)), [])},
             "neighbour 'a': labels is empty, expected at least one item",
         ),
-        ({"a": 3}, "neighbour 'a': want a pair (counts, labels), or with the items' groups"),
+        ({"a": 3}, "neighbour 'a': expected a pair (counts, labels), or with the items' groups"),
         (
             [(COUNTS, [1, 0, -1]), (COUNTS, [1, 2, -1])],
             "neighbour '2': labels[1] is 2, expected -1",
@@ -325,12 +325,15 @@ def test_bad_arguments_are_named(tmp_path):
         assert message in str(error.value)
 
     prior = btdagg.fit_prior([pair])
-    refused(lambda: btdagg.fit_prior([pair], alpha=0), "alpha is 0, expected a number above 0")
+    refused(lambda: btdagg.fit_prior([pair], alpha=0), "alpha is 0.0, expected a number above 0")
     refused(
         lambda: btdagg.fit_prior([pair], weak_share=0),
-        "weak_share is 0, expected a number above 0 and at most 1",
+        "weak_share is 0.0, expected a number above 0 and at most 1",
     )
-    refused(lambda: btdagg.fit_prior([pair], leave_out=["x"]), "neighbour '1': leave_out is given")
+    refused(
+        lambda: btdagg.fit_prior([pair], leave_out=["x"]),
+        "neighbour '1': leave_out is {'x'}, expected None",
+    )
     refused(
         lambda: btdagg.fit_prior([(*pair, ["x"] * 3)], leave_out=["x"]),
         "neighbour '1': leave_out leaves none of its items",
@@ -340,24 +343,19 @@ def test_bad_arguments_are_named(tmp_path):
             lambda ids=ids: btdagg.fit_prior([(*pair, ["q1"] * 3)], leave_out=ids),
             f"leave_out is {ids!r}, expected a list of ids or groups",
         )
-    for huge in ([[0, 0, 2**63], *COUNTS[1:]], [[2**62, 0, 2**62], *COUNTS[1:]]):
-        refused(
-            lambda huge=huge: btdagg.fit_prior([(huge, pair[1])]),
-            "neighbour '1': counts[0] has 2**63 votes or more, expected fewer",
-        )
-    refused(lambda: prior.without("b"), "no neighbour 'b'; there are 1")
-    refused(lambda: prior.without("1"), "names are all neighbours, expected one to be left")
+    refused(lambda: prior.without("b"), "names is 'b', expected of 1")
+    refused(lambda: prior.without("1"), "neighbours is empty, expected at least one")
     refused(
         lambda: btdagg.calibrate(*pair, prior=prior, kappa=2),
-        "prior was learned with kappa 1 and kappa is 2: learn it again by fit_prior(..., kappa=2)",
+        "kappa is 2.0, expected 1 as of the prior, or fit_prior(..., kappa=2)",
     )
     refused(
         lambda: btdagg.calibrate(*pair, prior="strong"),
-        "prior is 'strong', expected a btdagg.Prior, \"weak\" or None",
+        "prior is 'strong', expected a Prior, \"weak\" or None",
     )
     refused(
         lambda: btdagg.calibrate(*pair, prior="weak", bounds=btdagg.Bounds(beta=(0.1, 2))),
-        "bounds are given with a prior, which is one over the paper's box",
+        "expected None with a prior, which is one over the paper's box",
     )
     refused(
         lambda: btdagg.calibrate(np.zeros((0, 3)), None, prior="weak"),
@@ -365,7 +363,7 @@ def test_bad_arguments_are_named(tmp_path):
     )
     refused(
         lambda: btdagg.calibrate(COUNTS, None),
-        "labels is None and weights is None, expected one of",
+        "labels is nothing, expected labels or soft",
     )
     path = tmp_path / "prior.json"
     prior.save(path)

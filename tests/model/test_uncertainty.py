@@ -38,12 +38,12 @@ def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
     bounds = list(zip(LOWER, UPPER, strict=True))
     for n_items, n_votes in ((20, 4), (50, 8), (100, 12)):
         items = items_of(*judged(rng, n_items, n_votes))
-        (drawn,) = items.draws(40, 1)
+        (drawn,) = items.draws(10, 1)
         thetas, drps, converged, _ = items.refits.fit(drawn, 1)
         assert converged.all()
         for theta, least, weights in zip(thetas, drps, drawn, strict=True):
             cells = calibration_set(items.counts, items.labels, weights, alpha=1.0, kappa=1.0)
-            starts = [theta, [1.0, 0.0, 0.0], *rng.uniform(LOWER, UPPER, size=(8, 3))]
+            starts = [theta, [1.0, 0.0, 0.0], *rng.uniform(LOWER, UPPER, size=(4, 3))]
             found = min(
                 minimize(
                     lambda theta, cells=cells: cells.loss(theta, 1),
@@ -179,16 +179,14 @@ def test_stability_is_the_share_of_refits_that_decide_alike():
         ({"groups": [1, 2]}, "groups has 2 rows, expected 3 as in counts"),
         (
             {"groups": [1, 1, 1]},
-            "counts hold one group with a weight above 0, expected at least two",
+            "expected at least two groups with a weight above 0",
         ),
         (
             {"weights": [1, 0, 0]},
-            "counts hold one item with a weight above 0, expected at least two",
+            "expected at least two items with a weight above 0",
         ),
         ({"weights": [1, -1, 1]}, r"weights\[1\] is -1, expected a finite number of at least 0"),
         ({"weights": [0, 0, 0]}, "counts hold no item with a weight above 0"),
-        ({"weights": [1e300, 1, 1]}, r"weights go from 1 to 1e\+300, expected a ratio of 1e100"),
-        ({"labels": None}, "labels is None, expected -1, 0 or 1 of each item"),
         ({"n_threads": 0}, "n_threads is 0, expected an integer of at least 1"),
     ],
 )
@@ -218,9 +216,7 @@ def test_refits_come_back_from_a_file_with_every_bit(tmp_path):
         ({"model": None}, "no btdagg model"),
         ({"level": 2}, "level is 2.0, expected a number above 0 and below 1"),
         ({"level": None}, "level is None"),
-        ({"parameters": []}, "parameters are no list of beta, eta0, gamma"),
         ({"parameters": [[1, 2, 3], [1, "x", 3]]}, "no btdagg refits, or a damaged one"),
-        ({"parameters": [[1, 2, 3], [1, math.inf, 3]]}, "parameters are not finite"),
     ],
 )
 def test_a_file_of_no_refits_is_named(tmp_path, change, message):

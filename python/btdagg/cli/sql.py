@@ -87,14 +87,6 @@ def sql(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the columns p_minus, p_tie and p_plus.")
     ] = False,
-    max_votes: Annotated[
-        int | None,
-        typer.Option(
-            help="Look decisions up instead of computing them, for databases without mathematical "
-            "functions. Items with more votes get NULL; at most 200.",
-            show_default="closed form",
-        ),
-    ] = None,
 ) -> None:
     """Print a SQL query that tallies votes and decides every item, or the decision alone.
 
@@ -129,7 +121,7 @@ def sql(
             numbers=numbers,
         )
     if labels is not None and table is not None:
-        refused = {"MODEL": model, "--probabilities": probabilities, "--max-votes": max_votes}
+        refused = {"MODEL": model, "--probabilities": probabilities}
         _refuse(refused, "decides items, and --labels is for calibrating")
         gold = LabelsTable(
             _parts(labels, dialect),
@@ -145,7 +137,7 @@ def sql(
     fitted = model_or_panel(model)
     if isinstance(fitted, btdagg.PanelModel):
         _refuse(
-            {"--column": votes is None and columns, "--max-votes": max_votes},
+            {"--column": votes is None and columns},
             "is of a single model, and MODEL is a panel",
         )
         written = (
@@ -154,13 +146,9 @@ def sql(
             else fitted.to_sql_query(dialect, table, probabilities=probabilities)
         )
     elif table is not None:
-        written = fitted.to_sql_query(
-            dialect, table, probabilities=probabilities, max_votes=max_votes
-        )
+        written = fitted.to_sql_query(dialect, table, probabilities=probabilities)
     else:
-        written = fitted.to_sql(
-            dialect, **{name: column.get(name, name) for name in _COUNTS}, max_votes=max_votes
-        )
+        written = fitted.to_sql(dialect, **{name: column.get(name, name) for name in _COUNTS})
     write_data(f"{written}\n")
 
 

@@ -93,16 +93,8 @@ def calibrate_by_mae(
     -------
     MaeCalibration
 
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range, or more than 300 distinct pairs of margin and
-        share of ties matter: the number of corners grows with the third power.
-
-    Warns
-    -----
-    CalibrationWarning
-        If the least error is not proven.
+    More than 300 distinct pairs of margin and share of ties are refused: the number of corners
+    grows with the third power. A warning says if the least error is not proven.
 
     References
     ----------
@@ -119,7 +111,8 @@ def calibrate_by_mae(
     if len(items.s) > _MOST_ITEMS:
         raise InputError(
             f"counts have {len(items.s)} distinct pairs of margin and share of ties, expected at "
-            f"most {_MOST_ITEMS} to fit by absolute error"
+            f"most {_MOST_ITEMS} to fit by absolute error",
+            argument="counts",
         )
     model, scores = usual.model, calibration_set(rows, gold, None, alpha=alpha, kappa=kappa)
     errors = _errors(gold, model.decide(rows))

@@ -143,12 +143,6 @@ def calibrate(
     -------
     Calibration
 
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range (the message names its row), or no weight is
-        above 0.
-
     Warns
     -----
     CalibrationWarning
@@ -178,10 +172,6 @@ def calibrate(
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     n_threads = as_integer(n_threads, "n_threads", 1)
-    if not isinstance(bounds, Bounds | None):
-        raise InputError(argument="bounds", came=bounds, expected="Bounds")
-    if not isinstance(provenance, Provenance | None):
-        raise InputError(argument="provenance", came=provenance, expected="a Provenance")
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     if prior is None:
@@ -189,7 +179,8 @@ def calibrate(
         calibration = _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
     else:
         if bounds not in (None, Bounds()):
-            raise InputError("bounds are given with a prior, which is one over the paper's box")
+            expected = "None with a prior, which is one over the paper's box"
+            raise InputError(argument="bounds", came=bounds, expected=expected)
         few = FewLabels.of(counts, labels, weights, **smoothing)
         calibration = _closest_to_posterior(few, prior, provenance)
     for text in calibration.warnings:

@@ -32,13 +32,7 @@ class CalibrationWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Box constraints of a fit, each a (lower, upper) pair; the paper's unless given.
-
-    Raises
-    ------
-    InputError
-        If a pair is not two finite numbers in ascending order, or nu's are not above 0.
-    """
+    """Box constraints of a fit, each a (lower, upper) pair; the paper's unless given."""
 
     beta: tuple[float, float] = (1e-3, 5.0)
     nu: tuple[float, float] = (1e-4, 1e3)
@@ -53,10 +47,8 @@ class Bounds:
                 lower, upper = math.nan, math.nan
             if not lower <= upper or (name == "nu" and lower <= 0):
                 above = " above 0" if name == "nu" else ""
-                raise InputError(
-                    f"bounds of {name} are {pair!r}, expected two finite numbers{above} in "
-                    "ascending order"
-                )
+                expected = f"two finite numbers{above} in ascending order"
+                raise InputError(argument=f"bounds of {name}", came=pair, expected=expected)
             object.__setattr__(self, name, (lower, upper))
 
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -74,18 +66,11 @@ def calibration_set(
     alpha: float,
     kappa: float,
 ) -> _core.CalibrationSet:
-    """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range (the message names its row), or no weight is
-        above 0.
-    """
+    """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
     counts, labels, _ = labelled(counts, labels, weights=weights)
     rows = as_counts(counts)
     if labels is None and weights is None:
-        raise InputError("labels is None and weights is None, expected one of them")
+        raise InputError(argument="labels", came=None, expected="labels or soft weights")
     gold = None if labels is None else as_labels(labels)
     if gold is not None:
         same_length("labels", len(gold), "counts", len(rows))

@@ -222,10 +222,11 @@ def _holding(corners: Corners, *parameters: int) -> Corners:
     return corners
 
 
-def _kept(found: Corners, lower: Floats, upper: Floats) -> Corners:
+def _kept(all_corners: Corners, lower: Floats, upper: Floats) -> Corners:
     """Those in the box, up to rounding."""
-    slack = _SLACK * (1 + np.abs(found.theta))
-    inside = ((found.theta >= lower - slack) & (found.theta <= upper + slack)).all(axis=1)
-    return Corners(
-        np.clip(found.theta[inside], lower, upper), found.items[inside], found.held[inside]
+    theta = all_corners.theta
+    slack = _SLACK * (1 + np.abs(theta))
+    inside = ((theta >= lower - slack) & (theta <= upper + slack)).all(axis=1)
+    return all_corners.those(np.asarray(inside))._replace(
+        theta=np.clip(theta[inside], lower, upper)
     )

@@ -239,7 +239,6 @@ class DavidsonModel(SavedAsJson, Displayed):
         minus: str | Sequence[str] = "minus",
         tie: str | Sequence[str] = "tie",
         plus: str | Sequence[str] = "plus",
-        max_votes: int | None = None,
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts.
 
@@ -253,22 +252,12 @@ class DavidsonModel(SavedAsJson, Displayed):
         minus, tie, plus : str or sequence of str
             Columns of the counts, of any integer type; several parts are a qualified name such as
             ``("v", "minus")``. They are quoted, whatever characters they contain.
-        max_votes : int, optional
-            Look decisions up in a string of digits instead of computing them, for up to this many
-            votes (at most 200). This needs no mathematical functions, which SQLite may lack, and
-            equals `decide` by construction. Items with more votes get NULL.
-
-        Raises
-        ------
-        InputError
-            If the dialect is none of these, a name is empty or has a NUL, two columns are the same,
-            or a parameter is beyond 1e100, where databases overflow.
 
         Notes
         -----
-        The closed form makes the same comparison as `decide`, with the same allowance for rounding,
-        in the database's 64-bit floats. The two can differ only if two risks differ by no more than
-        about the rounding error of a float, and are not equal.
+        It makes the same comparison as `decide`, with the same allowance for rounding, in the
+        database's 64-bit floats. The two can differ only if two risks differ by no more than about
+        the rounding error of a float, and are not equal.
 
         Examples
         --------
@@ -277,7 +266,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         """
         from btdagg.model.sql.decisions import to_sql
 
-        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes)
+        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus)
 
     def to_sql_query(
         self,
@@ -285,7 +274,6 @@ class DavidsonModel(SavedAsJson, Displayed):
         votes: VotesTable | str | Sequence[str],
         *,
         probabilities: bool = False,
-        max_votes: int | None = None,
     ) -> str:
         """Return one SQL query that decides every item of a table of votes.
 
@@ -301,14 +289,6 @@ class DavidsonModel(SavedAsJson, Displayed):
             columns are `item` and `vote` and every row is one vote.
         probabilities : bool
             Add the columns `p_minus`, `p_tie` and `p_plus`.
-        max_votes : int, optional
-            Look decisions up; see `to_sql`.
-
-        Raises
-        ------
-        InputError
-            Where `to_sql` does; if a name is none; or if probabilities are asked for with
-            `max_votes`, which does without mathematical functions.
 
         Notes
         -----
@@ -323,7 +303,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         """
         from btdagg.model.sql.queries import model_query
 
-        return model_query(self, dialect, votes, probabilities=probabilities, max_votes=max_votes)
+        return model_query(self, dialect, votes, probabilities=probabilities)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""
@@ -334,8 +314,5 @@ class DavidsonModel(SavedAsJson, Displayed):
     def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`."""
         if fields.keys() - {"provenance"} != set(_NUMBERS):
-            raise InputError(f"fields {sorted(fields)}, expected {sorted(_NUMBERS)}")
-        for name in _NUMBERS:
-            if isinstance(fields[name], bool):
-                raise InputError(f"{name} is {fields[name]!r}, expected a finite number")
+            raise InputError(argument="fields", came=sorted(fields), expected=f"{sorted(_NUMBERS)}")
         return cls(**fields)

@@ -83,5 +83,5 @@ def as_level(level: float, name: str = "level") -> float:
     """Return a number above 0 and below 1."""
     number = as_number(level, name)
     if not 0 < number < 1:
-        raise InputError(f"{name} is {number}, expected a number above 0 and below 1")
+        raise InputError(argument=name, came=number, expected="a number above 0 and below 1")
     return number

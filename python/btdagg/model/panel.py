@@ -112,20 +112,14 @@ class PanelModel(SavedAsJson, Displayed):
         object.__setattr__(self, "judges", names_of_judges(self.judges))
         for name in ("beta", "gamma"):
             values = getattr(self, name)
-            if len(values) != len(self.judges):
-                raise InputError(f"{name} is {values!r}, expected {len(self.judges)} numbers")
+            same_length(name, len(values), "judges", len(self.judges))
             object.__setattr__(self, name, tuple(as_number(value, name) for value in values))
-        if min(self.beta) < 0:
-            raise InputError(f"beta is {min(self.beta):g}, expected numbers of at least 0")
         for name in ("eta0", "alpha", "kappa"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
         object.__setattr__(self, "unheard", tuple(self.unheard))
-        for name in self.unheard:
-            if name not in self.judges:
-                raise InputError(f"unheard has {name!r}, expected one of {', '.join(self.judges)}")
         if not isinstance(self.provenance, Provenance | None):
             object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
-        DavidsonModel(0.0, 0.0, 0.0, self.alpha, self.kappa)  # which checks the smoothing constants
+        _ = self._kernel  # which checks the numbers
 
     @property
     def heard(self) -> NDArray[np.bool_]:
@@ -208,24 +202,17 @@ class PanelModel(SavedAsJson, Displayed):
     def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`."""
         if saved.keys() - {"provenance"} != set(_SAVED):
-            raise InputError(f"fields {sorted(saved)}, expected {sorted(_SAVED)}")
+            raise InputError(argument="fields", came=sorted(saved), expected=f"{sorted(_SAVED)}")
         return cls(**saved)
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[np.uint64]:
-    """Return counts as an (n, judges, 3) array.
-
-    Raises
-    ------
-    InputError
-        If the shape is another one, or a value is not a non-negative integer; the message names the
-        judge and the row.
-    """
+    """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
     array = as_numbers(counts, "counts")
     n_judges = array.shape[1] if judges is None and array.ndim == 3 else len(judges or ())
     if array.ndim != 3 or array.shape[1:] != (n_judges, 3) or n_judges == 0:
-        shown = "judges" if judges is None else n_judges
-        raise InputError(f"counts has shape {array.shape}, expected (n, {shown}, 3)")
+        expected = f"(n, {'judges' if judges is None else n_judges}, 3)"
+        raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")
     columns = []
     for place, name in enumerate(names_of_judges(judges, n_judges)):
         try:
@@ -344,12 +331,6 @@ def calibrate_panel(
     -------
     PanelCalibration
 
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range (the message names judge and row), there are
-        fewer than two labelled items or groups, or no judge has votes.
-
     Warns
     -----
     CalibrationWarning
@@ -374,21 +355,16 @@ def calibrate_panel(
     >>> from btdagg.datasets import simulate
     >>> first = simulate("rb2-math", 60, 8, seed=1)
     >>> noise = np.random.default_rng(2).multinomial(8, [1 / 3] * 3, size=60)
-    >>> found = calibrate_panel(np.stack([first.counts, noise], axis=1), first.labels)
-    >>> found.model.beta[0] > found.model.beta[1]
+    >>> model = calibrate_panel(np.stack([first.counts, noise], axis=1), first.labels).model
+    >>> model.beta[0] > model.beta[1]
     True
     """
-    if not isinstance(provenance, Provenance | None):
-        raise InputError(argument="provenance", came=provenance, expected="a Provenance")
     if isinstance(counts, CountsItself):
         from btdagg.votes.panel import labelled_panel
 
         if weights is not None:
-            raise InputError(
-                "counts are a table and weights an array: pass the arrays of "
-                "btdagg.votes.panel_counts",
-                argument="weights",
-            )
+            expected = "None for votes; pass the arrays of btdagg.votes.panel_counts with weights"
+            raise InputError(argument="weights", came=weights, expected=expected)
         provenance = Provenance.of(counts) if provenance is None else provenance
         panel = labelled_panel(counts, labels, judges=judges)
         counts, labels, judges = panel.counts, panel.labels, panel.judges
@@ -412,10 +388,11 @@ def calibrate_panel(
     group = np.unique(group[rows], return_inverse=True)[1]
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
-        raise InputError(f"there is at most one {what}, expected two or more to cross-validate")
+        expected = f"at least two {what}s to cross-validate"
+        raise InputError(argument="labels", came=labels, expected=expected)
     heard = (array.sum(axis=2) > 0).any(axis=0)
     if not heard.any():
-        raise InputError("counts has no votes, expected those of at least one judge")
+        raise InputError(argument="counts", came=counts, expected="votes of at least one judge")
     most_votes = int(array.sum(axis=2).max())
     array = array[:, heard]
     # In the order of what they hold, so that no sum depends on the order of the rows.
@@ -444,7 +421,7 @@ def calibrate_panel(
 
     beta, gamma = np.zeros(len(names)), np.zeros(len(names))
     beta[heard], gamma[heard] = x[:n_judges], x[n_judges + 1 :]
-    listened = [name for name, on in zip(names, heard, strict=True) if on]
+    listened = [name for name, is_heard in zip(names, heard, strict=True) if is_heard]
     unheard = tuple(name for name in names if name not in listened)
     provenance = provenance or Provenance()
     n_votes = most_votes if provenance.n_votes is None else provenance.n_votes

@@ -64,7 +64,7 @@ class FewLabels:
         if labels is None and weights is None:
             n = len(as_counts(counts))
             if n == 0:
-                raise InputError("counts is empty, expected at least one item")
+                raise InputError("counts is empty, expected at least one item", argument="counts")
             items = calibration_set(counts, None, np.ones((n, 3)), **smoothing)
             return cls(items, 0, 0.0, alpha, kappa, (np.array(as_counts(counts)), None, None))
         items = calibration_set(counts, labels, weights, **smoothing)
@@ -82,24 +82,16 @@ class FewLabels:
         return _few_labels, (*self._made_of, self.alpha, self.kappa)
 
     def posterior(self, prior: object) -> _core.Posterior:
-        """Return the posterior under a prior.
-
-        Raises
-        ------
-        InputError
-            If it is no prior, or one for other smoothing constants.
-        """
+        """Return the posterior under a prior for the same smoothing constants."""
         if isinstance(prior, str) and prior == "weak":
             return _core.Posterior(self.items, self.worth, None, 0.0)
         if not isinstance(prior, Prior):
-            raise InputError(f'prior is {prior!r}, expected a btdagg.Prior, "weak" or None')
+            raise InputError(argument="prior", came=prior, expected='a Prior, "weak" or None')
         for name in ("alpha", "kappa"):
             ours, its = getattr(self, name), getattr(prior, name)
             if ours != its:
-                raise InputError(
-                    f"prior was learned with {name} {its:g} and {name} is {ours:g}: learn it again "
-                    f"by fit_prior(..., {name}={ours:g})"
-                )
+                expected = f"{its:g} as of the prior, or fit_prior(..., {name}={ours:g})"
+                raise InputError(argument=name, came=ours, expected=expected)
         learned = prior.learned(min(prior.n_votes, self.items.max_votes))
         return _core.Posterior(self.items, self.worth, learned, prior.weak_share)
 
@@ -207,19 +199,11 @@ class Posterior:
             Items to decide; any, not only those of the calibration.
         level : float
             Agreement from which a decision is called stable.
-        n_threads : int
-            Threads over the items.
 
         Returns
         -------
         Stability
-            Its `agreement` is the chance of the model's own label; one less it is the chance that
-            another draw would decide otherwise.
-
-        Raises
-        ------
-        InputError
-            If a count is not a non-negative integer, or an argument is out of range.
+            Its `agreement` is the chance of the model's own label.
 
         Notes
         -----

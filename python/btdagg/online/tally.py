@@ -212,8 +212,8 @@ class OnlineTally:
         state, n_late = other._exported(), other.n_late
         with self._lock:
             if state is not None:
-                ids, *rest = state
-                self._absorb(_as_ids(ids), *rest)
+                ids, reported, planes, lanes = state
+                self._absorb(_as_ids(ids), reported, planes, lanes)
             self.n_late += n_late
 
     def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -6,10 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from btdagg._core import InputError
-from btdagg._util.validation import as_integer
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 
 SIDES = {"minus": -1, "tie": 0, "plus": 1}
@@ -19,8 +16,6 @@ _LARGEST = 1e100
 
 # Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
 _LARGE_MARGIN = 20
-
-_MOST_VOTES = 200
 
 
 class Terms(NamedTuple):
@@ -51,26 +46,19 @@ def to_sql(
     minus: Name = "minus",
     tie: Name = "tie",
     plus: Name = "plus",
-    max_votes: int | None = None,
 ) -> str:
     """Return the decision as one SQL expression; see `DavidsonModel.to_sql`."""
     words = dialect_named(dialect)
     columns = [words.name(column) for column in (minus, tie, plus)]
     if len(set(columns)) < 3:
         raise InputError(f"minus, tie and plus are {', '.join(columns)}, expected three columns")
-    if max_votes is None:
-        return label_of(model_terms(model, words, columns), words, _are_counts(columns, words))
-    n = as_integer(max_votes, "max_votes", 1, _MOST_VOTES)
-    return _looked_up(model, words, n, columns)
+    return label_of(model_terms(model, words, columns), words, _are_counts(columns, words))
 
 
 def panel_to_sql(
     model: Any, dialect: str, columns: Mapping[str, Sequence[str]] | None, rounding: float
 ) -> str:
-    """Return the decision as one SQL expression; see `PanelModel.to_sql`.
-
-    `rounding` is what a sum may be off by, as a share of the sizes of what is summed.
-    """
+    """Return the decision as one SQL expression; see `PanelModel.to_sql`."""
     words = dialect_named(dialect)
     if columns is None:
         columns = {judge: [f"{side} {judge}" for side in SIDES] for judge in model.judges}
@@ -81,10 +69,8 @@ def panel_to_sql(
         or len(set(names)) < len(names)
         or any(len(own) != 3 for own in quoted.values())
     ):
-        raise InputError(
-            f"columns is {columns!r}, expected three of its own for each "
-            f"of {', '.join(model.judges)}"
-        )
+        expected = f"three of its own for each of {', '.join(model.judges)}"
+        raise InputError(argument="columns", came=columns, expected=expected)
     conditions = []
     for judge in model.judges:
         absent = " AND ".join(f"{name} IS NULL" for name in quoted[judge])
@@ -192,36 +178,5 @@ def _are_counts(columns: Sequence[str], words: Dialect) -> str:
 def _require_finite(**parameters: float) -> None:
     for name, value in parameters.items():
         if abs(value) > _LARGEST:
-            raise InputError(f"{name} is {value}, expected at most {_LARGEST:g} in size for SQL")
-
-
-def _looked_up(model: Any, words: Dialect, n: int, columns: Sequence[str]) -> str:
-    """Look up, for each pair of decisive votes, from how many ties on the decision changes.
-
-    With the decisive votes given it is monotone in the ties, so that is all there is to know.
-    """
-    ties_win_late = model.gamma >= 0
-    sign = 1 if model.beta >= 0 else -1
-    width = len(str(n + 1))
-    digits = []
-    for low in range(n + 1):
-        for high in range(n + 1):
-            ties = np.arange(max(n - low - high, -1) + 1 if high > low else 0)
-            rows = np.column_stack([np.full(len(ties), low), ties, np.full(len(ties), high)])
-            wins = int((model.decide(rows) == sign).sum())
-            # Where ties help the tie, the side wins with fewer than this, else with as many.
-            digits.append(f"{wins if ties_win_late else len(ties) - wins:0{width}d}")
-    # Compared before they are cast: no count is then too large for it. SUBSTR takes no floats.
-    small = " AND ".join(f"{_as_real(column, words)} <= {n}" for column in columns)
-    m, t, p = (f"CAST({_as_real(column, words)} AS {words.integer})" for column in columns)
-    lesser = f"CASE WHEN {m} < {p} THEN {m} ELSE {p} END"
-    greater = f"CASE WHEN {m} < {p} THEN {p} ELSE {m} END"
-    place = f"1 + {width} * (({lesser}) * {n + 1} + ({greater}))"
-    threshold = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS {words.integer})"
-    wins_where = f"{t} < {threshold}" if ties_win_late else f"{t} >= {threshold}"
-    leader, other = (p, m) if sign > 0 else (m, p)
-    return (
-        f"CASE WHEN {_are_counts(columns, words)} AND {small} "
-        f"THEN CASE WHEN {m} + {t} + {p} > {n} THEN NULL WHEN {m} <> {p} AND {wins_where} "
-        f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
-    )
+            expected = f"at most {_LARGEST:g} in size for SQL"
+            raise InputError(argument=name, came=value, expected=expected)

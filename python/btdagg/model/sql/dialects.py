@@ -106,7 +106,8 @@ DIALECTS = {
 def dialect_named(dialect: str) -> Dialect:
     """Return a dialect; InputError if there is none of this name."""
     if dialect not in DIALECTS:
-        raise InputError(f"dialect is {dialect!r}, expected one of {', '.join(DIALECTS)}")
+        expected = f"one of {', '.join(DIALECTS)}"
+        raise InputError(argument="dialect", came=dialect, expected=expected)
     return DIALECTS[dialect]
 
 

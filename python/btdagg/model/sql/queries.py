@@ -21,7 +21,6 @@ from btdagg.model.sql.decisions import (
     lead_of,
     model_terms,
     panel_terms,
-    to_sql,
 )
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 
@@ -68,14 +67,11 @@ class VotesTable:
     numbers: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.where, Mapping):
-            raise InputError(argument="where", came=self.where, expected="a value for each column")
         for column, wanted in self.where.items():
-            values = _several(wanted)
+            values = _as_list(wanted)
             if not values or not all(map(_is_text_or_number, values)):
-                raise InputError(
-                    f"where of {column!r} is {wanted!r}, expected texts or finite numbers"
-                )
+                name, expected = f"where of {column!r}", "texts or finite numbers"
+                raise InputError(argument=name, came=wanted, expected=expected)
 
     @property
     def keys(self) -> dict[str, str]:
@@ -113,19 +109,11 @@ def model_query(
     votes: VotesTable | Name,
     *,
     probabilities: bool,
-    max_votes: int | None,
 ) -> str:
     """Return the query of a model; see `DavidsonModel.to_sql_query`."""
     words, table = dialect_named(dialect), _as_table(votes)
-    if max_votes is None:
-        terms = model_terms(model, words, [words.name(side) for side in SIDES])
-        return _decided(_Steps.counting(table, words), terms, table.keys, probabilities)
-    if probabilities:
-        raise InputError("probabilities need mathematical functions, and max_votes does without")
-    steps = _Steps.counting(table, words)
-    return steps.query(
-        *table.keys, "item", *SIDES, label=to_sql(model, dialect, max_votes=max_votes)
-    )
+    terms = model_terms(model, words, [words.name(side) for side in SIDES])
+    return _decided(_Steps.counting(table, words), terms, table.keys, probabilities)
 
 
 def panel_query(
@@ -139,7 +127,8 @@ def panel_query(
     """Return the query of a panel; see `PanelModel.to_sql_query`."""
     words, table = dialect_named(dialect), _as_table(votes)
     if table.judge is None:
-        raise InputError("judge is None, expected the column of the judges' names")
+        expected = "the column of the judges' names"
+        raise InputError(argument="judge", came=None, expected=expected)
     columns = {
         judge: [words.name(f"{side}_{number}") for side in SIDES]
         for number, judge in enumerate(model.judges)
@@ -164,11 +153,6 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
         The table of votes; see `DavidsonModel.to_sql_query`.
     labels : LabelsTable, str or sequence of str
         The table of labels, or its name if the columns are `item` and `label`.
-
-    Raises
-    ------
-    InputError
-        If there is no such dialect, or only the labels have tasks.
 
     Notes
     -----
@@ -255,14 +239,14 @@ class _Steps:
         steps.add("counts", *kept, group_by=kept, **sums)
         return steps
 
-    def add(self, name: str, *kept: str, **given: Any) -> None:
+    def add(self, name: str, *kept: str, **new: Any) -> None:
         """Write a subquery; its arguments are as of `query`."""
-        self._written.append(f"btdagg_{name} AS (\n  {self._select(*kept, **given)}\n)")
+        self._written.append(f"btdagg_{name} AS (\n  {self._select(*kept, **new)}\n)")
         self._last = f"btdagg_{name}"
 
-    def query(self, *kept: str, **given: Any) -> str:
+    def query(self, *kept: str, **new: Any) -> str:
         """Write the query of columns that are kept, and of new ones by name."""
-        return "WITH " + ",\n".join(self._written) + "\n" + self._select(*kept, **given)
+        return "WITH " + ",\n".join(self._written) + "\n" + self._select(*kept, **new)
 
     def _select(
         self, *kept: str, source: str = "", group_by: Iterable[str] = (), **new: str
@@ -330,12 +314,12 @@ def _as_table(votes: VotesTable | Name) -> VotesTable:
     return votes if isinstance(votes, VotesTable) else VotesTable(votes)
 
 
-def _several(wanted: object) -> list[Any]:
+def _as_list(wanted: object) -> list[Any]:
     return list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
 
 
 def _texts(wanted: object) -> list[str]:
-    return [str(value) for value in _several(wanted)]
+    return [str(value) for value in _as_list(wanted)]
 
 
 def _is_text_or_number(value: object) -> bool:
