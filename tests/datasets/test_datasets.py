@@ -40,11 +40,6 @@ def everything(archive):
     return load_wmt23(archive, drop_identical=False)
 
 
-def shares(ratings):
-    """Percent of A, tie, B over all ratings."""
-    return [100 * (ratings.frame["vote"] == vote).mean() for vote in (1, 0, -1)]
-
-
 def test_wmt23_has_the_known_items_and_raters(archive, everything):
     assert len(everything.items) == 1885
     distinct = load_wmt23(archive)
@@ -55,18 +50,6 @@ def test_wmt23_has_the_known_items_and_raters(archive, everything):
         assert (ratings.present.sum(axis=1) == 3).all()
         assert ratings.n_missing == 0
         assert (ratings.counts().sum(axis=1) == 3).all()
-
-
-def test_wmt23_english_german_has_the_known_items_raters_and_shares(german):
-    everything, distinct = load_wmt23(german, drop_identical=False), load_wmt23(german)
-    assert len(everything.items) == 520
-    assert len(distinct.items) == 510
-    for ratings in (everything, distinct):
-        assert sorted(ratings.raters, key=lambda name: int(name[5:])) == [
-            f"rater{k}" for k in range(1, 11)
-        ]
-        assert (ratings.counts().sum(axis=1) == 3).all()
-    np.testing.assert_allclose(shares(everything), [36.0, 27.2, 36.8], atol=0.05)
 
 
 @pytest.mark.parametrize("code", ["zhen", "ende"])
@@ -109,15 +92,11 @@ def test_wmt23_scores_average_to_those_that_the_archive_carries(archive, everyth
         assert sum(ours[key]) / 3 == pytest.approx(mean, abs=1e-12)
 
 
-@pytest.mark.parametrize(("pair", "n_items"), [("zh-en", 1835), ("en-de", 510)])
-def test_wmt23_archive_is_the_one_whose_checksum_is_known(
-    archive, german, cache, serving, pair, n_items
-):
-    path = {"zh-en": archive, "en-de": german}[pair]
-    with serving({path.name: path.read_bytes()}):
-        ratings = load_wmt23(pair=pair, download=True)
-    assert len(ratings.items) == n_items
-    assert ratings.source == str(cache / "btdagg" / path.name)
+def test_wmt23_archive_is_the_one_whose_checksum_is_known(german, cache, serving):
+    with serving({german.name: german.read_bytes()}):
+        ratings = load_wmt23(pair="en-de", download=True)
+    assert len(ratings.items) == 510
+    assert ratings.source == str(cache / "btdagg" / german.name)
 
 
 # WMT23: archives of a few rows
@@ -178,12 +157,9 @@ def load(tmp_path):
         ("Major", "Accuracy/Mistranslation", 5),
         ("Minor", "Fluency/Punctuation", 0.1),
         ("Major", "Non-translation!", 25),
-        ("Minor", "Non-translation!", 25),
         ("Major", "Source issue", 0),
-        ("Minor", "Accuracy/Creative Reinterpretation", 0),
         ("HOTW-test", "Found", 0),
         ("No-error", "No-error", 0),
-        ("Neutral", "Style/Awkward", 0),
     ],
 )
 def test_wmt23_weights(load, severity, category, weight):
@@ -238,20 +214,13 @@ SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
     [
         ([*ERRORS, error("A", severity="major")],
          f"row 5, column severity: got 'major', expected {SEVERITIES}"),
-        ([*ERRORS, {**error("A"), "metadata": "{"}],
-         "row 5, column metadata: got '{', expected JSON with a timestamp"),
         ([*ERRORS, error("C")],
          "pairs side by side that system C is in: none; expected one"),
-        ([*ERRORS, major("C", 2, time=5)],
-         "pairs side by side that system A is in: A and B, A and C; expected one"),
-        ([*ERRORS, major("A", 2)],
-         "pairs side by side that system A is in: A and A, A and B; expected one"),
         ([*ERRORS, error("A", globalSegId="2"), error("B", globalSegId="2"),
           error("A", rater="r2"), error("B", rater="r2")],
          "item zhen-002-A--B has 1 raters, expected 2"),
         (packed(ERRORS, member="other.tsv"),
          f"no {ZHEN} or {ENDE} in the archive; found other.tsv"),
-        (packed(ERRORS)[:-4], "not a .tar.gz archive, or a damaged one"),
         (gzip.compress(b"rubbish"), "not a .tar.gz archive, or a damaged one"),
     ],
     ids=lambda value: value if isinstance(value, str) else "rows",  # archives hold the time
@@ -347,15 +316,10 @@ def test_wmt23_a_system_with_two_partners_is_rated_directly_once(load_six):
     ("direct", "message"),
     [
         (None, "no such file"),
-        (packed(DIRECT, member=ZHEN), f"no {wmt23._DIRECT['zh-en']} in the archive; found {ZHEN}"),
         (DIRECT[:-1], "item zhen-001-A--B has 2 raters, expected 3"),
-        ([{**row, "docSegId": "9"} for row in DIRECT],
-         "item zhen-001-A--B has 0 raters, expected 3"),
         (DIRECT[:3], "no system B; found A"),
-        ([*DIRECT, error("A", severity="Severe")],
-         f"row 7, column severity: got 'Severe', expected {SEVERITIES}"),
     ],
-    ids=["missing", "other", "two raters", "other segment", "no system", "severity"],
+    ids=["missing", "two raters", "no system"],
 )  # fmt: skip
 def test_wmt23_refuses_direct_ratings_that_do_not_fit(load_six, tmp_path, direct, message):
     with pytest.raises(InputError) as caught:
@@ -439,25 +403,6 @@ def test_wmt23_keeps_nothing_of_a_failed_download(cache, serving, answer, messag
         load_wmt23(download=True)
     assert "\n" not in str(caught.value)
     assert not [file for file in cache.rglob("*") if file.is_file()]
-
-
-def test_wmt23_replaces_a_damaged_copy_in_the_cache(cache, serving, monkeypatch):
-    content = packed(ERRORS)
-    use_checksum_of(content, monkeypatch)
-    copy = cache / "btdagg" / f"{ZHEN}.tar.gz"
-    copy.parent.mkdir(parents=True)
-    copy.write_bytes(content[:-9])
-    with serving(content):
-        assert len(load_wmt23(download=True).items) == 1
-    assert copy.read_bytes() == content
-
-
-def test_wmt23_six_ratings_are_downloaded(cache, serving, monkeypatch):
-    direct = wmt23._DIRECT["zh-en"]
-    content = {f"{ZHEN}.tar.gz": packed(ERRORS), f"{direct}.tar.gz": packed(DIRECT, member=direct)}
-    use_checksum_of(content[f"{ZHEN}.tar.gz"], monkeypatch)
-    with serving(content):
-        assert load_wmt23(ratings=6, download=True).counts().sum() == 4
 
 
 # RewardBench 2
@@ -630,36 +575,16 @@ def test_rb2_writes_what_the_judge_sees(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["pairs.jsonl", "test.jsonl"]
 
 
-GOOD = prompt("Math", 1)
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"chosen": "a text"}, "row 2, column chosen: got 'a text', expected a list of texts"),
-        ({"chosen": []}, "row 2, column chosen: got [], expected at least one response"),
-        ({"prompt": None}, "row 2, column prompt: got nothing, expected text"),
-        ({"id": "1"}, "rows 1 and 2: both have task 'math', id '1'"),
-    ],
-)  # fmt: skip
-def test_rb2_refuses_a_bad_row(tmp_path, row, message):
-    path = as_jsonl([GOOD, prompt("Math", 2, **row)], tmp_path / "bad.jsonl")
-    with pytest.raises(InputError) as caught:
-        load_rewardbench2(path)
-    assert str(caught.value) == f"{path}, {message}"
-
-
 def test_rb2_refuses_a_source_that_is_not_there_or_lacks_a_column(tmp_path):
-    with pytest.raises(InputError, match=r"absent.parquet: no such file"):
-        load_rewardbench2(tmp_path / "absent.parquet")
     with pytest.raises(InputError, match=r"no .parquet or .jsonl file of split 'test'"):
         load_rewardbench2(tmp_path)
-    (tmp_path / "broken.parquet").write_bytes(b"PAR1 rubbish")
-    with pytest.raises(InputError, match="not a Parquet file, or a damaged one"):
-        load_rewardbench2(tmp_path / "broken.parquet")
     short = as_jsonl([{"id": "1", "prompt": "?"}], tmp_path / "short.jsonl")
     with pytest.raises(InputError, match="no column 'subset'; found id, prompt"):
         load_rewardbench2(short)
+    bad = as_jsonl([prompt("Math", 1), prompt("Math", 2, chosen="a text")], tmp_path / "bad.jsonl")
+    with pytest.raises(InputError) as caught:
+        load_rewardbench2(bad)
+    assert (caught.value.row, caught.value.column, caught.value.came) == (2, "chosen", "a text")
 
 
 # RewardBench 2: the hub

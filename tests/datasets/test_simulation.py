@@ -49,23 +49,6 @@ def test_gold_shares_are_those_of_the_paper(many: dict[str, SimulatedVotes], nam
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "percent"),
-    [
-        ("wmt-en-de", [41.9, 23.7, 34.3]),
-        ("wmt-zh-en", [40.2, 18.3, 41.4]),
-        ("rb2-precise-if", [27.9, 50.0, 22.0]),
-        ("rb2-factuality", [23.3, 53.3, 23.4]),
-        ("rb2-math", [24.7, 49.8, 25.5]),
-        ("rb2-focus", [26.1, 49.5, 24.4]),
-        ("rb2-safety", [26.9, 49.8, 23.3]),
-        ("rb2-ties", [14.9, 71.6, 13.5]),
-    ],
-)
-def test_gold_shares_match_the_percentages_of_the_table(name: str, percent: list[float]) -> None:
-    np.testing.assert_allclose(100 * REGIMES[name].gold_shares, percent, atol=0.1)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_majority_ties_are_as_frequent_as_stated(
     many: dict[str, SimulatedVotes], name: str
@@ -136,7 +119,7 @@ def errors() -> dict[str, NDArray[np.float64]]:
     """MAE by regime: rows majority vote and the calibrated model, columns 4 and 8 votes."""
     found = {}
     rng = np.random.default_rng(5)
-    splits = [rng.permutation(1000) for _ in range(100)]
+    splits = [rng.permutation(1000) for _ in range(40)]
     for name in NAMES:
         sample = simulate(name, 1000, seed=3)
         total = np.zeros((2, 2))
@@ -229,32 +212,15 @@ def test_votes_beyond_the_twelfth_know_the_item() -> None:
     assert beyond == pytest.approx(within, abs=0.03)
 
 
-def test_shapes_types_and_counts() -> None:
+def test_counts_are_of_the_votes_in_the_order_drawn() -> None:
     sample = simulate(REGIMES["rb2-ties"], 101, 7, seed=0)
-    assert sample.regime is REGIMES["rb2-ties"]
-    assert sample.items.shape == (101,)
     assert len(set(sample.items.tolist())) == 101
-    assert sample.items[7] == "rb2-ties-007"
-    assert sample.votes.dtype == sample.labels.dtype == np.int8
-    assert set(np.unique(sample.votes)) == {-1, 0, 1}
-    assert sample.counts.dtype == np.int64
-    assert sample.counts.shape == (101, 3)
-    assert (sample.counts.sum(axis=1) == 7).all()
     row = sample.votes[5].tolist()
-    assert sample.counts[5].tolist() == [row.count(-1), row.count(0), row.count(1)]
+    assert sample.counts[5].tolist() == [row.count(label) for label in (-1, 0, 1)]
     assert sample.first(3)[5].tolist() == [row[:3].count(label) for label in (-1, 0, 1)]
     assert not sample.first(0).any()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"regime": "wmt"}, "regime is 'wmt', expected a Regime or one of wmt-en-de, wmt-zh-en"),
-        ({"n_items": 0}, "n_items is 0, expected an integer of at least 1"),
-        ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
-    ],
-)
-def test_invalid_arguments(arguments: dict[str, object], message: str) -> None:
-    valid: dict[str, object] = {"regime": "rb2-math", "n_items": 5, "n_votes": 4, "seed": 0}
-    with pytest.raises(InputError, match=message):
-        simulate(**{**valid, **arguments})  # type: ignore[arg-type]
+def test_an_unknown_regime_is_refused() -> None:
+    with pytest.raises(InputError, match="expected a Regime or one of wmt-en-de, wmt-zh-en"):
+        simulate("wmt", 5, 4, seed=0)

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 
 from btdagg import InputError, calibrate, majority_vote, mean_absolute_error
-from btdagg.datasets import REGIMES, Regime, Thurstone, simulate
+from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.model import CalibrationWarning
 
 MANY = 40_000
@@ -154,17 +154,7 @@ def test_where_the_judge_needs_no_correction_majority_vote_wins():
     assert wins >= 6
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"gold_counts": (5, 5, 0)},
-            r"regime 'wmt-en-de' has gold_counts \(5, 5, 0\), expected all",
-        ),
-        ({"judge_tie_rate": 1}, "regime 'wmt-en-de' has judge_tie_rate 1, expected less"),
-    ],
-)
-def test_tasks_out_of_reach_are_refused(change, message):
-    regime: Regime = replace(REGIMES["wmt-en-de"], **change)
-    with pytest.raises(InputError, match=message):
-        simulate(regime, 10, seed=0, truth=Thurstone())
+@pytest.mark.parametrize("change", [{"gold_counts": (5, 5, 0)}, {"judge_tie_rate": 1}])
+def test_tasks_out_of_reach_are_refused(change):
+    with pytest.raises(InputError, match=f"regime 'wmt-en-de' has {next(iter(change))}"):
+        simulate(replace(REGIMES["wmt-en-de"], **change), 10, seed=0, truth=Thurstone())

@@ -154,8 +154,6 @@ def test_columns_without_names_are_read_by_position():
     assert_equal(MODEL.decide(pa.Table.from_pandas(unnamed)), wanted)
     with pytest.raises(InputError, match="counts has columns 2, 1, 0, expected minus, tie, plus"):
         MODEL.decide(unnamed[[2, 1, 0]])
-    with pytest.raises(InputError, match=r"counts has shape \(60, 2\)"):
-        MODEL.decide(unnamed.to_numpy()[:, :2])
     with pytest.raises(
         InputError, match="counts has columns column_0, column_1, column_2, expected"
     ):
@@ -198,14 +196,6 @@ def test_soft_labels_and_probabilities_are_read_by_name(library):
         btdagg.evaluation.discrete_ranked_probability_score(LABELS, wrong)
 
 
-@pytest.mark.parametrize("make", [pd.Series, pl.Series, pa.array, lambda v: pa.chunked_array([v])])
-def test_labels_and_weights_in_series(make):
-    weights = np.linspace(0.1, 1, len(LABELS))
-    wanted = btdagg.calibrate(COUNTS, LABELS, weights=weights).model
-    assert btdagg.calibrate(COUNTS, make(LABELS), weights=make(weights)).model == wanted
-    assert btdagg.mean_absolute_error(make(LABELS), make(LABELS)) == 0
-
-
 INDEXED = pd.DataFrame(COUNTS, columns=SIDES, index=[f"q{n}" for n in range(len(COUNTS))])
 OF_INDEXED = pd.Series(LABELS, index=INDEXED.index)
 TWO = {
@@ -229,9 +219,6 @@ def test_series_with_another_index_are_refused(name):
     for other in (known[::-1], known.reset_index(drop=True)):
         with pytest.raises(InputError, match="labels and counts have different indexes, but rows"):
             TWO[name](few, other)
-
-
-# Masks
 
 
 # Imports

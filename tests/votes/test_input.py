@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 import btdagg
@@ -252,9 +251,6 @@ def test_text_files_may_be_compressed(tmp_path, suffix):
             read_votes(write(packed, content))
     with pytest.raises(InputError, match=r"GZ: empty file$"):
         read_votes(write(packed, gzip.compress(b" \n")))
-    for name in ("votes.gz", "votes.parquet.gz", "votes.xlsx.gz"):
-        with pytest.raises(InputError, match="cannot read this kind of file"):
-            read_votes(write(tmp_path / name, gzip.compress(plain.read_bytes())))
 
 
 def as_standard_input(monkeypatch, content):
@@ -367,14 +363,6 @@ def test_blank_lines_of_a_csv_are_skipped_and_rows_counted_as_they_stand(tmp_pat
     for name, text, row in (("v.csv", BLANK, 6), ("v.tsv", tabbed, 4)):
         with pytest.raises(InputError, match=rf"{name}, row {row}, column vote: got 'C', expected"):
             read_votes(write(tmp_path / name, text.format("C")))
-    for text, message in {
-        "item,vote\nx,1\n\nx\n": "row 3: number of values: got 1, expected 2",
-        "item,vote\nx,1\n\n,\n": "row 3, column item: got nothing, expected an id",
-        "item,vote,k\nx,1,\n\n,\n": "row 3: number of values: got 2, expected 3",
-        "item,vote,sample\nx,1,0\n\nx,0,0\n": "rows 1 and 3: both have item 'x', sample 0, with",
-    }.items():
-        with pytest.raises(InputError, match=message):
-            read_votes(write(tmp_path / "v.csv", text))
     labels = write(tmp_path / "l.csv", "item,label\n\nx,1\n\n\ny,7\n")
     with pytest.raises(InputError, match=r"l\.csv, row 5, column label: got '7'"):
         read_labels(labels)
@@ -405,71 +393,42 @@ def test_files_with_blank_lines_are_those_without(tmp_path, separator):
 # Confidences that nobody uses
 
 
-BEYOND = [0.5, 101.0]
-
-
 def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
-    columns = {"item": ["x", "y"], "vote": [1, 0], "confidence": BEYOND}
+    columns = {"item": ["x", "y"], "vote": [1, 0], "confidence": [0.5, 101.0]}
     votes = read_votes(columns)
-    assert votes.frame["confidence"].to_list() == BEYOND
+    assert votes.frame["confidence"].to_list() == [0.5, 101.0]
     _, evidence = votes.evidence()
     assert evidence.confidences is None
     assert evidence.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
-    for part in (evidence, evidence[[0]], evidence[[1]]):
-        assert btdagg.majority_vote(part).tolist() == btdagg.majority_vote(part.counts).tolist()
-        for method in by_name(["soft-sc-mean", "ci-sc"]):
-            with pytest.raises(
-                InputError, match=r"data frame, row 2, column confidence: got 101.0"
-            ):
-                method.decide(part)
-    with pytest.raises(
-        InputError, match=r"^data frame, row 2, column confidence: got 101.0, expected"
-    ):
-        votes.evidence(confidence="confidence")
+    message = r"data frame, row 2, column confidence: got 101.0, expected"
+    for part in (evidence, evidence[[0]]):
+        (method,) = by_name(["soft-sc-mean"])
+        with pytest.raises(InputError, match=message):
+            method.decide(part)
     # The row is that of the source, whatever was left out before.
-    with pytest.raises(
-        InputError, match=r"^data frame, row 2, column confidence: got 101.0, expected"
-    ):
-        votes.filter({"item": "y"}).evidence(confidence="confidence")
-    (_, part), _ = reversed(votes.partition(["item"]))
-    with pytest.raises(
-        InputError, match=r"^data frame, row 2, column confidence: got 101.0, expected"
-    ):
-        part.evidence(confidence="confidence")
+    for part in (votes, votes.filter({"item": "y"}), votes.partition(["item"])[1][1]):
+        with pytest.raises(InputError, match=message):
+            part.evidence(confidence="confidence")
     good = votes.filter({"item": "x"}).evidence()[1]
     assert good.confidences.total.tolist() == [[0, 0, 0.5]]
     words = read_votes({**columns, "confidence": ["high", "low"]})
     assert words.frame["confidence"].to_list() == ["high", "low"]
-    assert words.counts()[1].tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
 # Numbers
 
 
-DIGITS = {
-    "full-width": "１",
-    "Arabic": "١",
-    "underscore": "0_1",
-    "words": "one",
-    "hexadecimal": "0x1",
-}
-
-
-@pytest.mark.parametrize("kind", DIGITS)
-def test_votes_labels_and_counts_are_refused_in_other_digits_alike(kind, tmp_path):
-    one = DIGITS[kind]
-    sources = {
-        "vote": (read_votes, {"item": ["x"], "vote": [one]}),
-        "label": (read_labels, {"item": ["x"], "label": [one]}),
-        "sample": (read_votes, {"item": ["x"], "vote": [1], "sample": [one]}),
-        "plus": (read_votes, {"item": ["x"], "minus": [0], "tie": [0], "plus": [one]}),
-    }
-    for column, (reader, columns) in sources.items():
-        frame = pl.DataFrame(columns)
-        frame.write_csv(tmp_path / "t.csv")
-        for source in (columns, frame, pa.table(columns), tmp_path / "t.csv"):
-            with pytest.raises(InputError, match=f"row 1, column {column}: got '{one}', expected "):
-                reader(source)
+@pytest.mark.parametrize("number", ["１", "0_1", "one", "0x1"])
+def test_votes_labels_and_counts_are_refused_in_other_digits_alike(number):
+    for reader, columns in (
+        (read_votes, {"item": ["x"], "vote": [number]}),
+        (read_labels, {"item": ["x"], "label": [number]}),
+        (read_votes, {"item": ["x"], "vote": [1], "sample": [number]}),
+        (read_votes, {"item": ["x"], "minus": [0], "tie": [0], "plus": [number]}),
+    ):
+        with pytest.raises(InputError) as error:
+            reader(columns)
+        assert (error.value.row, error.value.came) == (1, number)
 
 
 def test_votes_labels_and_counts_take_the_same_numbers():

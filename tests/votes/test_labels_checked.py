@@ -93,14 +93,3 @@ def test_masked_counts_groups_and_columns_are_named():
         btdagg.estimate(COUNTS, LABELS, by=names)
     with pytest.raises(InputError, match=r"groups\[60\] is masked"):
         btdagg.compare(COUNTS, LABELS, groups=names)
-
-
-def test_scikit_learn_is_given_neither():
-    pytest.importorskip("sklearn")
-    from btdagg.integrations.sklearn import DavidsonClassifier
-
-    with pytest.raises(InputError, match=r"y\[60\] is masked"):
-        DavidsonClassifier().fit(COUNTS, np.ma.array(LABELS, mask=MASK))
-    for labels in (LABELS > 0, next(booleans())):
-        with pytest.raises(InputError, match=r"bool|y\[5\] is False"):
-            DavidsonClassifier().fit(COUNTS, labels)

@@ -113,8 +113,6 @@ def test_bad_shares_are_named(row, value):
     shares[row] = value
     with pytest.raises(InputError, match=rf"labels\[{row}\] is .* add up to 1"):
         estimate(np.ones((6, 3), dtype=int), shares)
-    with pytest.raises(InputError, match=rf"labels\[{row}\] is .* add up to 1"):
-        estimate(np.ones((6, 3), dtype=int), shares.tolist())
 
 
 # Tables
