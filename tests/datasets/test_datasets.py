@@ -206,21 +206,13 @@ def test_wmt23_drops_pairs_of_the_same_text_on_request(load):
     assert everything.select("segment", "identical").rows() == [(1, False), (2, True)]
 
 
-SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([*ERRORS, error("A", severity="major")],
-         f"row 5, column severity: got 'major', expected {SEVERITIES}"),
-        ([*ERRORS, error("C")],
-         "pairs side by side that system C is in: none; expected one"),
-        ([*ERRORS, error("A", globalSegId="2"), error("B", globalSegId="2"),
-          error("A", rater="r2"), error("B", rater="r2")],
-         "item zhen-002-A--B has 1 raters, expected 2"),
+        ([*ERRORS, error("C")], "system C is in 0 pairs side by side, expected one"),
+        ([*ERRORS, major("A", 2)], "system A is in 3 pairs side by side, expected one"),
         (packed(ERRORS, member="other.tsv"),
-         f"no {ZHEN} or {ENDE} in the archive; found other.tsv"),
+         f"no {ZHEN} or {ENDE} in the archive; it has other.tsv"),
         (gzip.compress(b"rubbish"), "not a .tar.gz archive, or a damaged one"),
     ],
     ids=lambda value: value if isinstance(value, str) else "rows",  # archives hold the time
@@ -228,11 +220,7 @@ SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
 def test_wmt23_refuses_a_bad_archive(load, tmp_path, rows, message):
     with pytest.raises(InputError) as caught:
         load(rows)
-    text = str(caught.value)
-    assert text.startswith(str(tmp_path / "wmt.tar.gz"))
-    assert text.removeprefix(str(tmp_path / "wmt.tar.gz")).lstrip(":, ").startswith(message)
-    assert "\n" not in text
-    assert [file.name for file in tmp_path.iterdir()] == ["wmt.tar.gz"]
+    assert str(caught.value) == f"{tmp_path / 'wmt.tar.gz'}: {message}"
 
 
 # WMT23: three further ratings, of one translation at a time
@@ -313,19 +301,13 @@ def test_wmt23_a_system_with_two_partners_is_rated_directly_once(load_six):
 
 
 @pytest.mark.parametrize(
-    ("direct", "message"),
-    [
-        (None, "no such file"),
-        (DIRECT[:-1], "item zhen-001-A--B has 2 raters, expected 3"),
-        (DIRECT[:3], "no system B; found A"),
-    ],
-    ids=["missing", "two raters", "no system"],
-)  # fmt: skip
-def test_wmt23_refuses_direct_ratings_that_do_not_fit(load_six, tmp_path, direct, message):
-    with pytest.raises(InputError) as caught:
+    ("direct", "n_raters"),
+    [(DIRECT[:-1], 2), ([{**row, "docSegId": "9"} for row in DIRECT], 0), (DIRECT[:3], 0)],
+    ids=["two raters", "other segment", "no system"],
+)
+def test_wmt23_refuses_direct_ratings_that_do_not_fit(load_six, direct, n_raters):
+    with pytest.raises(InputError, match=f"item zhen-001-A--B has {n_raters} raters, expected 3"):
         load_six(direct)
-    path = tmp_path / f"{wmt23._DIRECT['zh-en']}.tar.gz"
-    assert str(caught.value).replace(f"{path}, ", f"{path}: ") == f"{path}: {message}"
 
 
 # WMT23: downloading, from a server of our own
@@ -390,18 +372,14 @@ def test_wmt23_is_downloaded_once(cache, serving, monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (
-            [packed(ERRORS)],
-            f"the download does not have the SHA-256 {wmt23._SHA256[ZHEN]}; discarded",
-        ),
+        ([packed(ERRORS)], "cannot be downloaded: SHA256 hash of downloaded file"),
         ([b"", 404], "cannot be downloaded: 404 Client Error"),
         ([packed(ERRORS), 200, 10**6], "cannot be downloaded: "),  # broken off
     ],
 )
 def test_wmt23_keeps_nothing_of_a_failed_download(cache, serving, answer, message):
-    with serving(*answer), pytest.raises(InputError, match=message) as caught:
+    with serving(*answer), pytest.raises(InputError, match=message):
         load_wmt23(download=True)
-    assert "\n" not in str(caught.value)
     assert not [file for file in cache.rglob("*") if file.is_file()]
 
 
@@ -531,7 +509,6 @@ def test_rb2_tasks_do_not_depend_on_each_other(source, tasks):
     some = load_rewardbench2(source, n_per_task=40, tasks=tasks)
     every = load_rewardbench2(source, n_per_task=40)
     assert some.frame.equals(every.frame.filter(pl.col("task") != "math"))
-    assert counts_by_task(load_rewardbench2(source, tasks="Math")) == {"math": 1000}
 
 
 def test_rb2_jsonl_and_folders_give_the_same_pairs(source, tmp_path):
@@ -575,16 +552,17 @@ def test_rb2_writes_what_the_judge_sees(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["pairs.jsonl", "test.jsonl"]
 
 
-def test_rb2_refuses_a_source_that_is_not_there_or_lacks_a_column(tmp_path):
+def test_rb2_refuses_a_bad_source(tmp_path):
+    twice = as_jsonl([prompt("Math", 1)] * 2, tmp_path / "twice.jsonl")
+    with pytest.raises(InputError, match="rows 1 and 2: both have task 'math', id '1'"):
+        load_rewardbench2(twice)
     with pytest.raises(InputError, match=r"no .parquet or .jsonl file of split 'test'"):
         load_rewardbench2(tmp_path)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 rubbish")
     short = as_jsonl([{"id": "1", "prompt": "?"}], tmp_path / "short.jsonl")
-    with pytest.raises(InputError, match="no column 'subset'; found id, prompt"):
-        load_rewardbench2(short)
-    bad = as_jsonl([prompt("Math", 1), prompt("Math", 2, chosen="a text")], tmp_path / "bad.jsonl")
-    with pytest.raises(InputError) as caught:
-        load_rewardbench2(bad)
-    assert (caught.value.row, caught.value.column, caught.value.came) == (2, "chosen", "a text")
+    for source in (tmp_path / "broken.parquet", short):
+        with pytest.raises(InputError, match="is not as allenai/reward-bench-2"):
+            load_rewardbench2(source)
 
 
 # RewardBench 2: the hub

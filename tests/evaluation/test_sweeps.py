@@ -247,7 +247,7 @@ def test_an_ablation_refuses_what_differs_in_more_than_one_thing():
     with pytest.raises(InputError, match=r"no column 'prompt'"):
         ablate(votes, labels, "prompt")
     apart = table([{**r, "item": r["item"] + r["template"]} for r in rows]).drop("temperature")
-    with pytest.raises(InputError, match=r"no item has 1 or more votes under each template: "):
+    with pytest.raises(InputError, match=r"no item has 1 or more votes under each template"):
         ablate(read_votes(apart), labels, "template")
     counts = read_votes({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
     with pytest.raises(InputError, match=r"^votes is a table of counts, expected single votes"):

@@ -76,17 +76,12 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
 def test_orders_say_what_is_wrong():
     rows, gold = ordered_rows()
     labels = read_labels({"item": list(gold), "label": list(gold.values())})
-    with pytest.raises(
-        InputError, match=r"^n_votes is 3, expected an even number: half in each order"
-    ):
+    with pytest.raises(InputError, match=r"^n_votes is 3, expected an even number: half in each"):
         compare_orders(table(rows), labels, 3)
-    with pytest.raises(InputError, match=r"no item has 6 or more votes under each order: "):
+    with pytest.raises(InputError, match=r"no item has 6 or more votes under each order$"):
         compare_orders(table(rows), labels, 6)
-    with pytest.raises(InputError, match=r", j: all votes have order AB, expected both$"):
+    with pytest.raises(InputError, match=r", j: all votes have order AB, expected several"):
         compare_orders(table(rows).filter({"order": "AB"}), labels, 2)
-    two = table([*rows, *({**row, "judge": "k"} for row in rows)])
-    with pytest.raises(InputError, match=r"several values of judge are pooled; filter by judge"):
-        compare_orders(two, labels, 2, by=[])
 
 
 # Tie rates

@@ -174,7 +174,7 @@ def test_orders_are_compared_where_there_are_both():
     assert list(found.by_key()) == [("t", "k")]
     ((key, reason),) = found.skipped
     assert key == ("t", "j")
-    assert reason.endswith("t j: all votes have order AB, expected both")
+    assert reason.endswith("t j: all votes have order AB, expected several values")
 
 
 def test_confidences_reach_the_comparison_of_orders(cli):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_integer
-from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
+from btdagg.evaluation.comparison import Options, evaluate
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.evaluation.scores import Scores
@@ -60,8 +59,8 @@ def ablate(
     Raises
     ------
     InputError
-        If, in every group, judge, template, temperature or order are pooled and differ between the
-        values, or no item has votes under every value; and where `evaluate` does.
+        If, in every group, judge, template, temperature or order differ between the values too, or
+        no item has votes under every value; and where `evaluate` does.
 
     References
     ----------
@@ -69,26 +68,8 @@ def ablate(
     """
     import polars as pl
 
-    numbers_of_votes(n_votes)
-
-    def refuse(part: Votes, where: str, by: Key) -> None:
-        """Refuse values that differ in more than what is varied."""
-        for other in _CONDITIONS:
-            if other not in part.columns or other in (column, *by):
-                continue
-            seen: dict[frozenset[str | None], str] = {}
-            for (value,), rows in part.partition([column]):
-                seen.setdefault(frozenset(text(rows, other).unique()), value)
-            if len(seen) > 1:
-                one, two, *_ = seen.values()
-                raise InputError(
-                    f"{where}: {column} {one!r} and {two!r} differ in {other} too; filter by "
-                    f"{other}, or go by it"
-                )
-
-    found = _by_value(votes, labels, column, [pl.col(column)], refuse, n_votes, options)
-    values = sorted(dict.fromkeys(cell.value for cell in found.cells), key=_number)
-    return _sorted(found, values)
+    scores = _by_value(votes, labels, column, [pl.col(column)], n_votes, options)
+    return _sorted(scores, sorted(dict.fromkeys(cell.value for cell in scores.cells), key=_number))
 
 
 def compare_orders(
@@ -117,8 +98,8 @@ def compare_orders(
     Raises
     ------
     InputError
-        If `n_votes` is not even, or, in every group, no item has enough votes or votes of several
-        judges, templates or temperatures are pooled; and where `evaluate` does.
+        If `n_votes` is not even, or, in every group, no item has enough votes or votes of the
+        orders differ in judge, template or temperature too; and where `evaluate` does.
 
     References
     ----------
@@ -126,29 +107,15 @@ def compare_orders(
     """
     import polars as pl
 
-    n_votes = as_integer(n_votes, "n_votes", 2)
     if n_votes % 2:
-        raise InputError(f"n_votes is {n_votes}, expected an even number: half in each order")
-
-    def refuse(part: Votes, where: str, by: Key) -> None:
-        """Refuse votes of one order alone, and votes that differ in more than order."""
-        orders = part.frame["order"]
-        if orders.n_unique() < 2:
-            raise InputError(f"{where}: all votes have order {orders[0]}, expected both")
-        for column in ("judge", "template", "temperature"):
-            if column in part.columns and part.frame[column].n_unique() > 1:
-                raise InputError(
-                    f"{where}: votes of several values of {column} are pooled; filter by {column}, "
-                    "or go by it"
-                )
-
-    shown = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
-    values = [shown, pl.lit("balanced")]
-    found = _by_value(votes, labels, "order", values, refuse, [n_votes], options, n_votes)
+        raise InputError(argument="n_votes", came=n_votes, expected="an even number: half in each")
+    order = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
+    values = [order, pl.lit("balanced")]
+    scores = _by_value(votes, labels, "order", values, [n_votes], options, n_votes)
     # What fails under one value has no comparison.
-    failed = {key[: len(found.by)]: reason for key, reason in found.skipped}
-    cells = tuple(cell for cell in found.cells if cell.key not in failed)
-    whole = replace(found, cells=cells, skipped=tuple(failed.items()))
+    failed = {key[: len(scores.by)]: reason for key, reason in scores.skipped}
+    cells = tuple(cell for cell in scores.cells if cell.key not in failed)
+    whole = replace(scores, cells=cells, skipped=tuple(failed.items()))
     return _sorted(whole, ["first", "second", "balanced"])
 
 
@@ -157,24 +124,14 @@ def _by_value(
     labels: Labels,
     column: str,
     values: Sequence[pl.Expr],
-    refuse: Callable[[Votes, str, Key], object],
     n_votes: Sequence[int] | None,
     options: Options,
     least: int = 1,
 ) -> Scores:
     """Evaluate by value, on the items that have enough votes under every value of the column.
 
-    Parameters
-    ----------
-    votes, labels, column, n_votes, options
-        See `ablate`.
-    values : sequence of polars expressions
-        Under which value a vote counts: under one for each expression.
-    refuse : callable
-        Takes the votes of a group, what messages call them, and the columns that votes are grouped
-        by; raises an `InputError` where its values cannot be compared.
-    least : int
-        Votes, other than missing ones, that an item wants under each value of the column.
+    A vote counts under one value for each of the expressions `values`; an item is used if it has
+    `least` votes, other than missing ones, under each value of the column.
     """
     import polars as pl
 
@@ -187,17 +144,14 @@ def _by_value(
     frames, left_out, skipped = [], {}, []
     for key, part in votes.partition(by):
         try:
-            refuse(part, f"{part.source}, {' '.join(key)}" if key else part.source, by)
+            _refuse_confounded(part, column, by)
             rows = _under_every_value(part, column, least)
-            left_out[key] = part.frame["item"].n_unique() - rows["item"].n_unique()
             if not rows.height:
-                names = text(part, column).fill_null("").unique(maintain_order=True)
-                raise InputError(
-                    f"{part.source}: no item has {least} or more votes under each {column}: "
-                    + ", ".join(name or "''" for name in names)
-                )
+                raise InputError(f"no item has {least} or more votes under each {column}")
+            left_out[key] = part.frame["item"].n_unique() - rows["item"].n_unique()
         except InputError as error:
-            skipped.append((key, str(error)))
+            where = f"{part.source}, {' '.join(key)}" if key else part.source
+            skipped.append((key, f"{where}: {error}"))
         else:
             frames += [rows.with_columns(value.alias(_VALUE)) for value in values]
     if not frames:
@@ -212,14 +166,33 @@ def _by_value(
         frames_beside = [rows.with_columns(value.alias(_VALUE)) for value in values]
         valued = pl.concat(frames_beside).filter(pl.col(_VALUE).is_not_null())
         options["neighbours"] = neighbours.with_data(valued)
-    found = evaluate(votes.with_data(pl.concat(frames)), labels, n_votes=n_votes, **options)
+    scores = evaluate(votes.with_data(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(
         by,
-        tuple(replace(cell, key=cell.key[:-1], value=cell.key[-1]) for cell in found.cells),
-        (*skipped, *found.skipped),
+        tuple(replace(cell, key=cell.key[:-1], value=cell.key[-1]) for cell in scores.cells),
+        (*skipped, *scores.skipped),
         column=column,
         n_left_out=left_out,
     )
+
+
+def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
+    """Refuse one value alone, and values that differ in more than what is varied."""
+    values = text(part, column).unique()
+    if len(values) < 2:
+        raise InputError(f"all votes have {column} {values[0]}, expected several values")
+    for other in _CONDITIONS:
+        if other not in part.columns or other in (column, *by):
+            continue
+        conditions: dict[frozenset[str | None], str] = {}
+        for (value,), rows in part.partition([column]):
+            conditions.setdefault(frozenset(text(rows, other).unique()), value)
+        if len(conditions) > 1:
+            first, second, *_ = conditions.values()
+            raise InputError(
+                f"{column} {first!r} and {second!r} differ in {other} too; filter by {other}, or "
+                "go by it"
+            )
 
 
 def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
@@ -236,11 +209,11 @@ def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
     return rows.select(frame.columns)
 
 
-def _sorted(found: Scores, values: Sequence[str]) -> Scores:
+def _sorted(scores: Scores, values: Sequence[str]) -> Scores:
     """Put the cells of every key into the order of their values."""
-    keys = list(found.by_key())
-    order = sorted(found.cells, key=lambda c: (keys.index(c.key), values.index(c.value)))
-    return replace(found, cells=tuple(order))
+    keys = list(scores.by_key())
+    order = sorted(scores.cells, key=lambda c: (keys.index(c.key), values.index(c.value)))
+    return replace(scores, cells=tuple(order))
 
 
 def _number(value: str) -> float:

@@ -84,7 +84,6 @@ class RaterScores:
     Attributes
     ----------
     rater : str or int
-        The rater.
     n_items : int
         Scored items: rated by this rater and another, with votes of the judge if there is one.
     n_alone : int
@@ -112,12 +111,11 @@ class RaterScores:
 @readable
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """What `leave_one_rater_out` found.
+    """Scores of all raters, in the order in which they are first seen.
 
     Attributes
     ----------
     raters : tuple of RaterScores
-        In the order in which the raters are first seen.
     skipped : tuple of (rater, reason)
         Raters that could not be scored.
     """
@@ -189,34 +187,32 @@ def leave_one_rater_out(
     The paper's leave-one-out protocol and its table by rater. The paper does not define the
     majority of raters who disagree, nor mention items without another rater.
     """
-    if shared not in ("tie", "drop"):
-        raise InputError(f"shared is {shared!r}, expected 'tie' or 'drop'")
     # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    known = None
+    evidence = None
     if votes is not None:
-        known = _evidence(votes, n_votes, confidence, decisions_of([method]))
+        evidence = _evidence(votes, n_votes, confidence, decisions_of([method]))
     groups = None if group is None else _groups(ratings, group)
-    found, skipped = [], []
+    raters, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
             sheet, n_alone, n_shared = _sheet(ratings, place, shared, groups)
             judge, n_without_votes = None, 0
-            if known is not None:
-                sheet, n_without_votes, judge = _judged(sheet, *known, method, protocol)
+            if evidence is not None:
+                sheet, n_without_votes, judge = _judged(sheet, *evidence, method, protocol)
             gold, own = sheet.labels, sheet.frame["own"].to_numpy()
             scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
             left_out = n_alone, n_shared, n_without_votes
-            found.append(RaterScores(rater, len(own), *left_out, *scores, judge))
+            raters.append(RaterScores(rater, len(own), *left_out, *scores, judge))
         except InputError as error:
             skipped.append((rater, str(error)))
         if progress is not None:
             progress()
-    if not found:
+    if not raters:
         rater, reason = skipped[0]
         raise InputError(f"no rater could be scored; {rater}: {reason}")
-    return LeaveOneOut(tuple(found), tuple(skipped))
+    return LeaveOneOut(tuple(raters), tuple(skipped))
 
 
 def _sheet(
@@ -254,13 +250,13 @@ def _judged(
     # As text, as `align` may have compared them.
     rows = {str(item): row for row, item in enumerate(sheet.ids.tolist())}
     frame = sheet.frame[[rows[str(item)] for item in both.ids.tolist()]]
-    known = evidence[both.rows]
-    decisions = {**known.decisions, _OWN: frame["own"].to_numpy()}
-    items = LabelledItems(replace(known, decisions=decisions), both.labels, both.groups)
-    ((found,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
+    rows_of = evidence[both.rows]
+    decisions = {**rows_of.decisions, _OWN: frame["own"].to_numpy()}
+    items = LabelledItems(replace(rows_of, decisions=decisions), both.labels, both.groups)
+    ((compared,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
     labels = Labels(frame, sheet.source, unlabelled=sheet.unlabelled)
-    judge, human = found.methods
-    return labels, both.n_without_votes, JudgeScores(judge, human, found.new_items)
+    judge, human = compared.methods
+    return labels, both.n_without_votes, JudgeScores(judge, human, compared.new_items)
 
 
 def _evidence(
@@ -271,9 +267,6 @@ def _evidence(
     ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
     if not evidence.counts.any():
         raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
-    most = int(evidence.counts.sum(axis=1).max())
-    if n_votes is not None and n_votes > most:
-        raise InputError(f"n_votes is {n_votes}, and items of {votes.source} have at most {most}")
     return ids, evidence
 
 
@@ -286,10 +279,9 @@ def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
     rows = pl.DataFrame([ratings.frame["item"], groups]).unique(maintain_order=True)
     bad = rows.filter(pl.col("group").is_null() | pl.col("item").is_duplicated())
     if bad.height:
-        item = bad["item"][0]
-        names = rows.filter(pl.col("item") == item)["group"].to_list()
         raise InputError(
-            f"{ratings.source}, column {column}: item {item!r} has "
-            f"{' and '.join(map(repr, names))}, expected one group"
+            f"item {bad['item'][0]!r} has several groups or none, expected one group",
+            source=ratings.source,
+            column=column,
         )
     return dict(rows.iter_rows())

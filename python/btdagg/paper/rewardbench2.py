@@ -7,7 +7,6 @@ against a rejected one, two of the same kind tie.
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Sequence
@@ -22,18 +21,15 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.files import replace_file
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer
-from btdagg.votes import Labels, Table, read_table
-from btdagg.votes.schema import checked, ids
-from btdagg.votes.table import refuse, refuse_duplicates, text
+from btdagg.votes import Labels, Table
+from btdagg.votes.table import refuse_duplicates
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
 _HUB_ID = "allenai/reward-bench-2"
-_COLUMNS = ("id", "subset", "prompt", "chosen", "rejected")
-_FILES = (".parquet", ".jsonl", ".ndjson")
+_LINES = (".jsonl", ".ndjson")
 
 
 @readable
@@ -102,28 +98,19 @@ def load_rewardbench2(
     Raises
     ------
     InputError
-        If the source cannot be read or downloaded, a value is not what it should be, a prompt is
-        there twice, a task is unknown, or no prompt of a task has two responses.
+        If the source lacks a column or has a prompt twice, nothing can be downloaded, or a task is
+        unknown.
 
     References
     ----------
     Malik et al. (2025), *RewardBench 2*; the paper's section on data sets.
     """
-    seed = as_integer(seed, "seed", 0)
-    if n_per_task is not None:
-        n_per_task = as_integer(n_per_task, "n_per_task", 1)
+    import polars as pl
+
     prompts = _read_prompts(_download(split) if source is None else Path(source), split)
     if tasks is not None:
-        prompts = prompts.filter({"task": _task_names(tasks)})
-    pairs = LabelledPairs(_sampled(prompts.frame, n_per_task, seed), prompts.source)
-    for task in prompts.frame["task"].unique(maintain_order=True):
-        if task not in pairs.frame["task"]:
-            raise InputError(f"{prompts.source}: no prompt of task {task!r} has two responses")
-    refuse_duplicates(pairs, ["item"])
-    return pairs
-
-
-# Reading
+        prompts = prompts.filter({"task": _task_names(pl.Series("task", tasks)).to_list()})
+    return LabelledPairs(_sampled(prompts.frame, n_per_task, seed), prompts.source)
 
 
 def _download(split: str) -> Path:
@@ -140,76 +127,39 @@ def _download(split: str) -> Path:
 
 
 def _read_prompts(source: Path, split: str) -> Table:
-    """Read `task`, `id`, `prompt`, `chosen`, `rejected` of every prompt, clean."""
+    """Read `task`, `id`, `prompt`, `chosen`, `rejected` of every prompt."""
     import polars as pl
 
-    files = _files_of(source, split) if source.is_dir() else [source]
-    parts = [_read_file(file) for file in files]
-    prompts = Table(pl.concat(part.frame for part in parts), str(source))
-    for table in (*parts, prompts):
-        refuse_duplicates(table, ["task", "id"])
+    files = [source]
+    if source.is_dir():
+        places = (source, source / "data")
+        files = [file for place in places for file in sorted(place.glob(f"{split}[.-]*"))]
+        files = [file for file in files if file.suffix in (".parquet", *_LINES)]
+    if not files:
+        raise InputError(f"{source}: no .parquet or .jsonl file of split {split!r}")
+    responses = pl.List(pl.String)
+    try:
+        frames = [
+            (pl.read_ndjson if file.suffix in _LINES else pl.read_parquet)(file).select(
+                pl.col("subset"),
+                pl.col("id").cast(pl.String),
+                pl.col("prompt"),
+                pl.col("chosen").cast(responses),
+                pl.col("rejected").cast(responses),
+            )
+            for file in files
+        ]
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{source}: is not as {_HUB_ID}: {error}") from None
+    frame = pl.concat(frames)
+    prompts = Table(frame.with_columns(task=_task_names(frame["subset"])), str(source))
+    refuse_duplicates(prompts, ["task", "id"])
     return prompts
 
 
-def _files_of(folder: Path, split: str) -> list[Path]:
-    files = [
-        file
-        for place in (folder, folder / "data")
-        if place.is_dir()
-        for file in sorted(place.iterdir())
-        if file.suffix in _FILES and (file.stem == split or file.stem.startswith(f"{split}-"))
-    ]
-    if not files:
-        raise InputError(f"{folder}: no .parquet or .jsonl file of split {split!r}")
-    return files
-
-
-def _read_file(file: Path) -> Table:
-    import polars as pl
-
-    raw = read_table(file, _COLUMNS)
-    frame = raw.frame.with_columns(checked(raw, {"id": ids, "subset": ids}))
-    frame = frame.with_columns(
-        _prompts(raw, "prompt"), *(_responses(raw, column) for column in ("chosen", "rejected"))
-    )
-    table = Table(frame, raw.source)
-    accepted = frame["chosen"].list.len()
-    refuse(table, accepted == 0, "chosen", "at least one response")
-    names = _task_names(frame["subset"].cast(pl.String).to_list())
-    frame = frame.with_columns(pl.Series("task", names), pl.col("id").cast(pl.String))
-    return Table(frame.select("task", "id", "prompt", "chosen", "rejected"), raw.source)
-
-
-def _prompts(table: Table, column: str) -> pl.Series:
-    values = text(table, column)
-    refuse(table, values.is_null(), column, "text")
-    return values
-
-
-def _responses(table: Table, column: str) -> pl.Series:
-    """Parse lists of texts; a list from a JSONL file is the JSON of one by now."""
-    import polars as pl
-
-    lists = [_texts(value) for value in table.frame[column].to_list()]
-    refuse(table, pl.Series([found is None for found in lists]), column, "a list of texts")
-    return pl.Series(column, lists, dtype=pl.List(pl.String))
-
-
-def _texts(value: object) -> list[str] | None:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        return None
-    return [entry.encode(errors="replace").decode() for entry in value]  # half a surrogate pair
-
-
-def _task_names(subsets: Sequence[str]) -> list[str]:
+def _task_names(subsets: pl.Series) -> pl.Series:
     """Write names of subsets as this package writes those of tasks: ``precise-if``."""
-    subsets = [subsets] if isinstance(subsets, str) else subsets
-    return [subset.strip().lower().replace(" ", "-") for subset in subsets]
+    return subsets.str.strip_chars().str.to_lowercase().str.replace_all(" ", "-", literal=True)
 
 
 # Pairing
@@ -242,8 +192,8 @@ def _sample_of_task(
 
     pairs = [
         (prompt, first, second)
-        for prompt, found in enumerate(responses)
-        for first, second in combinations(range(len(found)), 2)
+        for prompt, own in enumerate(responses)
+        for first, second in combinations(range(len(own)), 2)
     ]
     if n is not None and n < len(pairs):
         pairs = [pairs[k] for k in np.sort(rng.choice(len(pairs), n, replace=False))]

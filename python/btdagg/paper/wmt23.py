@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.paper.ratings import Ratings
-from btdagg.votes import Table, read_table
-from btdagg.votes.schema import ids, parse, whole_numbers
-from btdagg.votes.table import listing, refuse
+from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,11 +45,10 @@ _SHA256 = {
 }
 
 _COLUMNS = (
-    "system", "doc", "docsegid", "globalsegid", "rater", "target", "category", "severity",
+    *("system", "doc", "docSegId", "globalSegId", "rater", "target", "category", "severity"),
     "metadata",
-)  # fmt: skip
+)
 _WEIGHTLESS = ("Neutral", "No-error", "HOTW-test")  # the last checks that the rater is awake
-_SEVERITIES = ("Major", "Minor", *_WEIGHTLESS)
 _NOT_THE_TRANSLATION = ("Source issue", "Accuracy/Creative Reinterpretation")
 
 
@@ -103,17 +100,13 @@ def load_wmt23(
     ------
     InputError
         If there is neither `path` nor `download`, or both, or if an archive is of another pair, is
-        damaged, cannot be downloaded, or is not what it should be.
+        damaged, cannot be downloaded, or does not fit.
 
     References
     ----------
     Song et al. (2025), *Enhancing Human Evaluation in Machine Translation with Comparative
     Judgment*; Freitag et al. (2021) for the weights.
     """
-    if pair not in (None, *_SIDE_BY_SIDE):
-        raise InputError(f"pair is {pair!r}, expected {' or '.join(map(repr, _SIDE_BY_SIDE))}")
-    if ratings not in (3, 6):
-        raise InputError(f"ratings is {ratings!r}, expected 3 or 6")
     member = _SIDE_BY_SIDE[pair or "zh-en"]
     if (path is None) != download:
         raise InputError(
@@ -121,13 +114,13 @@ def load_wmt23(
             f"which fetches it from {_address(member)}"
         )
     archive = Path(_download(member) if path is None else path)
-    found, content = _unpack(archive, {pair: member} if pair else _SIDE_BY_SIDE)
-    rated = _side_by_side(_read_errors(content, str(archive)), found)
+    language, errors = _read_errors(archive, {pair: member} if pair else _SIDE_BY_SIDE)
+    rated = _side_by_side(errors, language, str(archive))
     if ratings == 6:
-        member = _DIRECT[found]
+        member = _DIRECT[language]
         beside = Path(_download(member)) if download else archive.with_name(f"{member}.tar.gz")
-        _, content = _unpack(beside, {found: member})
-        rated = _with_direct(rated, _read_errors(content, str(beside)))
+        _, errors = _read_errors(beside, {language: member})
+        rated = _with_direct(rated, errors, str(beside))
     table = Ratings(_votes(rated), str(archive))
     return table.filter({"identical": False}) if drop_identical else table
 
@@ -145,7 +138,7 @@ def _download(member: str) -> str:
     url, sha256 = _address(member), _SHA256.get(member)
     try:
         # A file that is already there is only checked; one that fails the check is not kept.
-        found: str = pooch.retrieve(
+        path: str = pooch.retrieve(
             url,
             known_hash=None if sha256 is None else f"sha256:{sha256}",
             fname=f"{member}.tar.gz",
@@ -153,75 +146,49 @@ def _download(member: str) -> str:
             # Not as a stream: pooch would leave that of a failed request open.
             downloader=pooch.HTTPDownloader(stream=False),
         )
-    except ValueError:
-        raise InputError(
-            f"{url}: the download does not have the SHA-256 {sha256}; discarded"
-        ) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{url}: cannot be downloaded: {error}") from None
-    return found
+    return path
 
 
 # From the archive to a table of errors
 
 
-def _read_errors(content: str, name: str) -> Table:
-    """Read the rows of an archive with a clean `segment`, text and weight each."""
+def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.DataFrame]:
+    """Return which of the tables by language pair is in an archive, and its errors."""
     import polars as pl
 
-    raw = read_table(_split(content, name), _COLUMNS, name=name)
-    kinds = dict.fromkeys(("system", "doc", "docsegid", "rater"), ids)
-    table = parse(raw, {**kinds, "globalsegid": whole_numbers})
-    known = table.frame["severity"].is_in(_SEVERITIES)
-    refuse(table, ~known, "severity", listing(_SEVERITIES))
-    frame = table.frame.select(
-        "system",
-        "doc",
-        "docsegid",
-        "rater",
-        pl.col("globalsegid").alias("segment"),
+    try:
+        # All at once, since only the end of the file has its checksum.
+        content = gzip.decompress(archive.read_bytes())
+        with tarfile.open(fileobj=io.BytesIO(content)) as unpacked:
+            names = unpacked.getnames()
+            pair = next((pair for pair, member in members.items() if member in names), None)
+            if pair is None:
+                raise InputError(
+                    f"{archive}: no {' or '.join(members.values())} in the archive; it has "
+                    f"{listing(names)}"
+                )
+            file = unpacked.extractfile(members[pair])
+            text = file.read() if file else b""
+    except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
+        raise InputError(f"{archive}: not a .tar.gz archive, or a damaged one") from None
+    raw = pl.read_csv(
+        text,
+        separator="\t",
+        quote_char=None,
+        columns=list(_COLUMNS),
+        infer_schema=False,
+        truncate_ragged_lines=True,
+    ).fill_null("")
+    return pair, raw.select(
+        pl.col("system", "doc", "docSegId", "rater").str.strip_chars(),
+        pl.col("globalSegId").cast(pl.Int64).alias("segment"),
         # The error is marked inside the text.
         pl.col("target").str.replace_all("</?v>", "").str.strip_chars().alias("text"),
         _tenths().alias("tenths"),
         "metadata",
     )
-    return Table(frame, name)
-
-
-def _unpack(archive: Path, wanted: Mapping[str, str]) -> tuple[str, str]:
-    """Return which of the tables by language pair is in an archive, and its text."""
-    try:
-        # All at once, since only the end of the file has its checksum.
-        content = gzip.decompress(archive.read_bytes())
-        with tarfile.open(fileobj=io.BytesIO(content)) as members:
-            names = members.getnames()
-            for pair, member in wanted.items():
-                if member in names:
-                    file = members.extractfile(member)
-                    return pair, file.read().decode() if file else ""
-    except FileNotFoundError:
-        raise InputError(f"{archive}: no such file") from None
-    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
-        raise InputError(f"{archive}: not a .tar.gz archive, or a damaged one") from None
-    except OSError as error:
-        raise InputError(f"{archive}: cannot be read: {error.strerror}") from None
-    raise InputError(
-        f"{archive}: no {' or '.join(wanted.values())} in the archive; found {listing(names)}"
-    )
-
-
-def _split(content: str, name: str) -> dict[str, list[str]]:
-    """Split tab-separated text, where a quote is a quote, into its columns."""
-    header, *lines = content.rstrip("\n").split("\n")
-    # The last title is a comment without values.
-    titles = [title for title in header.split("\t") if not title.startswith("#")]
-    rows = [line.split("\t") for line in lines]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(titles):
-            raise InputError(
-                f"{name}, row {number}: number of values: got {len(row)}, expected {len(titles)}"
-            )
-    return {title: [row[place] for row in rows] for place, title in enumerate(titles)}
 
 
 def _tenths() -> pl.Expr:
@@ -245,70 +212,58 @@ def _tenths() -> pl.Expr:
 # From errors to votes
 
 
-def _side_by_side(errors: Table, pair: str) -> pl.DataFrame:
+def _side_by_side(errors: pl.DataFrame, pair: str, source: str) -> pl.DataFrame:
     """Return the scores of the translations that were side by side, a row per item and rater."""
     import polars as pl
 
-    rated = _compared(_partners(errors), _scores(errors))
     code = pair.replace("-", "")
     number = pl.col("segment").cast(pl.String).str.zfill(3)
     name = pl.format(f"{code}-{{}}-{{}}--{{}}", number, "system_a", "system_b").alias("item")
-    rated = rated.with_columns(name)
-    most = rated.group_by("item").len()["len"].max()
-    _refuse_uneven(rated.select("item").unique(), rated, most, errors.source)
-    return rated
+    return _compared(_partners(errors, source), _scores(errors)).with_columns(name)
 
 
-def _refuse_uneven(items: pl.DataFrame, rated: pl.DataFrame, n: object, source: str) -> None:
-    """Check that every item has n raters."""
-    import polars as pl
-
-    raters = items.join(rated.group_by("item").len("raters"), on="item", how="left").sort("item")
-    for item, found in raters.select("item", pl.col("raters").fill_null(0)).iter_rows():
-        if found != n:
-            raise InputError(f"{source}: item {item} has {found} raters, expected {n}")
-
-
-def _with_direct(rated: pl.DataFrame, errors: Table) -> pl.DataFrame:
+def _with_direct(rated: pl.DataFrame, errors: pl.DataFrame, source: str) -> pl.DataFrame:
     """Add the scores of raters who saw the same translations one at a time."""
     import polars as pl
 
+    shown = {"shown_a": "text_a", "shown_b": "text_b"}
     items = rated.select(
-        "item", "segment", "doc", "docsegid", "system_a", "system_b",
-        shown_a="text_a", shown_b="text_b",
-    ).unique("item")  # fmt: skip
+        *("item", "segment", "doc", "docSegId", "system_a", "system_b"), **shown
+    ).unique("item")
     # Numbers of segments over all documents may differ from archive to archive.
-    scores = _renamed(_scores(errors).drop("segment"), items, errors.source)
-    direct = _compared(items, scores).with_columns(rater="direct-" + pl.col("rater"))
-    _refuse_uneven(items.select("item"), direct, _RATERS, errors.source)
-    direct = direct.with_columns(text_a="shown_a", text_b="shown_b")
+    direct = _compared(items, _renamed(_scores(errors).drop("segment"), items))
+    raters = items.join(direct.group_by("item").len(), on="item", how="left").sort("item")
+    uneven = raters.filter(pl.col("len").fill_null(0) != _RATERS)
+    if uneven.height:
+        item, n_raters = uneven.select("item", pl.col("len").fill_null(0)).row(0)
+        raise InputError(f"{source}: item {item} has {n_raters} raters, expected {_RATERS}")
+    direct = direct.with_columns(
+        rater="direct-" + pl.col("rater"), text_a="shown_a", text_b="shown_b"
+    )
     return pl.concat([rated, direct.select(rated.columns)])
 
 
-def _renamed(scores: pl.DataFrame, items: pl.DataFrame, source: str) -> pl.DataFrame:
+def _renamed(scores: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     """Give systems the names they have side by side.
 
     A system that was beside two others has a name for each there, ``S_with_T``, and one here.
     """
     import polars as pl
 
-    known = set(scores["system"])
+    here = set(scores["system"])
     names = {}
     for pair in items.select("system_a", "system_b").unique().rows():
         for name, partner in (pair, pair[::-1]):
-            found = name if name in known else name.removesuffix(f"_with_{partner}")
-            if found not in known:
-                raise InputError(f"{source}: no system {found}; found {listing(sorted(known))}")
-            names[name] = found
+            names[name] = name if name in here else name.removesuffix(f"_with_{partner}")
     both = pl.DataFrame({"name": names.keys(), "system": names.values()}, orient="col")
     return both.join(scores, on="system").drop("system").rename({"name": "system"})
 
 
-def _scores(errors: Table) -> pl.DataFrame:
+def _scores(errors: pl.DataFrame) -> pl.DataFrame:
     """Sum up the errors of each translation, by rater."""
     import polars as pl
 
-    return errors.frame.group_by("segment", "doc", "docsegid", "system", "rater").agg(
+    return errors.group_by("segment", "doc", "docSegId", "system", "rater").agg(
         pl.col("tenths").sum(), pl.col("text").first()
     )
 
@@ -329,12 +284,7 @@ def _votes(rated: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     return rated.select(
-        "item",
-        "segment",
-        "doc",
-        "system_a",
-        "system_b",
-        "rater",
+        *("item", "segment", "doc", "system_a", "system_b", "rater"),
         # By NumPy: polars multiplies by 0.1, and 12 tenths would be 1.2000000000000002.
         mqm_a=rated["tenths_a"].to_numpy() / 10,
         mqm_b=rated["tenths_b"].to_numpy() / 10,
@@ -343,7 +293,7 @@ def _votes(rated: pl.DataFrame) -> pl.DataFrame:
     ).sort("item", "rater")
 
 
-def _partners(errors: Table) -> pl.DataFrame:
+def _partners(errors: pl.DataFrame, source: str) -> pl.DataFrame:
     """Find the pairs of systems: those that a rater of a document worked on at the same time.
 
     Which of the two is A is what the metadata say of errors in a translation: side 1 is A, 2 is B.
@@ -352,15 +302,15 @@ def _partners(errors: Table) -> pl.DataFrame:
     import polars as pl
 
     side, time = (
-        errors.frame["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)
+        errors["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)
         for key in ("side", "timestamp")
     )
-    refuse(errors, time.is_null(), "metadata", "JSON with a timestamp")
-    marked = errors.frame.with_columns(side=side, time=time)
-    sessions = marked.group_by("rater", "doc", "system").agg(
-        pl.col("time").min().alias("start"), pl.col("time").max().alias("end")
+    sessions = (
+        errors.with_columns(time=time)
+        .group_by("rater", "doc", "system")
+        .agg(pl.col("time").min().alias("start"), pl.col("time").max().alias("end"))
     )
-    sides = marked.select("system", "side").unique()
+    sides = errors.select("system", side=side).unique()
     a, b = (
         sessions.join(sides.filter(pl.col("side") == side), on="system").drop("side")
         for side in (1, 2)
@@ -369,12 +319,11 @@ def _partners(errors: Table) -> pl.DataFrame:
         (pl.col("start") <= pl.col("end_b")) & (pl.col("start_b") <= pl.col("end"))
     )
     pairs = together.select(system_a="system", system_b="system_b").unique()
-    for system in sorted(errors.frame["system"].unique()):
-        found = [pair for pair in pairs.sort("system_a", "system_b").rows() if system in pair]
-        if len(found) != 1:
-            shown = listing(" and ".join(pair) for pair in found) or "none"
+    partnered = [*pairs["system_a"], *pairs["system_b"]]
+    for system in errors["system"].unique().sort():
+        if partnered.count(system) != 1:
             raise InputError(
-                f"{errors.source}: pairs side by side that system {system} is in: {shown}; "
+                f"{source}: system {system} is in {partnered.count(system)} pairs side by side, "
                 "expected one"
             )
     return pairs
