@@ -99,10 +99,14 @@ class Server:
     def __init__(self, port: int, folder: Path) -> None:
         self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
         models = [str(folder / f"m{number}.json") for number in range(len(MODELS))]
-        options = ["--port", str(port), "--max-body", str(MAX_BODY)]
-        main = [sys.executable, "-c", "from btdagg.cli import main; main()"]
+        code = (
+            "import os, pathlib, sys; from btdagg import DavidsonModel;"
+            "from btdagg.serve import run;"
+            "models = {pathlib.Path(file).stem: DavidsonModel.load(file) for file in sys.argv[1:]};"
+            f"run(models, port={port}, token=os.environ['BTDAGG_SERVE_TOKEN'], max_body={MAX_BODY})"
+        )
         self.process = subprocess.Popen(
-            [*main, "serve", *models, *options],
+            [sys.executable, "-c", code, *models],
             stdout=self.log,
             stderr=subprocess.STDOUT,
             env={**os.environ, "BTDAGG_SERVE_TOKEN": TOKEN},

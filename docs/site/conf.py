@@ -17,7 +17,7 @@ root_doc = "index"
 nitpicky = True
 default_role = "code"  # see markup.py
 highlight_language = "none"  # of blocks of output
-smartquotes = False  # --force stays what it is
+smartquotes = False  # --report stays what it is
 
 extensions = [
     "myst_nb",

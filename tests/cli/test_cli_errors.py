@@ -75,17 +75,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, 
 
 COMMANDS = {
     "small": ["decide", "model.json", "counts.csv"],
-    "json": [
-        "paper",
-        "evaluate",
-        "--prior",
-        "none",
-        "votes.csv",
-        "labels.csv",
-        "--splits",
-        "2",
-        "--json",
-    ],
+    "json": ["calibrate", "votes.csv", "labels.csv", "-o", "new.json", "--json"],
     "table": ["paper", "evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
     "sql": ["sql", "model.json"],
     "help": ["--help"],

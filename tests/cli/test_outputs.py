@@ -73,48 +73,35 @@ def folder(tmp_path, monkeypatch):
 
 
 RUN = "run pairs.jsonl --labels labels.csv -o linked --model m"
-EVALUATE = "paper evaluate votes.csv labels.csv --splits 2 --size 10"
+REPORT = "votes votes.csv --report"
 
-# Each with the files that it replaces, and whether only if it is forced; None if it has no --force.
+# Each with the files of the user's that it replaces; None if it is refused.
 COMMANDS = [
-    ("calibrate votes.csv labels.csv", [], None),
-    ("calibrate votes.csv labels.csv -o decided.csv", ["decided.csv"], None),
-    ("calibrate votes.csv labels.csv -o new.json --refits rule.json", ["rule.json"],
-     None),
-    ("calibrate votes.csv labels.csv -o votes.csv", [], None),
-    ("calibrate votes.csv labels.csv -o labels.csv", [], None),
-    ("calibrate votes.csv labels.csv -o ./report/../labels.csv", [], None),
-    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv", [], None),
-    ("calibrate votes.csv labels.csv -o report", [], None),
-    ("plan fitted.json votes.csv labels.csv -n 4 -o model.json", ["model.json"], None),
-    ("plan fitted.json votes.csv labels.csv -n 4 -o fitted.json", [], None),
-    ("plan fitted.json votes.csv labels.csv -n 4 -o labels.csv", [], None),
-    ("decide fitted.json votes.csv -o decided.csv", ["decided.csv"], None),
-    ("decide fitted.json votes.csv -o votes.csv", [], None),
-    ("decide fitted.json votes.parquet -o votes.parquet", [], None),
-    ("import votes.csv -o votes.parquet", ["votes.parquet"], None),
-    ("import votes.csv -o votes.csv", [], None),
-    ("choose votes.csv --items 5 -o labels.csv", [], None),
-    ("votes store.db --export judged_votes.parquet", ["judged_votes.parquet"], None),
-    ("votes votes.csv --report report", ["report/index.html"], True),
-    ("paper raters ratings.csv --report report", ["report/index.html"], True),
-    (f"{EVALUATE} --report report", ["report/index.html", "report/tables/mae.csv"], True),
-    (f"{EVALUATE} --report .", [], True),
-    (f"{EVALUATE} --report votes.csv", [], True),
-    ("demo --items 60 --splits 2 --output .", [], True),
-    ("demo --items 60 --splits 2 --output report", [], True),
-    ("run pairs.jsonl --labels labels.csv -o .", ["model.json", "evaluation.json", "decided.csv",
-                                                  "judged_votes.parquet", "report/index.html",
-                                                  "report/tables/mae.csv"], True),
-    ("run pairs.jsonl --labels decided.csv -o .", [], True),
-    ("run pairs.jsonl --labels labels.csv -o new --store mine.db", [], True),
-    ("run pairs.jsonl --labels labels.csv -o new --store votes.csv", [], True),
-    ("judge pairs.jsonl --store mine.db", [], None),
-    ("judge pairs.jsonl --store votes.parquet", [], None),
-]  # fmt: skip
-
-# Those that find nothing in their way.
-FREE = ("demo --items 60 --splits 2 --output .", "demo --items 60 --splits 2 --output report")
+    ("calibrate votes.csv labels.csv", None),
+    ("calibrate votes.csv labels.csv -o decided.csv", ["decided.csv"]),
+    ("calibrate votes.csv labels.csv -o new.json --refits rule.json", ["rule.json"]),
+    ("calibrate votes.csv labels.csv -o ./report/../labels.csv", None),
+    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv", None),
+    ("calibrate votes.csv labels.csv -o report", None),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o model.json", ["model.json"]),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o fitted.json", None),
+    ("decide fitted.json votes.csv -o decided.csv", ["decided.csv"]),
+    ("decide fitted.json votes.parquet -o votes.parquet", None),
+    ("import votes.csv -o votes.parquet", ["votes.parquet"]),
+    ("import votes.csv -o votes.csv", None),
+    ("choose votes.csv --items 5 -o labels.csv", None),
+    ("votes store.db --export judged_votes.parquet", ["judged_votes.parquet"]),
+    (f"{REPORT} report", None),
+    (f"{REPORT} .", None),
+    (f"{REPORT} votes.csv", None),
+    ("demo --items 60 --output .", []),
+    ("demo --items 60 --output report", []),
+    ("run pairs.jsonl --labels labels.csv -o .", None),
+    ("run pairs.jsonl --labels labels.csv -o new --store mine.db", None),
+    ("run pairs.jsonl --labels labels.csv -o new --store votes.csv", None),
+    ("judge pairs.jsonl --store mine.db", None),
+    ("judge pairs.jsonl --store votes.parquet", None),
+]
 
 
 def arguments_of(line, server):
@@ -125,36 +112,22 @@ def arguments_of(line, server):
     return arguments
 
 
-@pytest.mark.parametrize(("line", "replaced", "forced"), COMMANDS)
-def test_which_files_of_a_user_are_replaced(cli, folder, judge_server, line, replaced, forced):
+@pytest.mark.parametrize(("line", "replaced"), COMMANDS)
+def test_which_files_of_a_user_are_replaced(cli, folder, judge_server, line, replaced):
     server = judge_server()
     served = ["--model", "m", "--base-url", server.url]
     assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
     n_calls = len(server.log())
-    command = arguments_of(line, server)
     before = digests()
-
-    def changed():
-        after = digests()
-        return [name for name in before if after.get(name) != before[name]]
-
-    status, out, err = cli(*command)
-    if line in FREE or (replaced and not forced):
-        assert status == 0, err
-    else:
+    status, out, err = cli(*arguments_of(line, server))
+    after = digests()
+    if replaced is None:
         one_line(status, out, err)
-        assert digests().keys() == before.keys()
+        assert after.keys() == before.keys()
         assert len(server.log()) == n_calls
-    assert changed() == ([] if forced else sorted(replaced))
-    if forced is None:
-        return
-    status, out, err = cli(*command, "--force")
-    assert changed() == sorted(replaced)
-    if replaced or line in FREE or line == f"{EVALUATE} --report .":
-        assert status == 0, err
     else:
-        one_line(status, out, err)
-        assert len(server.log()) == n_calls
+        assert status == 0, err
+    assert [name for name in before if after.get(name) != before[name]] == (replaced or [])
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -163,26 +136,21 @@ def test_which_files_of_a_user_are_replaced(cli, folder, judge_server, line, rep
     [
         ("calibrate votes.csv labels.csv -o linked.json", "linked.json", "votes.csv"),
         ("calibrate votes.csv labels.csv --refits linked.json", "linked.json", "labels.csv"),
-        ("plan fitted.json votes.csv labels.csv -n 4 -o linked.json", "linked.json", "fitted.json"),
         ("decide fitted.json votes.csv -o linked.csv", "linked.csv", "votes.csv"),
         (RUN, "linked/decided.csv", "labels.csv"),
         (RUN, "linked/report/index.html", "pairs.jsonl"),
         (RUN, f"linked/{MANIFEST}", "labels.csv"),
-        (f"{EVALUATE} --report linked", "linked/index.html", "votes.csv"),
+        (f"{REPORT} linked", "linked/index.html", "votes.csv"),
     ],
 )
-@pytest.mark.parametrize("force", [False, True])
-def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target, force):
+def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target):
     Path("model.json").unlink()
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     link(folder / target, name)
     before = digests()
-    has_force = line.split()[0] in ("run", "paper")
-    said = one_line(*cli(*line.split(), *(["--force"] if force and has_force else [])))
+    said = one_line(*cli(*line.split()))
     assert digests() == before
-    assert re.search(
-        "is read" if force or not has_force else "is read|no earlier report|not a manifest", said
-    )
+    assert re.search("is read|no earlier report|not a manifest", said)
 
 
 # Again and again
@@ -200,8 +168,8 @@ def in_place(server):
         "plan": "plan fitted.json votes.csv labels.csv -n 4 -o rule.json",
         "decide": "decide fitted.json votes.csv -o decided.parquet",
         "votes": "votes store.db -o exported.csv",
-        "demo": "demo --items 60 --splits 2 --output .",
-        "report": f"{EVALUATE} --report report",
+        "demo": "demo --items 60 --output .",
+        "report": f"{REPORT} report",
         "run": "run pairs.jsonl --labels labels.csv -o .",
     }
     return {name: arguments_of(line, server) for name, line in lines.items()}
@@ -232,31 +200,23 @@ MOMENTS = {
     "decide": [1],
     "votes": [1],
     "demo": [1, 2],
-    "report": [1, 2, 9, 20],
+    "report": [1, 2, 4],
     "run": [1, 2, 4, 8],
 }
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    ("name", "force"),
-    [
-        *((name, []) for name in MOMENTS),
-        *((name, ["--force"]) for name in ("demo", "report", "run")),
-    ],
-)
-def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(
-    cli, folder, judge_server, name, force
-):
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(cli, folder, judge_server, name):
     server = judge_server()
     served = ["--model", "m", "--base-url", server.url]
     assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
-    command = [*in_place(server)[name], *force]
+    command = in_place(server)[name]
     mine = digests()
     if name == "run":  # its votes: the rest is what is of interest here
         assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "votes.db")[0] == 0
     for number in MOMENTS[name]:
-        for after in (False,) if force else (False, True):
+        for after in (False, True):
             before = KILLED.format(number=number, after=after)
             status, _, err = ended(*command, before=before)
             assert status == -signal.SIGKILL, err
@@ -296,8 +256,7 @@ def test_a_file_in_the_way_is_said_before_the_first_call(cli, folder, judge_serv
         Path("new").mkdir()
         Path("new", name).write_text("mine")
         assert one_line(*cli(*arguments_of(line, server))) == (
-            f"new/{name} was not written by btdagg; choose another folder, or --force to replace "
-            "the file"
+            f"new/{name} was not written by btdagg; choose another folder"
         )
         assert digests("new") == {name: hashlib.sha256(b"mine").hexdigest()}
         Path("new", name).unlink()
@@ -322,18 +281,18 @@ def test_names_of_all_tasks_are_claimed(cli, folder, judge_server):
 
 
 def test_a_report_leaves_tables_of_others_alone(cli, folder):
-    line = [*EVALUATE.split(), "--report", "new"]
+    line = [*REPORT.split(), "new"]
     assert cli(*line)[0] == 0
     for end in ("csv", "md", "tex"):
-        Path(f"new/tables/mae.{end}").unlink()
+        Path(f"new/tables/votes.{end}").unlink()
     manifest = json.loads(Path("new", MANIFEST).read_text())
-    manifest["files"].remove("tables/mae.csv")  # as if no report had had one
+    manifest["files"].remove("tables/votes.csv")  # as if no report had had one
     Path("new", MANIFEST).write_text(json.dumps(manifest))
-    Path("new/tables/mae.csv").write_text("mine")
+    Path("new/tables/votes.csv").write_text("mine")
     assert cli(*line)[0] == 0
-    assert Path("new/tables/mae.csv").read_text() == "mine"
-    assert pl.read_csv("new/tables/mae-2.csv").height > 0
-    assert "tables/mae-2.csv" in Path("new/index.html").read_text()
+    assert Path("new/tables/votes.csv").read_text() == "mine"
+    assert pl.read_csv("new/tables/votes-2.csv").height > 0
+    assert "tables/votes-2.csv" in Path("new/index.html").read_text()
 
 
 # The mechanism

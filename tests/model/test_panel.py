@@ -17,7 +17,6 @@ from btdagg.methods import Davidson
 from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
 from btdagg.votes import panel_counts
 from btdagg.votes.panel import labelled_panel
-from commands import ended, one_line
 
 
 def panel_of(n, n_judges=3, seed=0, absent=0.0):
@@ -369,19 +368,3 @@ def test_an_evaluation_shows_it_beside_its_judges(files):
     fewer = evaluate_panel(votes, labels, n_votes=[2, 4], protocol=protocol)
     assert [cell.n_votes for cell in fewer.scores.cells] == [2, 4, 2, 4]
     assert fewer.votes_per_item["x"] == 4
-
-
-def test_the_command_line(files):
-    options = ["evaluate", *files, "--panel", "judge"]
-    status, out, err = ended(*options)
-    assert status == 0, err
-    for name in ("panel", "pooled votes", "majority of pooled votes"):
-        assert name in out
-    assert "cost, in votes of a label: panel 23.2, x 8.0, y 8.0, z 7.2, pooled votes 23.2" in out
-    status, out, err = ended(*options, "--json")
-    found = json.loads(out)
-    assert found["votes_per_item"]["panel"] == pytest.approx(23.2)
-    assert {line["method"] for line in found["lines"]} >= {"panel", "x", "pooled votes"}
-    for more in (["--methods", "majority"], ["--prior", "neighbours"], ["--report", "out"]):
-        text = one_line(*ended(*options, *more))
-        assert text.startswith(f"{more[0]} is given with --panel, which compares the panel")

@@ -183,7 +183,7 @@ def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
 
 
 def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
-    few = ["--splits", "2", "--size", "8", "--exact", "--json"]
+    few = ["--splits", "2", "--size", "8", "--json"]
     neighbours, weak = "Davidson, neighbours", "Davidson, weak prior"
     shown = {
         "": [neighbours, weak, "Davidson", "threshold", "majority vote"],
@@ -211,7 +211,7 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
 
 
 def test_intervals_and_refits_are_of_the_model_that_is_written_without_them(files, cli):
-    few = ["--refits", "refits.json", "--intervals", "--json"]
+    few = ["--refits", "refits.json", "--json"]
     for options in ([], ["-f", "task=math"], ["-f", "task=math", "--prior", "weak"]):
         call = ["calibrate", "counts.csv", "labels.csv", *options]
         cli(*call, "-o", "plain.json")

@@ -423,11 +423,10 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
         "Judge=a",
         "--filter",
         "Judge=b",
-        "--numbers",
     ]
     table = VotesTable(
         ["main", "votes"], item="Q", vote="V", sample=["S", "order"], task="T", judge="J",
-        where={"Judge": ["a", "b"]}, numbers=True,
+        where={"Judge": ["a", "b"]},
     )  # fmt: skip
     for arguments, printed in (
         (
@@ -440,10 +439,7 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
         ),
         ([panel, *options], PANEL.to_sql_query("duckdb", table)),
         ([panel], PANEL.to_sql("duckdb")),
-        (
-            [model, "--votes", "votes.parquet"],
-            MODEL.to_sql_query("duckdb", "votes.parquet"),
-        ),
+        ([model, "--votes", "votes.parquet"], MODEL.to_sql_query("duckdb", "votes.parquet")),
     ):
         assert cli("sql", *arguments) == (0, printed + "\n", "")
 
@@ -451,11 +447,11 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("model", "--probabilities", "--probabilities is of single votes"),
+        ("model", "--probabilities", "--probabilities is for a query"),
         (
             "model",
             "--votes v --column plus=a",
-            "--column plus=a: expected one of each of item, vote",
+            "--column is 'plus=a', expected one of each of item, vote",
         ),
         ("panel", "--column plus=a", "--column is of a single model, and"),
     ],

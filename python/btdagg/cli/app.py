@@ -30,14 +30,14 @@ class _Commands(TyperGroup):
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
             # A name that Python keeps for itself has an underscore.
-            found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
-            if not isinstance(found, typer.Typer):
+            command: Any = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
+            if not isinstance(command, typer.Typer):
                 alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
-                alone.command(cmd_name)(found)
-                found = alone
-            command = typer.main.get_command(found)
-            for each in (command, *getattr(command, "commands", {}).values()):
-                _show_no_types_of_flags(each)
+                alone.command(cmd_name)(command)
+                command = alone
+            command = typer.main.get_command(command)
+            for subcommand in (command, *getattr(command, "commands", {}).values()):
+                _show_no_types_of_flags(subcommand)
             self.commands[cmd_name] = command
         return self.commands.get(cmd_name)
 
@@ -48,9 +48,9 @@ class _Commands(TyperGroup):
 def _show_no_types_of_flags(command: Any, parameters: Any = None) -> Any:
     """A flag takes no value, and Typer's help would show ``<bool>``."""
     parameters = command.get_params(typer.Context(command)) if parameters is None else parameters
-    for each in parameters:
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
     return parameters
 
 
@@ -69,8 +69,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         print(f"btdagg {__version__}")
         raise typer.Exit
 

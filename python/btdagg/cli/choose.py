@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import btdagg
+from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
     Columns,
     Filters,
     Json,
+    TableOutput,
     VotesFile,
-    files_read,
     filtered,
+    note,
     out,
     print_json,
-    say_what_is_pooled,
-    table_to_write,
+    require_table,
+    say,
     tables_of,
+    what_is_pooled,
 )
 from btdagg.cli.console import write_data
 from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design
 from btdagg.estimates.to_label import Drawing
 from btdagg.report.table import Entry
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def choose(
@@ -41,19 +42,9 @@ def choose(
             "--items",
             help="How many items to draw, those of --after among them; with --group, how many "
             "groups.",
-            show_default=False,
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the items to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
-            show_default="standard output, as CSV",
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    output: TableOutput = None,
     design: Annotated[
         Design | None,
         typer.Option(
@@ -70,16 +61,11 @@ def choose(
             show_default="single items",
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of the draw.", show_default="0, or that of --after"),
-    ] = None,
     after: Annotated[
         Path | None,
         typer.Option(
             help="Top up: a file that this command wrote, with its labels. Its rows come first, "
             "with the probabilities of the larger sample.",
-            show_default=False,
         ),
     ] = None,
     filters: Filters = None,
@@ -90,87 +76,79 @@ def choose(
 
     The columns are item, task and group where there are any, stratum, probability, design, seed,
     round and an empty label to fill in. btdagg estimate reads the file as it is then. The same
-    votes and seed give the same items on every machine, whatever the order of the rows.
+    votes give the same items on every machine, whatever the order of the rows.
 
     Example: btdagg choose votes.csv --items 50 -o to_label.csv
     """
-    table_to_write("--output", output, files_read(context, "output"))
+    require_table(context)
     if output is not None:
         _refuse_to_lose_labels(output)
-    places = [votes] if after is None else [votes, after]
-    raw_votes, *before = tables_of(columns, *places)
+    raw_votes, *before = tables_of(columns, votes, *([] if after is None else [after]))
     table = filtered(btdagg.read_votes(raw_votes), filters)
     drawing = Drawing(table, None if group is None else group.strip().lower())
     if before:
-        chosen, frame = drawing.more(n, before[0], design, seed)
+        chosen, frame = drawing.more(n, before[0], design)
     else:
-        chosen, frame = drawing.first(n, design or "simple", seed or 0)
-    say_what_is_pooled(table, "takes", ["task"])
+        chosen, frame = drawing.first(n, design or "simple", 0)
+    for remark in what_is_pooled(table, "takes", ["task"]):
+        note(remark)
     if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         return
     write_table(frame, output, output.suffix)
+    n_new = int((frame["round"] == frame["round"].max()).sum())
+    strata, unit = _strata(chosen), "item" if group is None else "group"
     if json:
-        print_json({**_as_json(chosen, frame, group), "output": str(output)})
+        print_json(
+            {
+                "design": chosen.design,
+                "seed": chosen.seed,
+                "unit": unit,
+                "n": chosen.n,
+                "n_units": chosen.n_units,
+                "n_items": frame.height,
+                "n_new_items": n_new,
+                "strata": [{"stratum": name, **stratum} for name, stratum in strata.items()],
+                "output": str(output),
+            }
+        )
         return
-    _show(chosen, frame, group, output)
+    if list(strata) != [WHOLE]:
+        rows = [
+            [
+                Entry(name),
+                Entry(f"{stratum['n_units']:,}"),
+                Entry(f"{stratum['n']:,}"),
+                Entry(f"{stratum['probability']:.3f}"),
+            ]
+            for name, stratum in strata.items()
+        ]
+        out.print_rows(["stratum", f"{unit}s", "drawn", "probability"], rows, 1)
+    items = "" if group is None else f" with {frame.height:,} items"
+    added = f", {n_new:,} items of them new" if n_new < frame.height else ""
+    share = "" if len(strata) > 1 else f", probability {chosen.n / chosen.n_units:.3g}"
+    say(
+        f"drew {chosen.n:,} of {chosen.n_units:,} {unit}s{items}{added}: {chosen.design} sample, "
+        f"seed {chosen.seed}{share}; wrote {output}"
+    )
 
 
 def _refuse_to_lose_labels(path: Path) -> None:
     """Raise an `InputError` if somebody has added labels to a file that this command wrote."""
     existing = table_if_any(path)
     if existing is not None and "label" in existing and existing["label"].count():
-        raise btdagg.InputError(f"--output is {path}, which has labels; choose another name")
-
-
-def _show(chosen: ChosenItems, frame: pl.DataFrame, group: str | None, output: Path) -> None:
-    strata = _strata(chosen)
-    what = "item" if group is None else "group"
-    if list(strata) != [WHOLE]:
-        header = ["stratum", f"{what}s", "drawn", "probability"]
-        rows = [
-            [
-                Entry(name),
-                Entry(f"{one['n_units']:,}"),
-                Entry(f"{one['n']:,}"),
-                Entry(f"{one['probability']:.3f}"),
-            ]
-            for name, one in strata.items()
-        ]
-        out.print_rows(header, rows, 1)
-    n_new = int((frame["round"] == frame["round"].max()).sum())
-    items = "" if group is None else f" with {frame.height:,} items"
-    added = f", {n_new:,} items of them new" if n_new < frame.height else ""
-    share = "" if len(strata) > 1 else f", probability {chosen.n / chosen.n_units:.3g}"
-    out.print(
-        f"drew {chosen.n:,} of {chosen.n_units:,} {what}s{items}{added}: {chosen.design} sample, "
-        f"seed {chosen.seed}{share}; wrote {output}",
-        soft_wrap=True,
-    )
-
-
-def _as_json(chosen: ChosenItems, frame: pl.DataFrame, group: str | None) -> dict[str, Any]:
-    return {
-        "design": chosen.design,
-        "seed": chosen.seed,
-        "unit": "item" if group is None else "group",
-        "n": chosen.n,
-        "n_units": chosen.n_units,
-        "n_items": frame.height,
-        "n_new_items": int((frame["round"] == frame["round"].max()).sum()),
-        "strata": [{"stratum": name, **one} for name, one in _strata(chosen).items()],
-    }
+        raise InputError(
+            f"output is {path}, which has labels; choose another name", argument="output"
+        )
 
 
 def _strata(chosen: ChosenItems) -> dict[str, dict[str, Any]]:
     """Return how many units each stratum has, and how many were drawn."""
-    import numpy as np
-
     drawn = np.unique(chosen.units[chosen.rows])
     units, first = np.unique(chosen.units, return_index=True)
-    strata, found = chosen.strata[first], {}
-    for name in sorted(set(strata.tolist())):
-        inside = strata == name
+    stratum_of, strata = chosen.strata[first], {}
+    for name in sorted(set(stratum_of.tolist())):
+        inside = stratum_of == name
         n, n_units = int(np.isin(units[inside], drawn).sum()), int(inside.sum())
-        found[name] = {"n_units": n_units, "n": n, "probability": n / n_units}
-    return found
+        strata[name] = {"n_units": n_units, "n": n, "probability": n / n_units}
+    return strata

@@ -5,29 +5,27 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.files import TABLE_SUFFIXES, read_whole
 from btdagg._util.outputs import require_file
 from btdagg.cli.console import Terminal, write_data
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.panel import PANEL_FILE, PanelModel
-from btdagg.votes import Table, read_table
+from btdagg.votes import Labels, Table, Votes, read_labels, read_table, read_votes
+from btdagg.votes.join import with_task
 from btdagg.votes.provenance import Provenance, ProvenanceWarning
 from btdagg.votes.source import STANDARD_INPUT
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
 
 AnyTable = TypeVar("AnyTable", bound=Table)
@@ -43,7 +41,6 @@ VotesFile = Annotated[
         "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (each also .gz) or .parquet; "
         "a folder or pattern of .parquet files; a vote store (a file, or postgresql://...); - is "
         "standard input.",
-        show_default=False,
     ),
 ]
 LabelsFile = Annotated[
@@ -52,7 +49,6 @@ LabelsFile = Annotated[
         metavar="LABELS",
         help="Gold labels (columns item, label; optional group, task). Items of one group are "
         "always split together.",
-        show_default=False,
     ),
 ]
 Columns = Annotated[
@@ -63,7 +59,6 @@ Columns = Annotated[
         help="Read a column under another name: item=qid reads qid as item. Repeat for more. "
         "Applies to every file that has the column, which may get two names: vote=verdict and "
         "label=verdict.",
-        show_default=False,
         rich_help_panel="Data",
     ),
 ]
@@ -74,7 +69,6 @@ Filters = Annotated[
         "-f",
         metavar="COLUMN=VALUE",
         help="Use only the votes with this value; repeat for more columns, or more values.",
-        show_default=False,
         rich_help_panel="Data",
     ),
 ]
@@ -84,62 +78,130 @@ FirstVotes = Annotated[
         "-n",
         help="Use only the first N votes of each item.",
         show_default="all",
+        min=1,
         rich_help_panel="Data",
     ),
 ]
-Force = Annotated[
-    bool,
+TableOutput = Annotated[
+    Path | None,
     typer.Option(
-        "--force",
-        help="Also replace files that btdagg did not write. Files that are read are never "
-        "replaced.",
+        "--output",
+        "-o",
+        help="Write the table to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
+        show_default="standard output, as CSV",
         rich_help_panel="Output",
+    ),
+]
+Splits = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Calibrate on 5% of the labels, in so many random splits; the paper has 100.",
+        show_default="cross-validation, as btdagg evaluate",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Output")]
 
 
-def parse_filters(
-    filters: Sequence[str] | None, *, any_case: bool = True, option: str = "--filter"
-) -> dict[str, list[str]]:
-    """Parse COLUMN=VALUE texts to the values of each column, in lower case if it is of any case."""
-    wanted: dict[str, list[str]] = {}
-    for text in filters or ():
-        column, equals, value = text.partition("=")
-        if not equals or not column.strip():
-            what = "COLUMN=VALUE" if option == "--filter" else "NAME=COLUMN"
-            raise InputError(f"{option} is {text!r}, expected {what}")
-        name = column.strip().lower() if any_case else column.strip()
-        wanted.setdefault(name, []).append(value.strip())
-    return wanted
+class Data(NamedTuple):
+    """Labels, the votes of all tasks and judges, and those that pass the filters."""
+
+    gold: Labels
+    everything: Votes
+    votes: Votes
+
+
+def read_data(context: typer.Context) -> Data:
+    """Read VOTES and LABELS as --column and --filter say."""
+    given = context.params
+    raw_votes, raw_labels = tables_of(given["columns"], given["votes"], given["labels"])
+    gold = read_labels(raw_labels)
+    everything = with_task(read_votes(raw_votes), gold)
+    return Data(gold, everything, filtered(everything, given["filters"]))
+
+
+def parse_pairs(
+    texts: Sequence[str] | None, argument: str, expected: str = "NAME=COLUMN"
+) -> list[tuple[str, str]]:
+    """Parse NAME=VALUE texts."""
+    pairs = []
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals):
+            raise InputError(argument=argument, came=text, expected=expected)
+        pairs.append((name, value))
+    return pairs
+
+
+def parse_filters(filters: Sequence[str] | None) -> dict[str, list[str]]:
+    """Parse --filter to the values of each column."""
+    values: dict[str, list[str]] = {}
+    for column, value in parse_pairs(filters, "filters", "COLUMN=VALUE"):
+        values.setdefault(column.lower(), []).append(value)
+    return values
 
 
 def filtered(table: AnyTable, filters: Sequence[str] | None) -> AnyTable:
-    """Return the rows that pass the filters of the command line."""
-    wanted = parse_filters(filters)
-    return table.filter(wanted) if wanted else table
+    """Return the rows that pass --filter."""
+    return table.filter(parse_filters(filters)) if filters else table
 
 
-def at_least(value: int | None, option: str, least: int) -> None:
-    """Check that the number given for an option is large enough; None passes."""
-    if value is not None and value < least:
-        raise InputError(f"{option} is {value}, expected at least {least}")
+def tables_of(
+    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path
+) -> list[Table]:
+    """Read tables from files or standard input, with columns renamed as --column says."""
+    if sum(str(place) == STANDARD_INPUT for place in places) > 1:
+        raise InputError("standard input is named twice, expected it for one table only")
+    new_names = columns if isinstance(columns, Mapping) else renames(columns)
+    tables = [read_table(place, []) for place in places]
+    for name, column in new_names.items():
+        if not any(column in table.columns for table in tables):
+            present = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+            raise InputError(
+                f"columns {name}={column}: no column {column!r}; {present}", argument="columns"
+            )
+    return [
+        read_table(table, [], columns={n: c for n, c in new_names.items() if c in table.columns})
+        for table in tables
+    ]
 
 
-def single_votes(votes: Votes, n_votes: object) -> None:
-    """Check that -n is not used with counts."""
-    if n_votes is not None and votes.are_counts:
-        raise InputError(f"-n is for single votes, and {votes.source} has counts")
+def renames(columns: Sequence[str] | None) -> dict[str, str]:
+    """Parse --column to columns by name."""
+    new_names: dict[str, str] = {}
+    for name, column in parse_pairs(columns, "columns"):
+        if name.lower() in new_names:
+            raise InputError(f"columns {name} is given twice", argument="columns")
+        new_names[name.lower()] = column.lower()
+    # The labels' column may be called as the votes' is, which stays in the file of votes.
+    same = {c: c for c in new_names.values() if c in ("vote", "label") and c not in new_names}
+    return same | new_names
 
 
-def files_read(context: typer.Context, *outputs: str) -> list[str]:
-    """Return every text on the command line that could name a file, except the outputs."""
-    named: list[str] = []
+def require_output(context: typer.Context, argument: str = "output") -> None:
+    """Check, before the work, that the file of an option can be written, and is not read."""
+    path = context.params[argument]
+    if path is not None:
+        require_file(argument, path, reads=files_named(context, argument))
+
+
+def require_table(context: typer.Context, argument: str = "output") -> None:
+    """Check the same of a table, whose name says in which format it is written."""
+    path = context.params[argument]
+    if path is not None and path.suffix.lower() not in TABLE_SUFFIXES:
+        expected = f"a name in {', '.join(TABLE_SUFFIXES)}"
+        raise InputError(argument=argument, came=str(path), expected=expected)
+    require_output(context, argument)
+
+
+def files_named(context: typer.Context, *but: str) -> list[str]:
+    """Return every text on the command line that could name a file, except of some options."""
+    texts: list[str] = []
     for parameter, value in context.params.items():
-        if parameter not in outputs:
-            several = value if isinstance(value, list) else [value]
-            named += (os.fspath(one) for one in several if isinstance(one, (str, Path)))
-    return named
+        if parameter not in but:
+            values = value if isinstance(value, list) else [value]
+            texts += (os.fspath(text) for text in values if isinstance(text, (str, Path)))
+    return texts
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -151,6 +213,11 @@ def is_given(context: typer.Context, name: str) -> bool:
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
     write_data(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def say(text: str) -> None:
+    """Print a line on standard output, however long."""
+    out.print(text, soft_wrap=True)
 
 
 def note(text: str) -> None:
@@ -176,12 +243,6 @@ def what_is_pooled(
     return remarks
 
 
-def say_what_is_pooled(votes: Votes | Histogram, verb: str, by: Sequence[str] = ()) -> None:
-    """Print what `what_is_pooled` returns."""
-    for remark in what_is_pooled(votes, verb, by):
-        note(remark)
-
-
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
     """Show progress on standard error if it is a terminal."""
@@ -195,40 +256,6 @@ def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
             return lambda: bar.advance(task)
 
         yield start
-
-
-def tables_of(
-    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path
-) -> list[Table]:
-    """Read tables from files or standard input, with columns renamed as --column says."""
-    if sum(str(place) == STANDARD_INPUT for place in places) > 1:
-        raise InputError("standard input is named twice, expected it for one table only")
-    if isinstance(columns, Mapping):
-        columns = [f"{name}={column}" for name, column in columns.items()]
-    wanted = renames(columns)
-    tables = [read_table(place, []) for place in places]
-    for name, column in wanted.items():
-        if not any(column in table.columns for table in tables):
-            there = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
-            raise InputError(f"--column {name}={column}: no column {column!r}; {there}")
-    return [
-        read_table(table, [], columns={n: c for n, c in wanted.items() if c in table.columns})
-        for table in tables
-    ]
-
-
-def renames(columns: Sequence[str] | None) -> dict[str, str]:
-    """Parse NAME=COLUMN texts to columns by name."""
-    wanted: dict[str, str] = {}
-    for text in columns or ():
-        name, equals, column = (part.strip().lower() for part in text.partition("="))
-        if not (name and equals and column):
-            raise InputError(f"--column is {text!r}, expected NAME=COLUMN")
-        if name in wanted:
-            raise InputError(f"--column {name} is given twice")
-        wanted[name] = column
-    # The labels' column may be called as the votes' is, which stays in the file of votes.
-    return {c: c for c in wanted.values() if c in ("vote", "label") and c not in wanted} | wanted
 
 
 def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
@@ -260,12 +287,3 @@ def differences_said() -> Iterator[None]:
     for other in caught:
         if other.category is not ProvenanceWarning:
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
-
-
-def table_to_write(option: str, path: Path | None, reads: Sequence[str]) -> None:
-    """Check, before any work, that a table can be written to a file."""
-    if path is None:
-        return
-    if path.suffix.lower() not in TABLE_SUFFIXES:
-        raise InputError(f"{option} is {path}, expected a name in {', '.join(TABLE_SUFFIXES)}")
-    require_file(option, path, reads=reads)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from btdagg.cli import stop_writing
@@ -17,8 +18,7 @@ from btdagg.report.wording import visible
 
 _WIDE = 160  # columns of a table that goes to a file or a pipe
 _STANDARD = 80  # what is printed looks the same on any terminal that is as wide
-_BETWEEN = 2  # columns of a table
-_LEAST = 12  # letters of a row's name that stand beside its values
+_ENDLESS = 10_000
 
 _ASCII = {"±": "+/-", "−": "-", "–": "-", "—": "-", "…": "...", "²": "^2", "·": "."}
 
@@ -72,8 +72,7 @@ class Terminal(Console):
         """Print a table; no value is cut.
 
         Where it is too wide, names of columns are broken, then all leading columns but the last
-        stand above their rows, then names of rows stand above their values. Else each row is
-        printed as a block.
+        stand above their rows. Else each row is printed as a block.
 
         Parameters
         ----------
@@ -83,165 +82,56 @@ class Terminal(Console):
         n_labels : int
             Number of leading columns that name the row.
         """
-        shown = [[Entry(self._on_a_line(cell.text), cell.bold) for cell in row] for row in rows]
-        flat, *others = (
-            _Layout.of(names, shown, n_labels, n_above)
-            for n_above in (0, n_labels - 1)
-            for names in (header, _broken(header, shown))
-        )
-        least = min(self.width, _STANDARD)
-        for width in sorted({least, self.width}):
-            for layout in (flat, *others):
-                if layout.width <= width:
-                    self._print_layout(layout, width)
+        cells = [[self._cell(cell) for cell in row] for row in rows]
+        for width in sorted({min(self.width, _STANDARD), self.width}):
+            for n_above, broken in product((0, n_labels - 1), (False, True)):
+                table = Table(box=None, padding=(0, 1), pad_edge=False)
+                for place, name in enumerate(header[n_above:], start=n_above):
+                    side: Any = "left" if place < n_labels else "right"
+                    text = name.replace(" ", "\n") if broken else name
+                    table.add_column(text, justify=side, vertical="bottom", no_wrap=True)
+                for row in cells:
+                    first = Text("  " if n_above else "").append_text(row[n_above])
+                    table.add_row(first, *row[n_above + 1 :])
+                if (
+                    self.measure(table, options=self.options.update(width=_ENDLESS)).maximum
+                    <= width
+                ):
+                    self._print_lines(table, header, [row[:n_above] for row in cells])
                     return
-        *_, last = others
-        if last.width_of_values + _BETWEEN + _LEAST <= self.width:
-            self._print_layout(last, self.width)
-        else:
-            self._print_blocks(header, shown, n_labels)
+        for row in cells:
+            self._print_heading(header, row[:n_labels])
+            for name, cell in zip(header[n_labels:], row[n_labels:], strict=True):
+                if cell:
+                    self._print_line(Text(f"  {name} ").append(cell))
 
-    def _print_layout(self, layout: _Layout, width: int) -> None:
-        """Print header and rows; a name that leaves its values no room stands above them."""
-        first = min(layout.widths[0], width - layout.width_of_values - _BETWEEN)
-        widths = [max(first, 0), *layout.widths[1:]]
-        for line in layout.header:
-            self._print_line([Entry(name, True) for name in line], widths, layout.n_labels)
-        above: Sequence[str] = []
-        for heading, row in layout.rows:
-            if heading != above:
-                above = heading
-                self._print_filled([Text(part) for part in heading], ", ", "", style="bold")
-            if cell_len(row[0].text) > widths[0]:
-                self.print(Text(row[0].text, _style(row[0])), soft_wrap=True)
-                row = [Entry(""), *row[1:]]
-            self._print_line(row, widths, layout.n_labels)
-
-    def _print_line(self, row: Sequence[Entry], widths: Sequence[int], n_labels: int) -> None:
-        line = Text()
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            blank = " " * (width - cell_len(cell.text))
-            text = Text(cell.text, _style(cell))
-            line.append(" " * _BETWEEN if place else "")
-            line.append(text).append(blank) if place < n_labels else line.append(blank).append(text)
-        line.rstrip()
-        self.print(line, soft_wrap=True)
-
-    def _print_blocks(
-        self, header: Sequence[str], rows: Sequence[Sequence[Entry]], n_labels: int
+    def _print_lines(
+        self, table: Table, header: Sequence[str], above: Sequence[Sequence[Text]]
     ) -> None:
-        names = [" ".join(name.split()) for name in header]
-        blocks = [
-            [
-                Text(f"{name} {cell.text}", _style(cell)) if cell.text else Text()
-                for name, cell in zip(names, row, strict=True)
-            ]
-            for row in rows
-        ]
-        widest = max((part.cell_len for row in blocks for part in row[n_labels:]), default=0)
-        for row in blocks:
-            self._print_filled([part for part in row[:n_labels] if part], ", ", "", style="bold")
-            values = [part for part in row[n_labels:] if part]
-            for part in values[:-1]:
-                if widest + 2 * _BETWEEN <= self.width:
-                    part.append(" " * (widest - part.cell_len))
-            self._print_filled(values, " " * _BETWEEN, " " * _BETWEEN)
+        """Print a table, and what stands above its rows where that changes."""
+        lines = self.render_lines(table, self.options, pad=False)
+        heading: Sequence[Text] = []
+        for place, line in enumerate(lines, start=len(above) - len(lines)):
+            if place >= 0 and above[place] != heading:
+                heading = above[place]
+                self._print_heading(header, heading)
+            self._print_line(Text.assemble(*((part.text, part.style or "") for part in line)))
 
-    def _print_filled(self, parts: Sequence[Text], between: str, indent: str, **style: Any) -> None:
-        """Print parts on as few lines as have room for them; none is broken."""
-        line, mark = Text(), between.rstrip()
-        for part in parts:
-            if line and line.cell_len + part.cell_len + len(between + mark) > self.width:
-                line.append(mark)
-                line.rstrip()
-                self.print(line, soft_wrap=True, **style)
-                line = Text()
-            line.append(between if line else indent).append(part)
+    def _print_heading(self, header: Sequence[str], cells: Sequence[Text]) -> None:
+        names = zip(header, cells, strict=False)
+        parts = [Text(f"{name} ").append(cell) for name, cell in names if cell]
+        heading = Text(", ").join(parts)
+        if heading.cell_len > self.width:
+            heading = Text(",\n").join(parts)
+        self._print_line(heading, style="bold")
+
+    def _print_line(self, line: Text, **style: Any) -> None:
+        line.rstrip()
         self.print(line, soft_wrap=True, **style)
 
-    def _on_a_line(self, text: str) -> str:
-        one_line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
-        return _encodable(one_line, self.encoding)
-
-
-class _Layout(NamedTuple):
-    """Lines of a table: names of columns, and rows with what stands above them."""
-
-    header: list[list[str]]
-    rows: list[tuple[list[str], list[Entry]]]
-    widths: list[int]
-    n_labels: int
-
-    @classmethod
-    def of(
-        cls,
-        header: Sequence[str],
-        rows: Sequence[Sequence[Entry]],
-        n_labels: int,
-        n_above: int,
-    ) -> _Layout:
-        """Lay out rows, whose first `n_above` columns stand above those that share them."""
-        n_above = max(n_above, 0)
-        names = [name.split("\n") for name in header[n_above:]]
-        height = max(map(len, names), default=0)
-        lines = zip(*([""] * (height - len(name)) + name for name in names), strict=True)
-        above = [
-            [
-                f"{' '.join(name.split())} {cell.text}"
-                for name, cell in zip(header[:n_above], row, strict=False)
-                if cell.text
-            ]
-            for row in rows
-        ]
-        indent = " " * _BETWEEN if n_above else ""
-        cells = [
-            [Entry(indent + row[n_above].text, row[n_above].bold), *row[n_above + 1 :]]
-            for row in rows
-        ]
-        columns = zip(*(names, *([[cell.text] for cell in row] for row in cells)), strict=True)
-        widths = [max(cell_len(line) for text in column for line in text) for column in columns]
-        return cls(
-            [list(line) for line in lines],
-            list(zip(above, cells, strict=True)),
-            widths,
-            n_labels - n_above,
-        )
-
-    @property
-    def width(self) -> int:
-        """Width of a line."""
-        return sum(self.widths) + _BETWEEN * (len(self.widths) - 1)
-
-    @property
-    def width_of_values(self) -> int:
-        """Width of a line without its first column."""
-        return self.width - self.widths[0] - _BETWEEN
-
-
-def _broken(header: Sequence[str], rows: Sequence[Sequence[Entry]]) -> list[str]:
-    """Break names that are wider than what is in their column between words."""
-    found = []
-    for name, *cells in zip(header, *rows, strict=True):
-        words = name.split()
-        width = max(cell_len(text) for text in (*words, *(cell.text for cell in cells)))
-        while len(lines := _filled(words, width)) > 2:
-            width += 1
-        found.append("\n".join(lines))
-    return found
-
-
-def _filled(words: Sequence[str], width: int) -> list[str]:
-    lines: list[str] = []
-    for word in words:
-        if lines and cell_len(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
-
-
-def _style(cell: Entry) -> str:
-    return "bold" if cell.bold else ""
+    def _cell(self, cell: Entry) -> Text:
+        line = visible(cell.text).replace("\n", "\\n").replace("\t", "\\t")
+        return Text(_encodable(line, self.encoding), "bold" if cell.bold else "")
 
 
 def write_data(text: str) -> None:

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
+from btdagg._util.errors import InputError
 from btdagg._util.files import read_whole, write_table
 from btdagg.cli.common import (
     Columns,
     Filters,
     FirstVotes,
     Json,
+    TableOutput,
     VotesFile,
-    at_least,
     differences_said,
-    files_read,
     filtered,
-    out,
+    note,
     print_json,
+    require_table,
+    say,
     say_differences,
-    say_what_is_pooled,
-    single_votes,
-    table_to_write,
     tables_of,
+    what_is_pooled,
 )
 from btdagg.cli.console import write_data
 from btdagg.model.davidson import MODEL_FILE
@@ -47,20 +47,10 @@ def decide(
         typer.Argument(
             metavar="MODEL",
             help="A model from btdagg calibrate, or a stopping rule from btdagg plan.",
-            show_default=False,
         ),
     ],
     votes: VotesFile,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
-            show_default="standard output, as CSV",
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    output: TableOutput = None,
     filters: Filters = None,
     columns: Columns = None,
     n_votes: FirstVotes = None,
@@ -68,7 +58,6 @@ def decide(
         Path | None,
         typer.Option(
             help="Refits from btdagg calibrate --refits; adds the columns agreement and stable.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,
@@ -89,16 +78,16 @@ def decide(
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
-    table_to_write("--output", output, files_read(context, "output"))
-    at_least(n_votes, "-n", 1)
+    require_table(context)
     rule = _load_if_rule(model)
     if rule is not None and refits is not None:
-        raise btdagg.InputError(f"--refits wants a model, and {model} is a stopping rule")
+        raise InputError(
+            f"refits: expected a model, and {model} is a stopping rule", argument="refits"
+        )
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
-    again = None if refits is None else _load_refits(refits, fitted)
+    loaded_refits = None if refits is None else _load_refits(refits, fitted)
     (raw_votes,) = tables_of(columns, votes)
     table = filtered(btdagg.read_votes(raw_votes), filters)
-    single_votes(table, n_votes)
     import polars as pl
 
     # Ids stay a column from file to file.
@@ -111,10 +100,11 @@ def decide(
         fitted = replace(fitted, provenance=None)  # which is said
     frame = items.with_columns(**_decided(fitted if rule is None else rule, items["item"], counts))
     frame = frame.select("item", "label", pl.exclude("item", "label"))
-    if again is not None:
-        sure = again.stability(counts)
-        frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
-    say_what_is_pooled(table, "decides")
+    if loaded_refits is not None:
+        stability = loaded_refits.stability(counts)
+        frame = frame.with_columns(agreement=stability.agreement, stable=stability.stable)
+    for remark in what_is_pooled(table, "decides"):
+        note(remark)
     if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         return
@@ -123,21 +113,21 @@ def decide(
         name: int((frame["label"] == label).sum())
         for name, label in (("minus", -1), ("tie", 0), ("plus", 1))
     }
+    n_stable = int(frame["stable"].sum()) if "stable" in frame else None
     if json:
         print_json(
             {
                 "n_items": frame.height,
                 "labels": by_label,
                 "n_missing": table.n_missing,
-                **({} if again is None else {"n_stable": int(frame["stable"].sum())}),
+                **({} if n_stable is None else {"n_stable": n_stable}),
                 "output": str(output),
             }
         )
         return
     shares = ", ".join(f"{count} {name}" for name, count in by_label.items())
-    if again is not None:
-        shares += f"; {frame['stable'].sum()} stable"
-    out.print(f"decided {frame.height} items: {shares}; wrote {output}", soft_wrap=True)
+    shares += "" if n_stable is None else f"; {n_stable} stable"
+    say(f"decided {frame.height} items: {shares}; wrote {output}")
 
 
 def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
@@ -145,7 +135,7 @@ def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
 
     refits = Refits.load(path)
     if refits.model != model:
-        raise btdagg.InputError(f"{path}: refits of another model than the one that decides")
+        raise InputError(f"{path}: refits of another model than the one that decides")
     return refits
 
 
@@ -176,5 +166,5 @@ def _decided(
     beyond = counts.sum(axis=1) > by.n
     if beyond.any():
         item = repr(items[int(beyond.argmax())])
-        raise btdagg.InputError(f"item {item} has more votes than the {by.n} of the rule")
+        raise InputError(f"item {item} has more votes than the {by.n} of the rule")
     return {"label": by.decide(counts), **settled_columns(by, counts)}

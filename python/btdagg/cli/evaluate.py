@@ -2,52 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import btdagg
+from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Columns,
     Filters,
-    Force,
     Json,
     LabelsFile,
     VotesFile,
-    files_read,
     filtered,
     note,
-    out,
     print_json,
     progress_bar,
+    read_data,
     renames,
-    tables_of,
+    say,
     what_is_pooled,
 )
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside, votes_alike
-from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
-from btdagg.cli.score_table import evaluation_as_json, print_table
+from btdagg.cli.reporting import (
+    ReportOption,
+    names,
+    numbers_of_votes,
+    open_report,
+    print_scores,
+    say_where,
+    scores_as_json,
+)
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.panel import evaluate_panel
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
-from btdagg.methods import AGGREGATORS, Davidson, by_name
+from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
 from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, varying
-from btdagg.votes.join import with_task
 from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
     from btdagg.methods import Aggregator
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes import Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
@@ -95,20 +98,7 @@ def evaluate(
     methods: Methods = None,
     n_votes: NumbersOfVotes = None,
     prior: PriorOption = None,
-    panel: Annotated[
-        str | None,
-        typer.Option(
-            help="Column whose values are the judges of a panel, such as judge: compare one label "
-            "from all their votes with each judge alone and with the pooled votes, and show what "
-            "each costs.",
-            show_default=False,
-        ),
-    ] = None,
-    holm: Annotated[
-        bool, typer.Option("--holm", help="Correct p-values for the number of pairs of methods.")
-    ] = False,
     report: ReportOption = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Compare the calibrated model with other methods on your labelled items.
@@ -120,83 +110,36 @@ def evaluate(
 
     Example: btdagg evaluate votes.parquet labels.csv -n 4,8 --report out
     """
-    test = GroupTest(correction="holm" if holm else "none")
-    if panel is None:
-        compare(
-            context, Protocol(CrossFit(), test), {}, by, methods, prior, n_votes=n_votes, json=json
-        )
-        return
-    for option, value in (("methods", methods), ("report", report)):
-        if value is not None or prior not in (None, "weak", "none"):
-            option = option if value is not None else "prior"
-            raise btdagg.InputError(
-                f"--{option} is given with --panel, which compares the panel, its judges and "
-                "their pooled votes and nothing else; expected one of the two"
-            )
-    gold, _, table = _read(context.params)
-    weak: Literal["weak"] | None = None if prior == "none" else "weak"
-    with progress_bar("evaluating") as progress:
-        scores, cost = evaluate_panel(
-            table,
-            gold,
-            panel=panel.strip().lower(),
-            by=None if by is None else names(by, "--by"),
-            n_votes=numbers(n_votes, "-n", "4,8"),
-            prior=weak,
-            # A panel is slow to fit: few refits are enough to say how much they differ.
-            protocol=Protocol(CrossFit(n_refits=25), test),
-            progress=progress,
-        )
-    if json:
-        told = evaluation_as_json(scores, panel=panel, n_unlabelled=gold.n_missing)
-        print_json({**told, "votes_per_item": cost})
-        return
-    print_table(scores)
-    costs = ", ".join(f"{name} {spent:.1f}" for name, spent in cost.items())
-    out.print(f"judges and pooled votes by themselves: {Davidson(prior=weak).name}", soft_wrap=True)
-    out.print(f"cost, in votes of a label: {costs}", soft_wrap=True)
-    if gold.n_missing:
-        note(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
+    compare(context, Protocol(CrossFit(), GroupTest()))
 
 
-def compare(
-    context: typer.Context,
-    protocol: Protocol,
-    settings: Mapping[str, Any],
-    by: str | None,
-    methods: str | None,
-    prior: str | None,
-    *,
-    n_votes: str | None,
-    json: bool,
-    sizes: str | None = None,
-) -> None:
+def compare(context: typer.Context, protocol: Protocol, **settings: Any) -> None:
     """Score methods by a protocol; print the scores, and write the report of --report."""
-    report, force = context.params["report"], context.params["force"]
-    gold, everything, table = _read(context.params)
+    given = context.params
+    data = read_data(context)
+    gold, table = data.gold, data.votes
     confidence = None
-    if "confidence" in renames(context.params["columns"]):
+    if "confidence" in renames(given["columns"]):
         confidence = "confidence"  # which may be any numbers of at least 0
-    budgets = numbers(n_votes, "-n", "4,8")
-    table.refuse_of_counts(**{"-n": budgets})
-    beside = votes_alike(everything, table)
-    grouped = grouping(beside, None if by is None else names(by, "--by"))
-    n_parts = len(labelled_parts(beside, gold, by=grouped)[0])
-    aggregators = _aggregators(methods, table, confidence, budgets, n_parts)
+    budgets, by = numbers_of_votes(given["n_votes"]), names(given["by"], "by")
+    table.refuse_of_counts(n_votes=budgets)
+    beside = votes_alike(data.everything, table)
+    n_parts = len(labelled_parts(beside, gold, by=grouping(beside, by))[0])
+    aggregators = _aggregators(given["methods"], table, confidence, budgets, n_parts)
     study = Study(
         table,
         gold,
-        varied=_varied(everything, context.params["filters"]) if report else {},
-        by=None if by is None else names(by, "--by"),
+        varied=_varied(data.everything, given["filters"]) if given["report"] else {},
+        by=by,
         n_votes=budgets,
-        aggregators=methods_with_priors(aggregators, prior, methods is None, n_parts),
+        aggregators=methods_with_priors(aggregators, given["prior"], n_parts),
         confidence=confidence,
         protocol=protocol,
         neighbours=beside,
-        sizes=numbers(sizes, "--sizes", "20,40,80"),
         progress=progress_bar,
     )
-    refuse_report(report, reads := files_read(context, "report"), force)
+    title = f"Evaluation of {Path(table.source).name}"
+    folder = open_report(context, title)
     evaluation, is_whole = _scored(study)
     study = replace(study, scores=evaluation)
     # Missing votes are among the remarks of the evaluation.
@@ -209,44 +152,39 @@ def compare(
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
     evaluation = replace(evaluation, about_data=tuple(about_data))
     overall = over_all_items(study.votes, gold) if is_whole else None
-    if json:
-        told = evaluation_as_json(evaluation, **settings, n_unlabelled=gold.n_missing)
-        print_json({**told, "estimates": overall and estimates_as_json(overall)})
+    if given["json"]:
+        scores = scores_as_json(evaluation, **settings, n_unlabelled=gold.n_missing)
+        print_json({**scores, "estimates": overall and estimates_as_json(overall)})
     else:
-        print_table(evaluation)
+        print_scores(evaluation)
         if overall is not None:
-            out.print(win_rate_line(overall), soft_wrap=True)
-    if report is not None:
-        title = f"Evaluation of {Path(table.source).name}"
-        with open_report(report, title, context, reads, force) as folder:
+            say(win_rate_line(overall))
+    if folder is not None:
+        with folder:
             write_scores(folder, evaluation)
             if not is_whole:
                 raise KeyboardInterrupt
             if overall is not None:
                 write_estimates(folder, overall)
             write_protocols(folder, study, QUESTIONS)
-        say_where(report)
+        say_where(folder)
     if not is_whole:
         raise KeyboardInterrupt
-
-
-def _read(parameters: Mapping[str, Any]) -> tuple[Labels, Votes, Votes]:
-    """The labels, all votes, and those that pass the filters."""
-    files = parameters["votes"], parameters["labels"]
-    raw_votes, raw_labels = tables_of(parameters["columns"], *files)
-    gold = btdagg.read_labels(raw_labels)
-    everything = with_task(btdagg.read_votes(raw_votes), gold)
-    return gold, everything, filtered(everything, parameters["filters"])
 
 
 def _scored(study: Study) -> tuple[Scores, bool]:
     """Run the comparison; return the scores, and False if only the first parts were finished."""
     finished: list[Scores] = []
-    options: dict[str, Any] = {"n_votes": study.n_votes, "aggregators": study.aggregators}
     try:
-        return study.run(
-            "evaluating", run_evaluation, study.votes, **options, partial=finished.append
-        ), True
+        scores = study.run(
+            "evaluating",
+            run_evaluation,
+            study.votes,
+            n_votes=study.n_votes,
+            aggregators=study.aggregators,
+            partial=finished.append,
+        )
+        return scores, True
     except KeyboardInterrupt:
         if not finished:
             raise
@@ -261,8 +199,8 @@ def _varied(everything: Votes, filters: Sequence[str] | None) -> dict[str, Votes
         others = [text for text in filters or () if text.partition("=")[0].strip() != column]
         votes = filtered(everything, others)
         by = [name for name in USUAL if name in votes.columns and name != column]
-        if not votes.are_counts and (rows := varying(votes, by, column)):
-            varied[column] = rows
+        if not votes.are_counts and (compared := varying(votes, by, column)):
+            varied[column] = compared
     return varied
 
 
@@ -282,8 +220,8 @@ def _aggregators(
     for name, needs in _NEEDS.items():
         if needs.decisions is None:
             continue
-        wanted = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
-        absent = wanted.difference(votes.columns)
+        columns = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
+        absent = columns.difference(votes.columns)
         if absent:
             left_out.add(name)
             if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
@@ -300,7 +238,7 @@ def _has_confidences(votes: Votes, column: str | None) -> bool:
     if column is None:
         try:
             checked(votes, {"confidence": fractions})
-        except btdagg.InputError as error:
+        except InputError as error:
             note(f"{', '.join(_CONFIDENT)} are left out: {error}")
             return False
     return True

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
-from btdagg.cli.common import Json, files_read, note, out, print_json, table_to_write
+from btdagg._util.outputs import require_file
+from btdagg.cli.common import Json, note, parse_pairs, print_json, require_table, say
+from btdagg.report.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,6 @@ def import_(
         typer.Argument(
             metavar="FILE...",
             help="Files of other tools, or folders of them.",
-            show_default=False,
         ),
     ],
     output: Annotated[
@@ -32,15 +33,21 @@ def import_(
             "--output",
             "-o",
             help="Write a table: .parquet, .csv, .tsv, .jsonl or .ndjson.",
-            show_default=False,
         ),
     ],
     format: Annotated[
-        str | None,
-        typer.Option(
-            help="Format of the files, such as openai-batch; a wrong one lists them all.",
-            show_default="recognized by the content",
-        ),
+        Literal[
+            "openai-batch",
+            "fastchat",
+            "fastchat-scores",
+            "arena-hard",
+            "lmsys",
+            "promptfoo",
+            "inspect",
+            "table",
+        ]
+        | None,
+        typer.Option(help="Format of the files.", show_default="recognized by the content"),
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -50,7 +57,6 @@ def import_(
             help="Read any table: item=id,vote=winner. Further names: judge, order, sample, task, "
             "group, system_a, system_b, rater, label; answer for texts with a verdict, score (with "
             "group and system) for scores of responses, score_a and score_b for scores of both.",
-            show_default=False,
         ),
     ] = None,
     words: Annotated[
@@ -58,7 +64,6 @@ def import_(
         typer.Option(
             metavar="WORD=VOTE,...",
             help="What words mean: model_a=A,model_b=B,draw=tie,error=missing.",
-            show_default=False,
         ),
     ] = None,
     flip_where: Annotated[
@@ -66,7 +71,6 @@ def import_(
         typer.Option(
             metavar="COLUMN=VALUE",
             help="Turn the votes of these rows, which call A what was shown second: order=BA.",
-            show_default=False,
         ),
     ] = None,
     constants: Annotated[
@@ -75,7 +79,6 @@ def import_(
             "--set",
             metavar="NAME=VALUE",
             help="Give a column one value in all rows, such as judge=gpt-5.4.",
-            show_default=False,
         ),
     ] = None,
     kind: Annotated[
@@ -84,21 +87,6 @@ def import_(
             "--as",
             help="Write votes, or ratings: one row per rater and item, as labels may be.",
             show_default="ratings where people voted, else votes",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            help="Which scorer or assertions, where a file has several.",
-            show_default=False,
-        ),
-    ] = None,
-    custom_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="How ids of requests in a batch are made, such as '{item}-{order}-{sample}'.",
-            show_default=False,
         ),
     ] = None,
     answer_pattern: Annotated[
@@ -123,24 +111,26 @@ def import_(
     from btdagg.votes.formats import read
     from btdagg.votes.formats.content import files_in
 
-    inside = [file for place in files for file in files_in(place)]
-    table_to_write("--output", output, [*files_read(context, "output"), *inside])
+    require_table(context)
+    require_file("output", output, reads=[file for place in files for file in files_in(place)])
     for place in filter(os.path.isdir, files):
         if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
-            raise InputError(f"--output is {output}, in {place}, a folder that is read")
-    flipped = _pairs(flip_where, "--flip-where", split=False)
-    if len({column for column, _ in flipped}) > 1:
-        raise InputError("--flip-where names two columns, expected one")
+            raise InputError(
+                f"output is {output}, in {place}, a folder that is read", argument="output"
+            )
+    flipped = parse_pairs(flip_where, "flip_where", "COLUMN=VALUE")
+    if len({column.lower() for column, _ in flipped}) > 1:
+        raise InputError("flip_where names two columns, expected one", argument="flip_where")
     imported = read(
         files,
         format,
-        columns=dict(_pairs(columns, "--map")),
-        words=dict(_pairs(words, "--words")),
-        flip_where=(flipped[0][0], [value for _, value in flipped]) if flipped else None,
-        constants=dict(_pairs(constants, "--set", split=False)),
+        columns=_by_name(columns, "columns"),
+        words=_by_name(words, "words"),
+        flip_where=(flipped[0][0].lower(), [value for _, value in flipped]) if flipped else None,
+        constants={
+            name.lower(): value for name, value in parse_pairs(constants, "constants", "NAME=VALUE")
+        },
         kind=kind,
-        name=name,
-        custom_id=custom_id,
         answer_pattern=answer_pattern,
     )
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
@@ -164,25 +154,21 @@ def import_(
     who = f" of {n_items} items" if imported.kind != "labels" else ""
     for column in ("judge", "rater"):
         if column in imported.frame:
-            n = imported.frame[column].n_unique()
-            who += f" by {n} {column}{'s' if n > 1 else ''}"
+            who += f" by {counted(imported.frame[column].n_unique(), column)}"
     formats = ", ".join(imported.formats)
-    out.print(f"{formats}: {imported.n_votes} {imported.kind}{who}; wrote {output}", soft_wrap=True)
+    say(f"{formats}: {imported.n_votes} {imported.kind}{who}; wrote {output}")
     if unread:
         note(f"not read: {unread}; these are missing votes, not ties")
     for remark in imported.remarks:
         note(remark)
 
 
-def _pairs(
-    texts: Sequence[str] | None, option: str, *, split: bool = True
-) -> list[tuple[str, str]]:
-    """Parse NAME=VALUE; where `split`, a text has pairs separated by commas, and names with =."""
-    pairs = []
-    for text in texts or ():
-        for part in text.split(",") if split else [text]:
-            name, equals, value = part.rpartition("=") if split else part.partition("=")
-            if not (name.strip() and equals and value.strip()):
-                raise InputError(f"{option} is {text!r}, expected NAME=VALUE")
-            pairs.append((name.strip().lower(), value.strip()))
-    return pairs
+def _by_name(texts: Sequence[str] | None, argument: str) -> dict[str, str]:
+    """Parse NAME=VALUE,NAME=VALUE texts, of which names may have a =."""
+    values = {}
+    for part in (part for text in texts or () for part in text.split(",")):
+        name, equals, value = part.rpartition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise InputError(argument=argument, came=part, expected="NAME=VALUE")
+        values[name.strip().lower()] = value.strip()
+    return values

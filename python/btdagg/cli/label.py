@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from btdagg._core import InputError
-from btdagg._util.outputs import table_if_any
-from btdagg.cli.common import Columns, at_least, files_read, note, out, table_to_write, tables_of
+from btdagg._util.errors import InputError
+from btdagg._util.outputs import require_file, table_if_any
+from btdagg.cli.common import Columns, note, require_table, say, tables_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +32,6 @@ def label(
             metavar="PAIRS",
             help="Pairs (columns item, a, b; optional prompt, reference): .jsonl, .csv, .tsv or "
             ".parquet.",
-            show_default=False,
         ),
     ],
     output: Annotated[
@@ -43,7 +41,6 @@ def label(
             "-o",
             help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet. It "
             "follows the labels as they come.",
-            show_default=False,
             rich_help_panel="Output",
         ),
     ],
@@ -57,14 +54,13 @@ def label(
     ] = None,
     n_items: Annotated[
         int | None,
-        typer.Option("--items", help="Label the first N items.", show_default="all"),
+        typer.Option("--items", min=1, help="Label the first N items.", show_default="all"),
     ] = None,
     votes: Annotated[
         str | None,
         typer.Option(
             help="Votes of the judge, for the estimate that is shown at the end. No rater sees "
             "a vote.",
-            show_default=False,
         ),
     ] = None,
     store: Annotated[
@@ -95,7 +91,6 @@ def label(
         typer.Option(
             metavar="NAME",
             help="A proxy serves the page by HTTPS under this name (and :port, unless 443).",
-            show_default=False,
         ),
     ] = None,
     columns: Columns = None,
@@ -114,9 +109,9 @@ def label(
 
     Example: btdagg label pairs.jsonl -o human.csv --items 50
     """
-    at_least(n_items, "--items", 1)
     place = store if store is not None else str(output.with_suffix(".db"))
-    table_to_write("--output", output, [*files_read(context, "output"), place])
+    require_table(context)
+    require_file("output", output, reads=[place])
     from btdagg._util.extras import needs
 
     with needs("label", "labelling"):
@@ -132,16 +127,16 @@ def label(
     )
     from btdagg.votes import read_votes
 
-    raw = tables_of(columns, pairs, *(each for each in (drawn, votes) if each is not None))
-    several = read_pairs(raw[0])
+    raw = tables_of(columns, pairs, *(file for file in (drawn, votes) if file is not None))
+    all_pairs = read_pairs(raw[0])
     chosen = None if drawn is None else _chosen(raw[1])
     of_judge = None if votes is None else read_votes(raw[-1])
-    if n_identical := several.n_identical:
+    if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:
         order = None if chosen is None else chosen["item"].to_list()
-        assignment = Assignment(several, opened.seed, order, n_items)
-        outcome = Outcome(assignment, _carried(several, chosen), of_judge)
+        assignment = Assignment(all_pairs, opened.seed, order, n_items)
+        outcome = Outcome(assignment, _carried(all_pairs, chosen), of_judge)
         session = Session(opened, assignment, outcome)
         _refuse_to_lose(output, opened)
 
@@ -153,7 +148,6 @@ def label(
             raise InputError(f"{opened.name}: has no label to write")
         write()
         if not export:
-            say = partial(out.print, soft_wrap=True)
             serve_labels(
                 session,
                 write,
@@ -165,10 +159,10 @@ def label(
             )
             write()
         answers = opened.answers()
-        for line in outcome.lines([each for each in answers if each.item in assignment]):
-            out.print(line, soft_wrap=True)
+        for line in outcome.lines([answer for answer in answers if answer.item in assignment]):
+            say(line)
         written = f"wrote {output}" if answers else f"nothing to write to {output} yet"
-        out.print(f"{written}; the labels are kept in {opened.name}", soft_wrap=True)
+        say(f"{written}; the labels are kept in {opened.name}")
 
 
 def _chosen(table: Table) -> pl.DataFrame:
@@ -194,9 +188,13 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
 
     from btdagg.votes.schema import groups, names, parse
 
-    there = [] if chosen is None else chosen.columns
+    chosen_columns = [] if chosen is None else chosen.columns
     kinds = {"group": groups, "task": names}
-    more = {name: kinds[name] for name in kinds if name in pairs.columns and name not in there}
+    more = {
+        name: kind
+        for name, kind in kinds.items()
+        if name in pairs.columns and name not in chosen_columns
+    }
     frame = parse(pairs, more).frame.select(pl.col("item").cast(pl.String), *more)
     if chosen is not None:
         frame = frame.join(chosen, on="item", how="left")
@@ -216,7 +214,7 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
         return
     if "rater" not in existing.columns:
         existing = existing.with_columns(rater=pl.lit(None))
-    kept = {(each.item, each.rater): each.label for each in store.answers()}
+    kept = {(answer.item, answer.rater): answer.label for answer in store.answers()}
     rows = existing.select(
         pl.col("item", "rater", "label").cast(pl.String),
         number=pl.col("label").cast(pl.Float64, strict=False),
@@ -225,8 +223,9 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
     for item, rater, label, number in rows.iter_rows():
         if (item, rater) not in kept:
             raise InputError(
-                f"--output is {path}, with a label of item {item!r} by {rater} that {store.name} "
-                "does not have; expected the store that it came from, or another name"
+                f"output is {path}, with a label of item {item!r} by {rater} that {store.name} "
+                "does not have; expected the store that it came from, or another name",
+                argument="output",
             )
         if number != (now := kept[item, rater]):
             replaced.append(f"item {item!r} by {rater} from {_labelled(label)} to {_labelled(now)}")

@@ -19,10 +19,9 @@ import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import (
-    Force,
     Json,
     differences_said,
-    files_read,
+    files_named,
     note,
     out,
     print_json,
@@ -33,8 +32,7 @@ from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.judge_output import run_asking, say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
-from btdagg.cli.reporting import open_report, refuse_report, say_where
-from btdagg.cli.score_table import evaluation_as_json, print_table
+from btdagg.cli.reporting import open_report, print_scores, say_where, scores_as_json
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
@@ -73,7 +71,6 @@ def run(
         ),
     ] = Path("out"),
     prior: PriorOption = None,
-    force: Force = False,
     json: Json = False,
 ) -> int:
     """Judge pairs, calibrate on the labels, label every pair, and evaluate the result.
@@ -94,7 +91,6 @@ def run(
     settings = flags.settings()
     judging, rule = settings.judging, settings.rule
     page = output / "report"
-    reads = files_read(context, "output")
     raw_pairs, raw_labels = tables_of(settings.columns, pairs, labels)
     gold = btdagg.read_labels(raw_labels)
     with differences_said():
@@ -102,8 +98,9 @@ def run(
             read_pairs(raw_pairs), gold, judging, rule=rule, prior=prior_of_tasks(prior)
         )
     names = _files(pipeline.tasks, rule is not None)
-    refuse_report(page, reads, force)
-    folder = OutputFolder(output, reads=reads, force=force).claim(names)
+    title = f"{judging.asked.judge} on {pairs.name}"
+    open_report(context, title, page)  # which is refused before the work
+    folder = OutputFolder(output, reads=files_named(context, "output")).claim(names)
     place = settings.store or str(output / "votes.db")
     if flags.dry_run:
         wanted = say_estimate(judging, pipeline.pairs_to_ask, place, json)
@@ -135,7 +132,7 @@ def run(
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
     votes = _with_prompts(done.votes, pipeline.pairs)
     protocol = Protocol(CrossFit(), GroupTest())
-    methods = methods_with_priors(None, prior, True, len(done.fitted))
+    methods = methods_with_priors(None, prior, len(done.fitted))
     study = Study(votes, gold, aggregators=methods, protocol=protocol, progress=progress_bar)
     try:
         with progress_bar("evaluating") as progress:
@@ -146,18 +143,19 @@ def run(
         note(f"not evaluated: {error}")
     else:
         overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
-        results["evaluation"] = evaluation_as_json(evaluation)
+        results["evaluation"] = scores_as_json(evaluation)
         results["evaluation"]["estimates"] = overall and estimates_as_json(overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         if not json:
-            print_table(evaluation)
-        title = f"{judging.asked.judge} on {pairs.name}"
-        with open_report(page, title, context, reads, force) as report:
+            print_scores(evaluation)
+        report = open_report(context, title, page)
+        assert report is not None
+        with report:
             write_scores(report, evaluation)
             if overall is not None:
                 write_estimates(report, overall)
             write_protocols(report, replace(study, scores=evaluation))
-        say_where(page)
+        say_where(report)
         if not json and overall is not None:
             out.print(win_rate_line(overall), soft_wrap=True)
     if json:

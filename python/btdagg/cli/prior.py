@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 import btdagg
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
+from btdagg.report.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from btdagg.cli.common import Data
     from btdagg.methods import Aggregator
     from btdagg.model.prior import Prior
     from btdagg.pipeline import Fitted
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
 
 PriorOption = Annotated[
@@ -39,19 +41,9 @@ _FEW = 20
 def chosen_prior(
     option: str | None, neighbours: Mapping[str, tuple[object, object]] | None
 ) -> AnyPrior:
-    """Return the prior that is asked for, or the one to use where nothing is said.
+    """Return the prior that --prior says, or the one to use without it.
 
-    Parameters
-    ----------
-    option : str or None
-        What ``--prior`` says.
-    neighbours : mapping of str to pairs, or None
-        Counts and labels of the other tasks and judges of the files.
-
-    Raises
-    ------
-    InputError
-        If neighbours are asked for and there are none, or a file is no prior.
+    ``neighbours`` are counts and labels of the other tasks and judges of the files, by name.
     """
     if option == "none":
         return None
@@ -60,18 +52,17 @@ def chosen_prior(
     if option in (None, "neighbours"):
         if not neighbours:
             raise InputError(
-                "--prior is neighbours, and the files have no other task or judge with labels; "
-                "want weak, none or a file"
+                "prior is neighbours, and the files have no other task or judge with labels; "
+                "expected weak, none or a file",
+                argument="prior",
             )
         return btdagg.fit_prior(neighbours)
     if not Path(option).exists():
-        raise InputError(f"--prior is {option!r}, expected weak, neighbours, none or a file")
+        raise InputError(argument="prior", came=option, expected="weak, neighbours, none or a file")
     return btdagg.Prior.load(option)
 
 
-def neighbours_of(
-    everything: Votes, used: Votes, gold: Labels, n_votes: int | None = None
-) -> dict[str, tuple[object, object]]:
+def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[object, object]]:
     """Return counts and labels of the tasks and judges that are not among the votes used.
 
     Those without labels are left out, and so are votes that differ from those used in another
@@ -79,14 +70,15 @@ def neighbours_of(
     """
     from btdagg.evaluation.parts import labelled_parts
 
-    by = [column for column in ("task", "judge") if column in everything.columns]
+    by = [column for column in ("task", "judge") if column in data.everything.columns]
     if not by:
         return {}
-    own = {key for key, _ in used.partition(by)}
-    found, _ = labelled_parts(votes_alike(everything, used), gold, by=by, n_votes=n_votes)
+    own = {key for key, _ in data.votes.partition(by)}
+    alike = votes_alike(data.everything, data.votes)
+    parts, _ = labelled_parts(alike, data.gold, by=by, n_votes=n_votes)
     return {
         " ".join(key): (items.evidence.counts, items.labels)
-        for key, items in found.items()
+        for key, items in parts.items()
         if key not in own
     }
 
@@ -100,8 +92,8 @@ def votes_alike(everything: Votes, used: Votes) -> Votes:
         for column in COLUMNS
         if column in used.columns and column not in ("task", "judge")
     }
-    wanted = {column: values for column, values in alike.items() if values}
-    return everything.filter(wanted) if wanted else everything
+    values_of = {column: values for column, values in alike.items() if values}
+    return everything.filter(values_of) if values_of else everything
 
 
 def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[object, object]]:
@@ -116,7 +108,7 @@ def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[obj
 
 
 def methods_with_priors(
-    methods: tuple[Aggregator, ...] | None, prior: str | None, usual: bool, n_parts: int
+    methods: tuple[Aggregator, ...] | None, prior: str | None, n_parts: int
 ) -> tuple[Aggregator, ...] | None:
     """Put the calibrations with a prior before the methods, and where none are named a plain peer.
 
@@ -125,17 +117,15 @@ def methods_with_priors(
     from btdagg.methods import Davidson, Threshold, by_name
     from btdagg.methods.registry import aggregators_or_usual
 
-    if prior == "none" or (prior is None and not usual):
+    if prior == "none" or (prior is None and methods is not None):
         return methods
-    wanted = ["weak"]
-    if prior == "neighbours" or (prior is None and n_parts > 1):
-        wanted.insert(0, "neighbours")
-    calibrated = list(by_name(wanted))
+    with_neighbours = prior == "neighbours" or (prior is None and n_parts > 1)
+    calibrated = list(by_name(["neighbours", "weak"] if with_neighbours else ["weak"]))
     if prior not in (None, "weak", "neighbours"):
-        known = chosen_prior(prior, None)
-        calibrated.insert(0, Davidson(f"Davidson, prior {Path(prior).name}", prior=known))
+        name = f"Davidson, prior {Path(prior).name}"
+        calibrated.insert(0, Davidson(name, prior=chosen_prior(prior, None)))
     others = list(aggregators_or_usual(methods))
-    if usual:
+    if methods is None:
         others.insert(1, Threshold())
     names = {method.name for method in calibrated}
     return (*calibrated, *(method for method in others if method.name not in names))
@@ -153,8 +143,8 @@ def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
         elif isinstance(method, Davidson) and method.prior == "weak":
             told.append("weak, plain values")
         elif isinstance(method, Davidson) and isinstance(method.prior, btdagg.Prior):
-            named = method.name.removeprefix("Davidson, prior ")
-            told.append(f"{method.prior.n_labels} labels of {named}")
+            file = method.name.removeprefix("Davidson, prior ")
+            told.append(f"{method.prior.n_labels} labels of {file}")
     if not told:
         return []
     paper = "Davidson is the paper's fit, --prior none shows it alone"
@@ -168,12 +158,11 @@ def what_was_done(prior: AnyPrior, option: str | None, calibration: btdagg.Calib
         return "the paper's fit, without a prior"
     if not isinstance(prior, btdagg.Prior):
         return "prior: weak, plain values; --prior none is the paper's fit"
-    several = "neighbour" if len(prior.names) == 1 else "neighbours"
     posterior = calibration.posterior
-    held = 0.0 if posterior is None else posterior.neighbours
-    text = f"prior: {len(prior.names)} {several} with {prior.n_labels} labels"
+    text = f"prior: {counted(len(prior.names), 'neighbour')} with {prior.n_labels} labels"
     if calibration.n_labels:
-        text += f", which explain {held:.0%} of what the labels say"
+        share = 0.0 if posterior is None else posterior.neighbours
+        text += f", which explain {share:.0%} of what the labels say"
     text += "; --prior none is the paper's fit"
     if option not in (None, "neighbours") and calibration.n_labels < _FEW:
         text += (
@@ -199,22 +188,16 @@ def posterior_as_json(calibration: btdagg.Calibration) -> dict[str, object] | No
 
 def prior_of_tasks(option: str | None) -> Prior | Literal["weak", "neighbours"] | None:
     """Return the prior of a pipeline: the other tasks, unless told otherwise."""
-    if option in (None, "neighbours"):
-        return "neighbours"
-    known = chosen_prior(option, None)
-    return known if known is None or isinstance(known, btdagg.Prior) else "weak"
+    return "neighbours" if option in (None, "neighbours") else chosen_prior(option, None)
 
 
 def priors_of(fitted: Mapping[str, Fitted], option: str | None) -> list[str]:
     """Say in a line what the tasks' models were calibrated with."""
-    held = [
-        one.calibration.posterior.neighbours
-        for one in fitted.values()
-        if one.calibration.posterior is not None
-    ]
-    if not held:
+    posteriors = [task.calibration.posterior for task in fitted.values()]
+    shares = [posterior.neighbours for posterior in posteriors if posterior is not None]
+    if not shares:
         return []
-    what = "neighbours, which are the other tasks" if any(held) else "weak, plain values"
+    what = "neighbours, which are the other tasks" if any(shares) else "weak, plain values"
     if option not in (None, "weak", "neighbours"):
         what = f"the neighbours of {option}"
     return [f"prior: {what}; --prior none is the paper's fit"]

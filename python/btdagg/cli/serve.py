@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from btdagg._core import InputError
-from btdagg.cli.common import at_least
+from btdagg._util.errors import InputError
 
 TOKEN = "BTDAGG_SERVE_TOKEN"
 
@@ -21,14 +20,10 @@ def serve(
             metavar="MODEL...",
             help="Models from btdagg calibrate, each named by its file without the suffix. The "
             "first decides where a request names none.",
-            show_default=False,
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
-    max_body: Annotated[
-        int, typer.Option(help="Largest body in bytes; a larger one gets 413.")
-    ] = 16 << 20,
 ) -> None:
     """Serve decisions over HTTP: POST /v1/decide with a JSON or Arrow body.
 
@@ -41,9 +36,8 @@ def serve(
     from btdagg import DavidsonModel
     from btdagg.serve import run
 
-    at_least(max_body, "--max-body", 1)
     named = {path.stem: path for path in models}
     if len(named) < len(models):
         raise InputError("two models have the same name; name their files otherwise")
     loaded = {name: DavidsonModel.load(path) for name, path in named.items()}
-    run(loaded, host=host, port=port, token=os.environ.get(TOKEN), max_body=max_body)
+    run(loaded, host=host, port=port, token=os.environ.get(TOKEN))

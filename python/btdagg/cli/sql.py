@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 import btdagg
-from btdagg.cli.common import Filters, model_or_panel, parse_filters
+from btdagg._util.errors import InputError
+from btdagg.cli.common import Filters, model_or_panel, parse_pairs
 from btdagg.cli.console import write_data
 from btdagg.model.sql.queries import LabelsTable, VotesTable, histogram_query
 
@@ -27,7 +28,6 @@ def sql(
         typer.Argument(
             metavar="MODEL",
             help="A model from btdagg calibrate, or a panel that was saved; not with --labels.",
-            show_default=False,
         ),
     ] = None,
     dialect: Annotated[
@@ -50,7 +50,6 @@ def sql(
             metavar="TABLE",
             help="Write a query that tallies and decides this table of single votes (-1, 0, 1 or "
             "B, tie, A; NULL is missing). A dot divides schema and table.",
-            show_default=False,
         ),
     ] = None,
     labels: Annotated[
@@ -60,7 +59,6 @@ def sql(
             metavar="TABLE",
             help="Table of gold labels: with --votes, write the query that counts the items of "
             "each triple and label instead, for btdagg calibrate.",
-            show_default=False,
         ),
     ] = None,
     columns: Annotated[
@@ -73,17 +71,10 @@ def sql(
             "label_task=COLUMN is of the labels. sample=COLUMN, repeated for each, tells the votes "
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
             "btdagg. Equal votes of a sample count once; different ones give NULL.",
-            show_default=False,
             rich_help_panel="Data",
         ),
     ] = None,
     filters: Filters = None,
-    numbers: Annotated[
-        bool,
-        typer.Option(
-            "--numbers", help="All votes are numbers: they are not read as text, which is faster."
-        ),
-    ] = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the columns p_minus, p_tie and p_plus.")
     ] = False,
@@ -96,66 +87,69 @@ def sql(
 
     Example: btdagg sql model.json --votes votes --dialect postgresql
     """
-    named = parse_filters(columns, any_case=False, option="--column")
-    allowed = _COUNTS if votes is None else _COLUMNS
-    for name, several in named.items():
-        if name not in allowed or (len(several) > 1 and name != "sample"):
-            raise btdagg.InputError(
-                f"--column {name}={several[-1]}: expected one of each of {', '.join(allowed)}"
-            )
-    of_votes = {"--filter": filters, "--numbers": numbers, "--probabilities": probabilities}
+    column, samples = _columns(columns, _COUNTS if votes is None else _COLUMNS)
     if votes is None:
-        _refuse({"--labels": labels, **of_votes}, "is of single votes: name their table by --votes")
-    column = {name: several[0] for name, several in named.items() if name != "sample"}
+        for option, value in {"--labels": labels, "--filter": filters}.items():
+            if value:
+                raise InputError(f"{option} is of single votes: name their table by --votes")
+        if probabilities:
+            raise InputError("--probabilities is for a query, expected --votes too")
     item = column.get("item", "item")
     table = None
     if votes is not None:
+        where: dict[str, list[str]] = {}
+        for name, value in parse_pairs(filters, "filters", "COLUMN=VALUE"):
+            where.setdefault(name, []).append(value)
         table = VotesTable(
             _parts(votes, dialect),
             item=item,
             vote=column.get("vote", "vote"),
-            sample=named.get("sample", ()),
+            sample=samples,
             task=column.get("task"),
             judge=column.get("judge"),
-            where=parse_filters(filters, any_case=False),
-            numbers=numbers,
+            where=where,
         )
     if labels is not None and table is not None:
-        refused = {"MODEL": model, "--probabilities": probabilities}
-        _refuse(refused, "decides items, and --labels is for calibrating")
+        if model is not None or probabilities:
+            raise InputError("--labels is for calibrating, expected no MODEL and --probabilities")
         gold = LabelsTable(
             _parts(labels, dialect),
             item=item,
             label=column.get("label", "label"),
             task=column.get("label_task"),
-            numbers=numbers,
         )
         write_data(f"{histogram_query(dialect, table, gold)}\n")
         return
     if model is None:
-        raise btdagg.InputError("MODEL is missing, expected a model from btdagg calibrate")
+        raise InputError("MODEL is missing, expected a model from btdagg calibrate")
     fitted = model_or_panel(model)
-    if isinstance(fitted, btdagg.PanelModel):
-        _refuse(
-            {"--column": votes is None and columns},
-            "is of a single model, and MODEL is a panel",
-        )
-        written = (
-            fitted.to_sql(dialect)
-            if table is None
-            else fitted.to_sql_query(dialect, table, probabilities=probabilities)
-        )
-    elif table is not None:
+    if table is not None:
         written = fitted.to_sql_query(dialect, table, probabilities=probabilities)
+    elif isinstance(fitted, btdagg.DavidsonModel):
+        counts = {name: column.get(name, name) for name in _COUNTS}
+        written = fitted.to_sql(dialect, **counts)
+    elif column:
+        raise InputError("--column is of a single model, and MODEL is a panel", argument="columns")
     else:
-        written = fitted.to_sql(dialect, **{name: column.get(name, name) for name in _COUNTS})
+        written = fitted.to_sql(dialect)
     write_data(f"{written}\n")
 
 
-def _refuse(options: Mapping[str, object], why: str) -> None:
-    for name, given in options.items():
-        if given:
-            raise btdagg.InputError(f"{name} {why}")
+def _columns(
+    texts: Sequence[str] | None, allowed: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Parse --column to columns by name, and the columns of samples."""
+    column: dict[str, str] = {}
+    samples = []
+    for name, value in parse_pairs(texts, "columns"):
+        if name not in allowed or name in column:
+            expected = f"one of each of {', '.join(allowed)}"
+            raise InputError(argument="columns", came=f"{name}={value}", expected=expected)
+        if name == "sample":
+            samples.append(value)
+        else:
+            column[name] = value
+    return column, samples
 
 
 def _parts(table: str, dialect: str) -> list[str]:

@@ -8,36 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
+from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg.cli.common import (
     Columns,
     Filters,
-    Force,
     Json,
-    files_read,
     filtered,
     note,
     out,
     print_json,
-    table_to_write,
+    require_table,
+    say,
     tables_of,
 )
-from btdagg.cli.reporting import (
-    ReportOption,
-    open_report,
-    print_report_table,
-    refuse_report,
-    say_where,
-)
+from btdagg.cli.reporting import ReportOption, open_report, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.votes.source import is_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from btdagg.report.figure import ReportFigure
     from btdagg.report.sections import Exhibits
     from btdagg.votes import Labels, Votes
 
@@ -57,7 +48,6 @@ def votes(
             help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl (each "
             "also .gz) or .parquet; - is standard input; or a vote store from btdagg judge (a "
             "file, or postgresql://...).",
-            show_default=False,
         ),
     ],
     export: Annotated[
@@ -67,7 +57,6 @@ def votes(
             "-o",
             help="Write the votes of a store to this file: .parquet, .csv, .tsv, .jsonl or "
             ".ndjson.",
-            show_default=False,
             rich_help_panel="Output",
         ),
     ] = None,
@@ -79,13 +68,9 @@ def votes(
             show_default="sample",
         ),
     ] = None,
-    exchanges: Annotated[
-        bool, typer.Option("--exchanges", help="Also export the texts that were sent and received.")
-    ] = False,
     filters: Filters = None,
     columns: Columns = None,
     report: ReportOption = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Summarize votes: how many there are, how many are missing, shares of ties, positional bias.
@@ -95,57 +80,22 @@ def votes(
 
     Example: btdagg votes votes.csv --report out
     """
-    looked_at = (filters, columns, report)
-    looks = any(option is not None for option in looked_at)
-    if is_store(votes) and (export is not None or not looks):
-        if looks:
-            raise btdagg.InputError(
-                f"{votes} is a vote store; --export its votes, and use these options on the "
-                f"exported file"
+    looks = any(option is not None for option in (filters, columns, report))
+    if export is not None or methods is not None:
+        if export is None or looks or not is_store(votes):
+            raise InputError(
+                "--export writes the votes of a store, those of --method; other options are for "
+                "the exported file"
             )
-        if export is None and (methods is not None or exchanges):
-            option = "exchanges" if methods is None else "method"
-            raise btdagg.InputError(f"--{option} wants --export")
-        if export is None:
-            _show_store(votes, json=json)
-        else:
-            wanted = (methods or "sample").split(",")
-            table_to_write("--export", export, files_read(context, "export"))
-            _export_store(votes, export, methods=wanted, exchanges=exchanges)
-        return
-    if export is not None or methods is not None or exchanges:
-        option = "export" if export else "method" if methods else "exchanges"
-        raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is not one")
-    (raw,) = tables_of(columns, votes)
-    table = filtered(btdagg.read_votes(raw), filters)
-    refuse_report(report, reads := files_read(context, "report"), force)
-    exhibits = list(_exhibits(table))
-    show(exhibits, table, report, context, reads, force=force, json=json)
-
-
-def show(
-    exhibits: Sequence[ReportTable | ReportFigure],
-    table: Votes,
-    report: Path | None,
-    context: typer.Context,
-    reads: Sequence[str],
-    *,
-    force: bool,
-    json: bool,
-) -> None:
-    """Print the tables among the exhibits, and write all of them to a report."""
-    printed = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
-    if json:
-        print_json({one.name: list(one.records) for one in printed})
+        require_table(context, "export")
+        _export_store(votes, export, [name.strip() for name in (methods or "sample").split(",")])
+    elif is_store(votes) and not looks:
+        _show_store(votes, json=json)
     else:
-        for one in printed:
-            print_report_table(one)
-    if report is not None:
-        title = f"Votes of {Path(table.source).name}"
-        with open_report(report, title, context, reads, force) as folder:
-            folder.section("votes", "What votes look like")
-            folder.add(*exhibits)
-        say_where(report)
+        (raw,) = tables_of(columns, votes)
+        table = filtered(btdagg.read_votes(raw), filters)
+        folder = open_report(context, f"Votes of {Path(table.source).name}")
+        show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 
 
 def _exhibits(table: Votes) -> Exhibits:
@@ -161,7 +111,7 @@ def bias_by_judge(
     """Yield the figure, if there is anything to draw, and the table of the positional bias."""
     judge = [column for column in ("judge",) if column in table.columns]
     bias = positional_bias(table, by=judge, setting=setting, gold_ties=gold_ties)
-    if any(one.interval for one in bias):
+    if any(row.interval for row in bias):
         yield figures.positional_bias_figure(bias, setting or "setting")
     yield tables.positional_bias_table(bias, judge, setting or "setting")
 
@@ -230,22 +180,17 @@ def _show_store(store: str, *, json: bool = False) -> None:
             note(f"{way}: {row['n_ab']} votes with A first, {row['n_ba']} with B first")
 
 
-def _export_store(store: str, file: Path, *, methods: list[str], exchanges: bool = False) -> None:
+def _export_store(store: str, file: Path, methods: list[str]) -> None:
     """Write the votes of a store to a file and say how many."""
     from btdagg.judge.methods import METHODS
     from btdagg.judge.store import VoteStore, votes_frame
 
-    wanted = [method.strip() for method in methods]
-    for method in wanted:
+    for method in methods:
         if method not in ("sample", *METHODS):
-            raise btdagg.InputError(
-                f"--method is {method!r}, expected one of sample, {', '.join(METHODS)}"
-            )
+            expected = f"one of sample, {', '.join(METHODS)}"
+            raise InputError(argument="methods", came=method, expected=expected)
     with VoteStore(store, create=False) as opened:
-        frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
+        frame = votes_frame(opened, methods=methods)
     write_table(frame, file, file.suffix)
     missing = frame["vote"].null_count()
-    out.print(
-        f"wrote {file}: {frame.height - missing} votes, {missing} samples without one",
-        soft_wrap=True,
-    )
+    say(f"wrote {file}: {frame.height - missing} votes, {missing} samples without one")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from btdagg.votes.labels import Labels
-
 COLUMNS = ("item", "task", "group", "stratum", "probability", "design", "seed", "round", "label")
 """Columns of the table, `task` and `group` where there are any. Labels are filled in by people."""
 
@@ -178,47 +176,6 @@ def parse_drawn(table: Table) -> Table:
     if not rows.frame.height:
         raise InputError(f"{table.source} has no rows, expected items that were drawn")
     return rows
-
-
-def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
-    """Give labels the probabilities and groups of a table of items that were drawn.
-
-    Returns
-    -------
-    tuple of Labels and int
-        With a column `probability`, and `group` if whole groups were drawn and the labels have
-        none; and how many of the drawn items have no label.
-    """
-    drawn = parse_drawn(drawn)
-    if "probability" in labels.columns:
-        raise InputError(f"{labels.source} has a column probability, and {drawn.source} another")
-    both = set(labels.columns) & set(drawn.columns)
-    key = [name for name in ("task", "item") if name in both]
-    told = ["probability"]
-    if "group" in drawn.columns and "group" not in labels.columns:
-        told.append("group")
-    table = drawn.frame.select(*_keys(drawn.frame, key), *told)
-
-    def joined(frame: pl.DataFrame) -> pl.DataFrame:
-        keys = frame.select(*_keys(frame, key))
-        rows = keys.join(table, on=key, how="left", maintain_order="left", nulls_equal=True)
-        return rows.select(told)
-
-    if table.select(key).is_duplicated().any():
-        raise InputError(f"{drawn.source} has tasks, and {labels.source} does not name them")
-    design = joined(labels.frame)
-    chances = design["probability"]
-    if chances.null_count():
-        item = labels.frame["item"][int(chances.is_null().arg_true()[0])]
-        raise InputError(
-            f"{labels.source}: item {item!r} has a label and is not among those drawn in "
-            f"{drawn.source}"
-        )
-    return replace(
-        labels,
-        data=labels.frame.with_columns(design),
-        unlabelled=labels.unlabelled.with_columns(joined(labels.unlabelled)),
-    ), table.height - len(chances)
 
 
 def _single(before: Table, column: str, option: object) -> Any:

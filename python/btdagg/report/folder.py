@@ -87,8 +87,6 @@ class ReportFolder:
         ``report.json``.
     reads : sequence of paths
         Files that the results are made from; none of them is replaced.
-    force : bool
-        Whether to accept a folder with other content, and to replace files of other origin.
 
     Raises
     ------
@@ -114,10 +112,9 @@ class ReportFolder:
         *,
         settings: Mapping[str, Any] | None = None,
         reads: Sequence[str | os.PathLike[str]] = (),
-        force: bool = False,
     ) -> None:
         self.path = Path(path)
-        self._files = claim(self.path, reads=reads, force=force)
+        self._files = claim(self.path, reads=reads)
         self._title, self._subtitle, self._settings = title, subtitle, dict(settings or {})
         self._sections: list[_Section] = []
         self._skipped: list[tuple[str, str]] = []
@@ -259,14 +256,17 @@ class ReportFolder:
             self._files.write(file, data)
 
 
-def claim(
-    path: Path, *, reads: Sequence[str | os.PathLike[str]] = (), force: bool = False
-) -> OutputFolder:
-    """Check that a report may be written to a folder, without changing anything."""
-    files = OutputFolder(path, reads=reads, force=force)
+def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> OutputFolder:
+    """Check that a report may be written to a folder, without changing anything.
+
+    Raises
+    ------
+    InputError
+        See `ReportFolder`.
+    """
+    files = OutputFolder(path, reads=reads)
     ours = any(name in (_MARKER, _PAGE) or _OWN_FILE.fullmatch(name) for name in files.earlier)
-    others = not (force or ours) and path.is_dir()
-    if others and not all(is_draft(entry.name) for entry in path.iterdir()):
+    if not ours and path.is_dir() and not all(is_draft(entry.name) for entry in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
         )
