@@ -102,7 +102,7 @@ def test_names_in_any_script_lose_no_section(cli):
 
 
 def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
-    written({"t": 30, "u": 30, "v": 30}, unlabelled=("v",))
+    written({"t": 80, "u": 80, "v": 80}, unlabelled=("v",))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
     assert names == [

@@ -33,7 +33,7 @@ def require_file(
         raise InputError(f"{argument} is {path}, a folder; expected a file", argument=argument)
     if not path.exists() or path.is_file():  # neither a device nor a pipe
         folder = Path(os.path.realpath(path)).parent
-        _require_writable(folder, path)
+        _require_writable(path, folder)
         remove_drafts(folder)
 
 
@@ -62,8 +62,7 @@ class OutputFolder:
         self._reads = reads
         if os.path.exists(path) and not os.path.isdir(path):
             raise InputError(f"{path} is a file; expected a folder")
-        above = next(place for place in (path, *path.absolute().parents) if os.path.exists(place))
-        _require_writable(above, path)
+        _require_writable(path, path, *path.absolute().parents)
         self._written = self._manifest()
         self.earlier = frozenset(self._written)
 
@@ -81,14 +80,6 @@ class OutputFolder:
         for folder in {(self.path / name).parent for name in names}:
             remove_drafts(folder)
         return self
-
-    def is_free(self, name: str) -> bool:
-        """Whether a file may be written."""
-        try:
-            self._refuse(name)
-        except InputError:
-            return False
-        return True
 
     @contextmanager
     def replacing(self, name: str) -> Iterator[IO[bytes]]:
@@ -175,8 +166,9 @@ def table_if_any(path: Path) -> pl.DataFrame | None:
         return None
 
 
-def _require_writable(folder: Path, output: Path) -> None:
+def _require_writable(output: Path, *folders: Path) -> None:
+    """Check that files can be made in the first of the folders that exists."""
     try:
-        try_folder(folder)
+        try_folder(next((folder for folder in folders if folder.exists()), folders[0]))
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
