@@ -15,8 +15,8 @@ from judging import config, pairs_of, start, statuses_of
 
 @contextmanager
 def written_by_another(place):
-    # SQLite lets writers in by chance, not in turn: on a slow disk this one may wait for long.
-    with closing(sqlite3.connect(place, isolation_level=None, timeout=60)) as connection:
+    options = {"isolation_level": None, "timeout": 10, "check_same_thread": False}
+    with closing(sqlite3.connect(place, **options)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("ROLLBACK")
@@ -46,9 +46,11 @@ def test_the_event_loop_goes_on(tmp_path, server):
     async def lock():
         while len(server.requests) < 10:
             await asyncio.sleep(0.01)
-        with written_by_another(place):
-            gaps.clear()
-            await asyncio.sleep(3)
+        another = written_by_another(place)
+        await asyncio.to_thread(another.__enter__)  # the loop may hold the database till then
+        gaps.clear()
+        await asyncio.sleep(2)
+        another.__exit__(None, None, None)
 
     async def main():
         beating, locking = asyncio.create_task(beat()), asyncio.create_task(lock())

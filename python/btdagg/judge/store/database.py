@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
@@ -65,16 +65,14 @@ class Database:
         self.insert: Any = sqlite.insert if self.path is not None else postgresql.insert
         try:
             if create:
-                self._make()
-            with self.reading() as connection:
-                if not sa.inspect(connection).has_table(schema.about.name):
-                    raise NoStoreError(f"{self.name}: no vote store there")
-                version = connection.execute(sa.select(schema.about.c.version)).scalar()
-            if version != schema.VERSION:
-                raise StoreError(
-                    f"{self.name}: a vote store of version {version}, expected {schema.VERSION}; "
-                    "use the btdagg that made it, or another store"
-                )
+                with self.plainly(), self._engine.begin() as connection:
+                    self._make(connection)
+                    self._check_version(connection)
+                if self.path is not None:
+                    self._write_ahead()
+            else:
+                with self.reading() as connection:
+                    self._check_version(connection)
         except BaseException:
             self.close()
             raise
@@ -132,27 +130,38 @@ class Database:
         sa.event.listen(engine, "begin", _begin)
         return engine
 
-    def _make(self) -> None:
+    def _make(self, connection: Connection) -> None:
         """Make the tables, unless they are there. What is somebody else's is not changed."""
-        with self.reading() as connection:
+        tables = sa.inspect(connection).get_table_names()
+        if self.path is None and schema.about.name not in tables:
+            self.lock(connection, _CREATING)
             tables = sa.inspect(connection).get_table_names()
         if schema.about.name in tables:
             return
-        if self.path is not None:
-            if tables:
-                raise StoreError(
-                    f"{self.name}: an SQLite database of something else, expected a vote store or "
-                    "a new file"
-                )
-            with self.plainly(), self._engine.connect() as connection:
-                raw: Any = connection.connection.driver_connection
+        if self.path is not None and tables:
+            raise StoreError(
+                f"{self.name}: an SQLite database of something else, expected a vote store or a "
+                "new file"
+            )
+        schema.metadata.create_all(connection)
+        connection.execute(schema.about.insert(), {"version": schema.VERSION})
+
+    def _check_version(self, connection: Connection) -> None:
+        if not sa.inspect(connection).has_table(schema.about.name):
+            raise NoStoreError(f"{self.name}: no vote store there")
+        version = connection.execute(sa.select(schema.about.c.version)).scalar()
+        if version != schema.VERSION:
+            raise StoreError(
+                f"{self.name}: a vote store of version {version}, expected {schema.VERSION}; use "
+                "the btdagg that made it, or another store"
+            )
+
+    def _write_ahead(self) -> None:
+        """Let others read while one writes: a setting that the file keeps."""
+        with self.plainly(), self._engine.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            with suppress(sqlite3.OperationalError):  # others are at it: the next who opens it
                 raw.execute("PRAGMA journal_mode = WAL")
-        with self.plainly(), self._engine.begin() as connection:
-            if self.path is None:
-                self.lock(connection, _CREATING)
-            if not sa.inspect(connection).has_table(schema.about.name):  # made meanwhile
-                schema.metadata.create_all(connection)
-                connection.execute(schema.about.insert(), {"version": schema.VERSION})
 
 
 def in_parts(
