@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from btdagg import InputError, calibrate, majority_vote, mean_absolute_error
+from btdagg import calibrate, majority_vote, mean_absolute_error
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.model import CalibrationWarning
 
@@ -152,9 +152,3 @@ def test_where_the_judge_needs_no_correction_majority_vote_wins():
         ours = mean_absolute_error(labels, model.decide(counts))
         wins += mean_absolute_error(labels, majority_vote(counts)) < ours
     assert wins >= 6
-
-
-@pytest.mark.parametrize("change", [{"gold_counts": (5, 5, 0)}, {"judge_tie_rate": 1}])
-def test_tasks_out_of_reach_are_refused(change):
-    with pytest.raises(InputError, match=f"regime 'wmt-en-de' has {next(iter(change))}"):
-        simulate(replace(REGIMES["wmt-en-de"], **change), 10, seed=0, truth=Thurstone())

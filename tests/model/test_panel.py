@@ -16,7 +16,6 @@ from btdagg.evaluation import Protocol, RandomSplits, evaluate, evaluate_panel
 from btdagg.methods import Davidson
 from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
 from btdagg.votes import panel_counts
-from btdagg.votes.panel import labelled_panel
 
 
 def panel_of(n, n_judges=3, seed=0, absent=0.0):
@@ -284,8 +283,6 @@ def test_votes_and_labels_as_they_were_read():
         calibrate_panel(votes, labels.tolist())
     with pytest.raises(InputError, match=r"weights is array.*, expected None for votes; pass the"):
         calibrate_panel(votes, gold, weights=np.ones(60))
-    with pytest.raises(InputError, match="votes is a list, expected what read_votes returns"):
-        labelled_panel([], gold)
 
 
 def test_sql_decides_as_the_model_does():

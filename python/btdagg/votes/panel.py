@@ -93,11 +93,9 @@ def panel_counts(
 
 
 def labelled_panel(
-    votes: object, labels: Any, *, judges: Sequence[str] | None = None
+    votes: Any, labels: Any, *, judges: Sequence[str] | None = None
 ) -> LabelledPanel:
     """Join counts by judge with the labels of their items."""
-    if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
     votes = with_task(votes, labels)
     ids, counts, names = panel_counts(votes, judges=judges)
     items = join(votes, labels, (ids, counts)).labelled()

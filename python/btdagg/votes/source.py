@@ -89,11 +89,6 @@ def read_table(
     table = _renamed(table, columns)
     if "item" in required:
         table = with_item(table)
-        if "item" not in table.columns and {"label", "number"} <= set(table.columns):
-            raise InputError(
-                f"{table.source}: a histogram has no items; expected votes, or use calibrate or "
-                "fit_prior"
-            )
     require(table, required)
     if not table.height:
         raise InputError(f"{table.source}: no rows")
