@@ -89,15 +89,6 @@ def test_the_order_is_random_and_the_same_for_all_and_sides_differ(tmp_path):
     assert Assignment(fewer, 0).items == [item for item in one.items if item in ids[:300]]
 
 
-def test_the_first_items_are_a_simple_random_sample(tmp_path):
-    pairs = read_pairs(pairs_file(tmp_path, 10))
-    chosen = Counter(
-        item for seed in range(1000) for item in Assignment(pairs, seed, n_items=3).items
-    )
-    # Each is in 300 of 1000 samples, with a standard deviation of 14.5.
-    assert all(abs(chosen[item] - 300) < 4.5 * 14.5 for item in pairs.frame["item"])
-
-
 def ordinal_alpha(units):
     """Krippendorff's alpha by its definition: pairs of values within units, and of all values."""
     units = [of for of in units if len(of) > 1]

@@ -105,16 +105,6 @@ def test_what_is_left_out_is_counted():
     assert "no item of this rater has a label of the others" in dropped.skipped[0][1]
 
 
-def test_sides_and_the_order_of_rows_do_not_matter():
-    rows, _ = some_ratings()
-    plain = leave_one_rater_out(read_ratings(table(rows)))
-    flipped = [(item, rater, None if vote is None else -vote) for item, rater, vote in rows[::-1]]
-    other = {s.rater: s for s in leave_one_rater_out(read_ratings(table(flipped))).raters}
-    for scores in plain.raters:
-        assert scores.mae == other[scores.rater].mae
-        assert scores.accuracy == other[scores.rater].accuracy
-
-
 @pytest.mark.parametrize("method", [Davidson(), MajorityVote()])
 @pytest.mark.parametrize("group", [None, "half"])
 def test_the_judge_equals_a_plain_loop(method, group):
@@ -163,22 +153,6 @@ def test_the_judge_equals_a_plain_loop(method, group):
     assert found.n_wins_by_mae == sum(scores.judge.wins_by_mae for scores in found.raters)
 
 
-def test_raters_do_not_depend_on_the_number_of_the_judges_votes():
-    rows, truth = some_ratings()
-    few, many = (
-        leave_one_rater_out(
-            read_ratings(table(rows)),
-            votes_of(some_votes(truth)),
-            n_votes=n,
-            protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
-        )
-        for n in (1, 6)
-    )
-    for one, other in zip(few.raters, many.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.human.mae, other.judge.human.mae)
-        assert (one.judge.judge.mae != other.judge.judge.mae).any()
-
-
 def test_a_judge_who_says_what_the_rater_says_wins_nothing():
     rng = np.random.default_rng(2)
     rows = [(f"i{i}", r, int(rng.integers(-1, 2))) for i in range(60) for r in "abc"]
@@ -193,26 +167,6 @@ def test_a_judge_who_says_what_the_rater_says_wins_nothing():
     assert judge.accuracy_gain == judge.mae_gain == (0, 0, 0)
     assert not judge.wins
     assert not judge.wins_by_mae
-
-
-def test_ids_of_votes_and_ratings_may_be_numbers_or_text():
-    rows, truth = some_ratings()
-    numbers = [(int(item[1:]), rater, vote) for item, rater, vote in rows]
-    cast = some_votes(truth)
-    as_text = read_votes({"item": [i[1:] for i, _ in cast], "vote": [v for _, v in cast]})
-    plain = leave_one_rater_out(
-        read_ratings(table(rows)),
-        votes_of(cast),
-        protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
-    )
-    mixed = leave_one_rater_out(
-        read_ratings(table(numbers)),
-        as_text,
-        protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
-    )
-    for one, other in zip(plain.raters, mixed.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.judge.mae, other.judge.judge.mae)
-        np.testing.assert_array_equal(one.judge.human.mae, other.judge.human.mae)
 
 
 def test_counts_and_decisions_of_others_serve_as_a_judge():

@@ -70,19 +70,6 @@ def test_the_diagonal_is_what_compare_finds(tasks):
         np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)
 
 
-def test_what_is_wrong_is_named(tasks):
-    with pytest.raises(InputError, match="tasks has 1, expected at least two"):
-        transfer_matrix({"few": tasks["few"]})
-    with pytest.raises(InputError, match="task 'few': calibrating on 65 of 60 items"):
-        transfer_matrix(tasks, protocol=Protocol(RandomSplits(size=65)))
-    with pytest.raises(InputError, match="labels has 1 rows, expected 2 as in counts"):
-        LabelledItems([[1, 0, 0], [0, 0, 1]], [1])
-    with pytest.raises(InputError, match="labels is empty"):
-        LabelledItems(np.empty((0, 3), dtype=int), [])
-    with pytest.raises(InputError, match=r"counts\[0, 1\] \(tie\) is -1"):
-        LabelledItems([[1, -1, 0]], [1])
-
-
 def test_tasks_are_read_off_votes_and_labels():
     votes = read_votes(
         {

@@ -117,6 +117,7 @@ def all_figures():
 # Files
 
 
+@pytest.mark.soak
 def test_svg_is_self_contained(all_figures):
     for figure in all_figures:
         svg = figure.svg()

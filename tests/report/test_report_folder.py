@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from btdagg import InputError
 from btdagg._util.outputs import MANIFEST, OutputFolder
 from btdagg.report.folder import ReportFolder
 from exhibits import PNG, Figure, Table
@@ -86,16 +86,6 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
         *("tables/mae.md", "tables/mae.csv", "tables/mae.tex"),
     ]
     assert found["skipped"] == [{"what": "Transfer", "reason": "there is one task"}]
-
-
-def test_models_can_be_read_from_the_description(out):
-    model = DavidsonModel(beta=1 / 3, eta0=0.1, gamma=2)
-    with ReportFolder(out, "Title") as report:
-        report.show_models({"a task": model}, n_votes=8)
-    found = json.dumps(described(out)["models"]["a task"])
-    assert DavidsonModel.from_json(found) == model
-    assert '<option value="' not in text(out)  # the browser makes them, of text
-    assert 'data-votes="8"' in text(out)
 
 
 def test_a_report_is_written_once(out, monkeypatch):

@@ -83,10 +83,9 @@ def decisions(model, n):
 # ---------------------------------------------------------------- HTML
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_json_in_a_script_cannot_end_it(text):
-    found = script_json({text: text})
-    assert json.loads(found) == {text: text}
+def test_json_in_a_script_cannot_end_it():
+    found = script_json(HOSTILE)
+    assert json.loads(found) == HOSTILE
     assert not re.search("[<>&\u2028\u2029]", found)
 
 
@@ -155,12 +154,6 @@ def test_sliders_reach_every_preset():
 # ---------------------------------------------------------------- in a browser
 
 
-def test_it_opens_without_a_network_and_asks_for_nothing(visit):
-    assert visit.page.title() == "plain"
-    assert visit.page.locator("#decision-map").is_visible()
-    assert visit.page.locator("figure.exhibit img").count() == 1
-
-
 def test_the_maps_start_as_the_first_model_and_majority_vote(visit):
     assert cells(visit.page) == decisions(MODELS["reluctant"], 20)
     counts = [(b, 20 - a - b, a) for a, b in cells(visit.page, "majority")]
@@ -179,15 +172,9 @@ def test_presets_change_the_map_and_are_exact(visit):
     assert visit.page.locator("#preset option:checked").text_content() == "eager"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "model"),
-    [
-        ("beta", "2.5", DavidsonModel(beta=2.5, eta0=3.0, gamma=1.5)),
-        ("nu", "-2", DavidsonModel(beta=0.8, eta0=np.log(0.01), gamma=1.5)),
-        ("gamma", "-4", DavidsonModel(beta=0.8, eta0=3.0, gamma=-4)),
-    ],
-)
-def test_a_slider_moves_the_map(visit, name, value, model):
+def test_a_slider_moves_the_map(visit):
+    name, value = "nu", "-2"
+    model = DavidsonModel(beta=0.8, eta0=np.log(0.01), gamma=1.5)
     before = cells(visit.page)
     visit.page.locator(f"#{name}").fill(value)
     assert cells(visit.page) == decisions(model, 20) != before
@@ -258,13 +245,6 @@ def test_every_way_is_there_as_text(visit):
     assert (decided, most) == ("tie", "A")
     visit.page.locator("#n").fill("4")  # it follows
     assert rows.count() == 15
-
-
-def test_differences_from_majority_vote_are_marked(visit):
-    model, most = cells(visit.page), cells(visit.page, "majority")
-    wanted = sum(model[at] != most[at] for at in model)
-    assert visit.page.locator("#model-map .marks circle").count() == wanted > 0
-    assert f"differs from majority vote in {wanted}." in visit.page.inner_text("#summary")
 
 
 def random_models(count):

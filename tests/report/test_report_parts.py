@@ -177,15 +177,6 @@ def test_orders_are_compared_where_there_are_both():
     assert reason.endswith("t j: all votes have order AB, expected several values")
 
 
-def test_confidences_reach_the_comparison_of_orders(cli):
-    written({"t": 30})
-    options = ("--methods", "davidson,ci-sc", "--column", "confidence=sure")
-    assert cli(*EVALUATE, *options)[0] == 0
-    _, skipped, _ = described()
-    assert not any("position" in what for what in skipped)
-    assert set(pl.read_csv("out/tables/orders.csv")["method"]) == {"Davidson", "CI-SC"}
-
-
 def test_ties_alone_leave_the_table_of_positional_bias(cli):
     written({"t": 30}).with_columns(vote=pl.lit(0)).write_csv("votes.csv")
     assert cli(*EVALUATE)[0] == 0

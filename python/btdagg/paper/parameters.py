@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.parts import LabelledItems
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 # 217 and more, those it calls Low-Correction upper quartiles of 9.2 and less.
 _HIGH = 100.0
 _LOW = 10.0
+
+_NAMES = ("beta", "nu", "gamma")
 
 
 class CorrectionRegime(StrEnum):
@@ -47,12 +48,11 @@ class Spread(NamedTuple):
 @readable
 @dataclass(frozen=True, eq=False)
 class FittedParameters:
-    """What `fitted_parameters` found.
+    """Parameters of the fits to the calibration sets of random splits.
 
     Attributes
     ----------
     beta, nu, gamma : (n_splits,) arrays
-        Parameters fitted to the calibration set of each split.
     at_bounds : (n_splits, 3) array of bool
         Whether they are at a bound, in that order.
     gold_tie_share : float
@@ -71,10 +71,10 @@ class FittedParameters:
     @property
     def spreads(self) -> dict[str, Spread]:
         """Mean and quartiles of beta, nu and gamma over splits, by name."""
-        values = {"beta": self.beta, "nu": self.nu, "gamma": self.gamma}
+        values = {name: getattr(self, name) for name in _NAMES}
         return {
-            name: Spread(float(found.mean()), *np.quantile(found, [0.25, 0.75]).tolist())
-            for name, found in values.items()
+            name: Spread(float(of.mean()), *np.quantile(of, [0.25, 0.75]).tolist())
+            for name, of in values.items()
         }
 
     @property
@@ -91,11 +91,6 @@ def regime_of(low: float, high: float) -> CorrectionRegime:
     three quarters have one of 10 or less; else Mismatched: nu is in between, or the splits do not
     agree whether ties are to be forced.
 
-    Parameters
-    ----------
-    low, high : float
-        Quartiles of nu, above 0.
-
     Notes
     -----
     The paper names the regimes in words and gives no rule. This one puts each of its eight tasks
@@ -107,8 +102,6 @@ def regime_of(low: float, high: float) -> CorrectionRegime:
     ----------
     The paper's appendix on fitted parameters and its table of them.
     """
-    if not 0 < low <= high:
-        raise InputError(f"low is {low} and high is {high}, expected 0 < low <= high")
     if low >= _HIGH:
         return CorrectionRegime.HIGH_CORRECTION
     return CorrectionRegime.LOW_CORRECTION if high <= _LOW else CorrectionRegime.MISMATCHED
@@ -147,14 +140,13 @@ def fitted_parameters(
 
     method = Davidson() if aggregator is None else aggregator
     cross_scores([items], [method], protocol.untested, observe=observe)
-    names = ("beta", "nu", "gamma")
-    values = np.array([[getattr(fit.model, name) for name in names] for fit in fits])
-    bound = np.array([[name in fit.at_bounds for name in names] for fit in fits])
+    values = np.array([[getattr(fit.model, name) for name in _NAMES] for fit in fits])
+    beta, nu, gamma = values.T
     return FittedParameters(
-        beta=values[:, 0],
-        nu=values[:, 1],
-        gamma=values[:, 2],
-        at_bounds=bound,
+        beta,
+        nu,
+        gamma,
+        at_bounds=np.array([[name in fit.at_bounds for name in _NAMES] for fit in fits]),
         gold_tie_share=float(np.mean(items.labels == 0)),
         judge_tie_share=float(np.mean(majority_vote(items.evidence.counts) == 0)),
     )

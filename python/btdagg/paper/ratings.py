@@ -15,7 +15,6 @@ from btdagg.votes.source import read_table, with_item
 from btdagg.votes.table import Table, ids_of, without_repeats
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.votes.source import Source
@@ -48,12 +47,12 @@ class Ratings(Table):
     @cached_property
     def votes(self) -> NDArray[np.int8]:
         """Votes -1, 0, 1: (n_items, n_raters) array, 0 if missing; see `present`."""
-        return self._spread(self.frame["vote"].fill_null(0).to_numpy(), np.int8)
+        return self._spread(self.frame["vote"].fill_null(0).to_numpy())
 
     @cached_property
     def present(self) -> NDArray[np.bool_]:
         """Whether there is a vote: (n_items, n_raters) array."""
-        return self._spread(self.frame["vote"].is_not_null().to_numpy(), np.bool_)
+        return self._spread(self.frame["vote"].is_not_null().to_numpy())
 
     @property
     def n_missing(self) -> int:
@@ -61,20 +60,18 @@ class Ratings(Table):
         return self.frame["vote"].null_count()
 
     def counts(self) -> NDArray[np.int64]:
-        """Count the raters' votes of each item.
+        """Count the raters' votes of each item: (n_items, 3) array in label order."""
+        votes = [((self.votes == vote) & self.present).sum(axis=1) for vote in (-1, 0, 1)]
+        return np.stack(votes, axis=1)
 
-        Returns
-        -------
-        (n_items, 3) array of int64
-            In label order: minus, tie, plus.
-        """
-        return np.stack(
-            [((self.votes == vote) & self.present).sum(axis=1) for vote in (-1, 0, 1)], axis=1
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        cells = np.zeros((len(self.items), len(self.raters)), dtype=values.dtype)
+        items, raters = (
+            {name: place for place, name in enumerate(names.tolist())}
+            for names in (self.items, self.raters)
         )
-
-    def _spread(self, values: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
-        cells = np.zeros((len(self.items), len(self.raters)), dtype=dtype)
-        cells[_places(self.frame["item"]), _places(self.frame["rater"])] = values
+        rows = [items[item] for item in self.frame["item"]]
+        cells[rows, [raters[rater] for rater in self.frame["rater"]]] = values
         return cells
 
 
@@ -106,11 +103,3 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)
     ratings = Ratings(rows.data, rows.source, files=rows.files)
     return without_repeats(ratings, RATINGS.key_of(ratings), "vote")
-
-
-def _places(values: pl.Series) -> NDArray[Any]:
-    """Return where each value stands among the different ones, as they are first seen."""
-    distinct = values.unique(maintain_order=True).to_frame().with_row_index("place")
-    return (
-        values.to_frame().join(distinct, on=values.name, maintain_order="left")["place"].to_numpy()
-    )

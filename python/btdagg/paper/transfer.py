@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @readable
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """What `transfer_matrix` found.
+    """Errors of the calibration of every task on every task.
 
     Attributes
     ----------
@@ -120,10 +120,10 @@ def transfer_matrix(
             items.require_splits(protocol.splitter)
         except InputError as error:
             raise InputError(f"task {name!r}: {error}") from None
-    found = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
-    mae = np.array([[target.methods[0].mae for target in source] for source in found])
+    rows = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
+    mae = np.array([[target.methods[0].mae for target in source] for source in rows])
     new_items = tuple(
         tuple(target.new_items for target in source if target.new_items is not None)
-        for source in found
+        for source in rows
     )
     return Transfer(tuple(tasks), mae, new_items if all(new_items) else None)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MARKER = "report.json"
 _PAGE = "index.html"
-_OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
+_OWN_FILE = re.compile(r"index\.html|report\.json|(?:tables|figures)/\w[\w.-]*")
 _FORMATS = {"md": "Markdown", "csv": "CSV", "tex": "LaTeX", "svg": "SVG", "png": "PNG"}
 _ROWS_OPEN = 80  # of a table from which it is folded up
 
@@ -87,14 +87,6 @@ class ReportFolder:
         ``report.json``.
     reads : sequence of paths
         Files that the results are made from; none of them is replaced.
-
-    Raises
-    ------
-    InputError
-        If the path is a file, a folder that cannot be written, or one that holds something other
-        than an earlier report, or files of it that were changed since.
-    OSError
-        If a file cannot be written.
 
     Examples
     --------
@@ -197,7 +189,7 @@ class ReportFolder:
         if error is None:
             self._write("complete")
             earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
-            self._files.remove(set(earlier).difference(self._collected))
+            self._files.remove(set(earlier) - {_MARKER, _PAGE, *self._collected})
             return
         by_hand = isinstance(error, KeyboardInterrupt)
         reason = "stopped by hand" if by_hand else str(error) or type(error).__name__
@@ -257,19 +249,14 @@ class ReportFolder:
 
 
 def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> OutputFolder:
-    """Check that a report may be written to a folder, without changing anything.
-
-    Raises
-    ------
-    InputError
-        See `ReportFolder`.
-    """
+    """Check that a report may be written to a folder, without changing anything."""
     files = OutputFolder(path, reads=reads)
-    ours = any(name in (_MARKER, _PAGE) or _OWN_FILE.fullmatch(name) for name in files.earlier)
-    if not ours and path.is_dir() and not all(is_draft(entry.name) for entry in path.iterdir()):
+    earlier = [name for name in files.earlier if _OWN_FILE.fullmatch(name)]
+    others = not earlier and path.is_dir()
+    if others and not all(is_draft(entry.name) for entry in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
         )
     for name in ("tables", "figures"):
         remove_drafts(path / name)
-    return files.claim((_MARKER, _PAGE, *filter(_OWN_FILE.fullmatch, files.earlier)))
+    return files.claim((_MARKER, _PAGE, *earlier))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any
 
@@ -36,20 +35,15 @@ def as_html(result: object) -> str | None:
 
     All text is escaped. There is no script and no style but what the notebook has.
     """
-    parts = [_as_html(part) for part in parts_of(result)]
+    parts = [
+        f"<p>{escaped(part)}</p>" if isinstance(part, str) else part._repr_html_()
+        for part in parts_of(result)
+    ]
     return None if not parts or None in parts else "\n".join(map(str, parts))
 
 
 def figure_of(result: object, *options: Any) -> ReportFigure:
-    """Return the figure of a result.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw, or an option is out of range.
-    """
+    """Return the figure of a result; a `MissingExtraError` if matplotlib is not installed."""
     with needs("report", "drawing figures"):
         import matplotlib  # noqa: F401
     return draw(result, *options)
@@ -67,19 +61,11 @@ def draw(result: object, *options: Any) -> ReportFigure:
     raise InputError(f"there is no figure of a {type(result).__name__}")
 
 
-def _as_html(part: ReportTable | str) -> str | None:
-    return f"<p>{escaped(part)}</p>" if isinstance(part, str) else part._repr_html_()
-
-
 @parts_of.register
 def _calibration(result: Calibration) -> Parts:
-    note = f"Calibrated on {result.n_labels:,} labels of items with up to {result.max_votes} votes."
-    if result.n_labels:
-        note += f" DRPS {result.drps:.4f}."
     intervals = None if result.posterior is None else result.posterior.intervals()
+    note = f"Calibrated on {result.n_labels:,} labels. DRPS {result.drps:.4f}."
     yield tables.model_table(result.model, intervals, note)
-    if not result.converged:
-        yield "The fit did not converge."
     yield from result.warnings
 
 
@@ -90,15 +76,14 @@ def _by_error(result: MaeCalibration) -> Parts:
 
 
 @parts_of.register
-def _panel_calibration(result: PanelCalibration) -> Parts:
-    yield tables.panel_table(
-        result.model, f"Calibrated on {result.n_labels:,} labels. DRPS {result.drps:.4f}."
-    )
+def _panel(result: PanelCalibration) -> Parts:
+    note = f"Calibrated on {result.n_labels:,} labels. DRPS {result.drps:.4f}."
+    yield tables.panel_table(result.model, note)
     yield from result.warnings
 
 
 @parts_of.register
-def _with_intervals(result: Bootstrap) -> Parts:
+def _bootstrap(result: Bootstrap) -> Parts:
     intervals = {name: getattr(result, name) for name in ("beta", "nu", "gamma")}
     note = f"{100 * result.level:.3g}% intervals."
     yield tables.model_table(result.calibration.model, intervals, note)
@@ -140,45 +125,31 @@ parts_of.register(Forecast, lambda result: iter([tables.forecast_table(result)])
 
 
 @draw.register
-def _map(model: DavidsonModel, n_votes: int | None) -> ReportFigure:
-    known = None if model.provenance is None else model.provenance.n_votes
-    return _drawn({"calibrated": model}, n_votes, known)
-
-
-@draw.register
-def _maps(result: Calibration, n_votes: int | None) -> ReportFigure:
-    return _drawn(
-        {"calibrated": result.model, "majority vote": MajorityVote()}, n_votes, result.max_votes
-    )
-
-
-def _drawn(deciders: Mapping[str, Any], n_votes: int | None, known: int | None) -> ReportFigure:
+def _map(result: DavidsonModel | Calibration, n_votes: int | None) -> ReportFigure:
     """Draw maps of what decides by counts; a model does, as aggregators do."""
-    fitted = known or _USUAL_VOTES
-    figure = figures.behaviour_figure(
-        deciders, min(fitted, _MOST_VOTES) if n_votes is None else n_votes
-    )
-    if n_votes is None and fitted > _MOST_VOTES:
-        more = f" Items have up to {fitted:,} votes; plot(n_votes={fitted}) draws those, slowly."
-        figure = replace(figure, note=figure.note + more)
-    return figure
+    if isinstance(result, Calibration):
+        deciders: dict[str, Any] = {"calibrated": result.model, "majority vote": MajorityVote()}
+        fitted = result.max_votes
+    else:
+        deciders = {"calibrated": result}
+        fitted = 0 if result.provenance is None else result.provenance.n_votes or 0
+    usual = min(fitted or _USUAL_VOTES, _MOST_VOTES)
+    return figures.behaviour_figure(deciders, usual if n_votes is None else n_votes)
 
 
 @draw.register
-def _curves(result: Scores, choice: str | None) -> ReportFigure:
+def _sweep(result: Scores, choice: str | None) -> ReportFigure:
     """Draw a sweep; labels by part where there is one number of votes."""
     if all(len(cells) == 1 for cells in result.by_key().values()):
-        by = {
-            " ".join(key) or "items": cell.comparison
-            for key, cell in result.at_most_votes().items()
-        }
+        most = result.at_most_votes().items()
+        by = {" ".join(key) or "items": cell.comparison for key, cell in most}
         return figures.condition_figure(", ".join(result.by) or "all", by)
-    drawn = figures.sweep_figures(result)
-    by_choice = {figure.choice: figure for figure in drawn}
-    if len(drawn) == 1 and choice is None:
-        return drawn[0]
+    by_choice = {figure.choice: figure for figure in figures.sweep_figures(result)}
+    if len(by_choice) == 1 and choice is None:
+        return next(iter(by_choice.values()))
     if choice not in by_choice:
-        raise InputError(f"choice is {choice!r}, expected one of {', '.join(map(repr, by_choice))}")
+        names = ", ".join(map(repr, by_choice))
+        raise InputError(argument="choice", came=choice, expected=f"one of {names}")
     return by_choice[choice]
 
 

@@ -96,8 +96,7 @@ def _labels(study: Study, report: ReportFolder) -> None:
     for name, comparison in compared.items():
         report.add(figures.confusion_figure(name, comparison))
         report.add(figures.distribution_figure(name, comparison))
-    for table in (tables.distribution_table(compared), tables.confusion_table(compared)):
-        report.add(_headed(table, study.columns))
+    report.add(_headed(tables.distribution_table(compared), study.columns))
 
 
 def main_methods(compared: Comparison) -> Comparison:

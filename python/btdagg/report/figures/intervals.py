@@ -7,7 +7,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
@@ -38,27 +37,20 @@ _MOST = 60  # rows of a figure of estimates
 
 
 def positional_bias_figure(
-    found: Sequence[PositionalBias], setting: str = "setting"
+    biases: Sequence[PositionalBias], setting: str = "setting"
 ) -> ReportFigure:
     """Draw how much the response shown first is favoured, with 95% intervals.
 
     Parameters
     ----------
-    found : sequence of PositionalBias
+    biases : sequence of PositionalBias
     setting : str
         Name of the column that tells forced choice from ties allowed, if there was one.
-
-    Raises
-    ------
-    InputError
-        If none has a vote that is no tie.
     """
     points: dict[str, dict[str, Interval | None]] = {}
-    for bias in found:
+    for bias in biases:
         points.setdefault(key_of(bias.key), {})[bias.setting or ""] = bias.interval
-    if not any(interval for row in points.values() for interval in row.values()):
-        raise InputError("no bias has an interval: votes that are no ties are needed on two items")
-    settings = list(dict.fromkeys(bias.setting or "" for bias in found))
+    settings = list(dict.fromkeys(bias.setting or "" for bias in biases))
     sides = ("second shown favoured", "first shown favoured")
     return ReportFigure(
         "positional-bias",
@@ -69,58 +61,53 @@ def positional_bias_figure(
     )
 
 
-def estimates_figure(found: Estimates, by: str | None = None) -> ReportFigure:
-    """Draw intervals with the judge, and from labels alone.
+def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigure:
+    """Draw shares and win rates with the judge, and from labels alone.
 
-    Shares and win rates; with values of a column, named `by`, the net win rate of each instead.
+    With values of a column, named `by`, the net win rate of each instead.
     """
-    rows: Mapping[str, MeanEstimate] = found.estimates
-    title = "Shares of labels and win rates"
-    if found.by:
-        name = "net win rate"
-        rows = {"all items": rows[name]} | {str(value): of[name] for value, of in found.by.items()}
+    rows, title, label = estimates.estimates, "Shares of labels and win rates", "share or win rate"
+    sides = None
+    if estimates.by:
+        label, sides = "net win rate", ("B wins more", "A wins more")
+        rows = {"all items": rows[label]}
+        rows |= {str(value): part[label] for value, part in estimates.by.items()}
         title = f"Net win rate by {by or 'value'}"
-    note = (
-        f"{100 * found.level:.3g}% intervals for new items: with the judge's votes, and from the "
-        f"{found.n_labels:,} labels alone."
-    )
-    label = "net win rate" if found.by else "share or win rate"
-    return _estimates("estimates", title, note, rows, label, signed=bool(found.by))
+    return _estimates("estimates", title, rows, label, estimates.level, sides)
 
 
-def systems_figure(found: SystemEstimates) -> ReportFigure:
+def systems_figure(systems: SystemEstimates) -> ReportFigure:
     """Draw the win rates of systems from the strongest, with the judge and without."""
-    rates = {str(name): system.win_rate for name, system in found.systems.items()}
+    rates = {str(name): system.win_rate for name, system in systems.systems.items()}
     rows = {
         name: rate for name, rate in rates.items() if rate is not None and rate.value == rate.value
     }
-    against = "" if found.baseline is None else f" against {found.baseline}"
-    note = (
-        f"{100 * found.level:.3g}% intervals of win rates, ties as half: with the judge's votes, "
-        "and from labels alone."
-    )
-    return _estimates("systems", f"Win rates{against}", note, rows, "win rate", signed=False)
+    against = "" if systems.baseline is None else f" against {systems.baseline}"
+    return _estimates("systems", f"Win rates{against}", rows, "win rate", systems.level)
 
 
 def _estimates(
-    name: str, title: str, note: str, rows: Mapping[str, MeanEstimate], label: str, *, signed: bool
+    name: str,
+    title: str,
+    rows: Mapping[str, MeanEstimate],
+    label: str,
+    level: float,
+    sides: tuple[str, str] | None = None,
 ) -> ReportFigure:
-    """Draw estimates with the judge and, where there are such, from labels alone."""
+    note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
+    note += " alone."
     if len(rows) > _MOST:
         note += f" The first {_MOST} of {len(rows)}."
-    points = {row: _points_of(estimate) for row, estimate in islice(rows.items(), _MOST)}
-    sides = ("B wins more", "A wins more") if signed else None
     series = ("with the judge", "labels alone")
+    points = {
+        row: {
+            name: None if of is None else Interval(of.value, of.low, of.high)
+            for name, of in zip(series, (estimate, estimate.labels_only), strict=True)
+        }
+        for row, estimate in islice(rows.items(), _MOST)
+    }
     draw = partial(draw_intervals, points, series, "", f"{label} in percent", sides)
     return ReportFigure(name, title, note + abridged(points, _IN_ROW), draw)
-
-
-def _points_of(estimate: MeanEstimate) -> dict[str, Interval | None]:
-    alone = estimate.labels_only
-    return {
-        "with the judge": Interval(estimate.value, estimate.low, estimate.high),
-        "labels alone": None if alone is None else Interval(alone.value, alone.low, alone.high),
-    }
 
 
 def shortened(points: Points, series: Sequence[str]) -> str:
@@ -138,9 +125,8 @@ def draw_intervals(
     """Draw one row of points per name, in percent; with `sides` around zero, else of shares."""
     from matplotlib.figure import Figure
 
-    several = len(series) > 1
     row = max(0.3, _APART * (len(series) + 1))
-    size = (WIDTH, 0.9 + row * len(points) + 0.2 * several)
+    size = (WIDTH, 0.9 + row * len(points) + 0.2 * (len(series) > 1))
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     styles = {name: style._replace(line="-") for name, style in series_styles(series).items()}
@@ -151,13 +137,13 @@ def draw_intervals(
         for number, (name, interval) in enumerate(intervals):
             mean, low, high = (100 * value for value in interval)
             height = place + (number - (len(intervals) - 1) / 2) * _APART / row
-            style = styles[name]
-            axis.plot([low, high], [height] * 2, color=style.colour, linewidth=1.2)
+            colour = styles[name].colour
+            axis.plot([low, high], [height] * 2, color=colour, linewidth=1.2)
             axis.plot(
                 [mean],
                 [height],
-                color=style.colour,
-                marker=style.marker,
+                color=colour,
+                marker=styles[name].marker,
                 markeredgecolor="white",
                 markeredgewidth=0.4,
                 markersize=5.5,
@@ -179,6 +165,6 @@ def draw_intervals(
         axis.set_xlim(-limit, limit)
         for text, x, side in ((f"← {sides[0]}", 0.0, "left"), (f"{sides[1]} →", 1.0, "right")):
             axis.text(x, 1.01, text, ha=side, va="bottom", transform=axis.transAxes)
-    if several:
+    if len(series) > 1:
         draw_legend(figure, styles, series_title)
     return figure

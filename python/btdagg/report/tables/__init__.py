@@ -3,7 +3,6 @@
 from btdagg.report.tables.estimates import differences_table as differences_table
 from btdagg.report.tables.estimates import estimates_table as estimates_table
 from btdagg.report.tables.estimates import systems_table as systems_table
-from btdagg.report.tables.labels import confusion_table as confusion_table
 from btdagg.report.tables.labels import distribution_table as distribution_table
 from btdagg.report.tables.labels import positional_bias_table as positional_bias_table
 from btdagg.report.tables.models import calibrations_table as calibrations_table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from btdagg.report.wording import (
     LABEL_NAMES,
     MISSING,
     basis_of,
-    fixed,
     key_of,
     percent,
     percent_with_error,
@@ -26,45 +24,6 @@ if TYPE_CHECKING:
 
     from btdagg.evaluation import Comparison
     from btdagg.evaluation.bias import PositionalBias
-
-
-def confusion_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
-    """Tabulate, for each task, method and gold label, how often each label is predicted."""
-
-    def rows() -> Iterator[Row]:
-        for task, comparison in comparisons.items():
-            for method in comparison.methods:
-                counts, percentages = method.counts.tolist(), method.percentages.tolist()
-                for gold, of_gold in enumerate(zip(counts, percentages, strict=True)):
-                    cells, records = {}, []
-                    for predicted, (count, share) in enumerate(zip(*of_gold, strict=True)):
-                        text = f"{count:,.0f} ({fixed(share, 1)}%)"
-                        cells[f"predicted {LABEL_NAMES[predicted]}"] = Entry(
-                            text if math.isfinite(share) else MISSING, gold == predicted
-                        )
-                        records.append(
-                            {
-                                "task": task,
-                                "method": method.name,
-                                "gold": gold - 1,
-                                "predicted": predicted - 1,
-                                "count": count,
-                                "percent_of_gold": share,
-                                "n_splits": comparison.n_splits,
-                            }
-                        )
-                    cells["items"] = Entry(f"{sum(counts[gold]):,.0f}")
-                    yield Row((task, method.name, LABEL_NAMES[gold]), cells, records)
-
-    return ReportTable.of_rows(
-        "confusion",
-        "Confusion matrices",
-        "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {basis_of(comparisons.values()).over}, and percent of the row. "
-        "Bold: correct.",
-        ("task", "method", "gold"),
-        rows(),
-    )
 
 
 def distribution_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
