@@ -71,18 +71,17 @@ def all_items(
 ) -> AllItems:
     """Gather the items of votes, task by task, with their labels, groups and probabilities.
 
+    Rows without a label tell the groups and probabilities of their items; a column `probability` of
+    the labels has the probability that an item was chosen to be labelled.
+
     Parameters
     ----------
     votes : Votes
     labels : Labels
-        Rows without a label tell the groups and probabilities of their items; a column
-        `probability` has the probability that an item was chosen to be labelled.
     by : str, optional
         Column of the votes, of which each item has one value.
-    panel : str, optional
-        Column that tells the judges of a panel apart.
-    judges : sequence of str, optional
-        Those of the panel, in this order; by default those of the column, by name.
+    panel, judges : str and sequence of str, optional
+        Column that tells the judges of a panel apart; and the judges in order, by default by name.
     systems : tuple of str, optional
         Columns of the votes that name the systems whose responses are A and B.
     n_votes : int, optional

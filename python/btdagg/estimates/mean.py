@@ -91,12 +91,9 @@ def effective_number(value: float, variance: float, ends: Ends) -> float:
 def limits_of(
     value: float, n: NDArray[np.float64], quantile: float, ends: Ends
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Low and high ends of Wilson's interval of a mean between two ends.
+    """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels.
 
-    References
-    ----------
-    Korn and Graubard (1998) for effective numbers n, (k,); Franco, Little, Louis and Slud (2019)
-    compare such intervals for samples of groups.
+    Korn and Graubard (1998); Franco, Little, Louis and Slud (2019) compare such intervals.
     """
     span = ends.greatest - ends.least
     share = min(max((value - ends.least) / span, 0.0), 1.0)
@@ -164,13 +161,11 @@ class Proxies:
         Proxy of each labelled item, by a model that did not see its group.
     means : (n,) array
         Mean of the same model's proxies over the items that stand for all.
-    shared : (G,) array
-        For each group of the sample, what its other items add to the mean of all proxies: the sum
-        of their deviations from it, over the number of items that stand for all.
-    rest : (k,) array
-        The same of the groups that have no label.
+    shared, rest : (G,) and (k,) arrays
+        What the other items of each group of the sample, and groups without a label, add to the
+        mean of all proxies: the sum of their deviations from it, over the number of items.
     names : (k,) array of int
-        Numbers of these groups among those of all items.
+        Numbers of the groups without a label among those of all items.
     spread : float, optional
         Variance of the difference of the mean proxies of labelled and other items, where models are
         fixed, items independent and labels a simple sample: the estimator is PPI++ as published.
@@ -228,14 +223,7 @@ def unknown_mean(values: NDArray[np.float64]) -> Mean:
 
 
 def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: LabelledSample) -> Mean:
-    """Return the prediction-powered mean of all items.
-
-    Parameters
-    ----------
-    values : (n,) array
-        Of the labelled items.
-    proxies : Proxies
-    sample : LabelledSample
+    """Return the prediction-powered mean of all items, from (n,) values of the labelled ones.
 
     Notes
     -----
@@ -280,13 +268,9 @@ def tuned_weights(
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the shrunk regression weight of all groups, and for each that of the others.
 
-    Parameters
-    ----------
-    yf, ff : (G,) arrays
-        For each group, the product of the deviations of labels and proxies, and the square of that
-        of proxies; inner products where a deviation is a vector.
-    of_rest : float
-        Sum of the squares of the groups that have no label.
+    `yf` and `ff`, (G,), are for each group the product of the deviations of labels and proxies, and
+    the square of that of proxies (inner products of vectors); `of_rest` is the sum of the squares
+    of the groups that have no label.
     """
     products = np.stack([yf, ff, yf**2, yf * ff, ff**2])
     whole = products.sum(axis=1, keepdims=True)

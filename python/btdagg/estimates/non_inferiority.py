@@ -39,10 +39,9 @@ class NonInferiority:
     n_items, n_labels : int
         All items, and those with a label.
     labels_wanted : int or None
-        About how many labels, those there are among them, would give an answer if the estimate
-        stays as it is; None if there is one, or if not even labels of all items would.
+        About how many labels, the present ones included, would give an answer if the estimate stays
+        as it is; None if there is one, or if labelling all items would not be enough.
     remarks : tuple of str
-        What a reader has to know before using the numbers.
     """
 
     estimate: float
@@ -115,15 +114,6 @@ def not_worse(
         below 1. With 0, B has to be better.
     level : float
         Of each bound alone; above 0.5 and below 1.
-
-    Returns
-    -------
-    NonInferiority
-
-    Raises
-    ------
-    InputError
-        As `btdagg.estimate`, or if the margin or level is out of range.
 
     Notes
     -----

@@ -42,17 +42,10 @@ if TYPE_CHECKING:
 @readable
 @dataclass(frozen=True)
 class Difference:
-    """A difference of two means, with its interval.
+    """A difference of two means, the first less the second, with its interval.
 
-    Attributes
-    ----------
-    value : float
-        The first less the second.
-    low, high : float
-        Its interval, which holds together with those of the other pairs.
-    standard_error : float
-    pvalue : float
-        Of no difference, corrected for the number of pairs.
+    `low` and `high` hold together for all pairs; `pvalue` is of no difference, corrected for the
+    number of pairs.
     """
 
     value: float

@@ -87,7 +87,7 @@ def choose(
     n : int
         How many items to choose; with `groups`, how many groups.
     ids : (N,) array of integers or str, optional
-        Names of the items, each once; those of the votes, or row numbers, unless given. An item is
+        Names of the items, each once; by default those of the votes, or row numbers. An item is
         chosen by its name, wherever it stands.
     groups : (N,) array of integers or str, optional
         Draw whole groups, such as all items of a prompt.
@@ -95,10 +95,6 @@ def choose(
         Whether any n items are as likely as any others; or each stratum of items with like votes
         has its share of the sample, and at least one item.
     seed : int
-
-    Returns
-    -------
-    ChosenItems
 
     Raises
     ------
@@ -111,10 +107,9 @@ def choose(
     Each unit has a permanent random number, a hash of the seed and its name, and the n units with
     the smallest numbers are a simple sample. In a stratum with N units the n smallest are chosen,
     so the inclusion probability is exactly n / N. Strata are the label with the most votes, by
-    whether it has three quarters of the votes (clear) or not (divided); of a group, those of its
-    votes together. The sample is shared out in proportion to the strata by Huntington and Hill's
-    method, which never takes a unit away from a stratum as the sample grows, and of all ways to
-    share it out has the least variance if strata vary alike.
+    whether it has three quarters of the votes (clear) or not (divided). The sample is shared out in
+    proportion to the strata by Huntington and Hill's method, which never takes a unit away as the
+    sample grows, and has the least variance if strata vary alike.
 
     References
     ----------

@@ -124,27 +124,14 @@ def estimate_systems(
 
     Parameters
     ----------
-    counts : (N, 3) array of non-negative integers
-        Votes of all items in label order: minus, tie, plus; or of several judges,
-        (N, judges, 3), who are used as a panel.
-    labels : (N,) array of -1, 0, 1, or NaN or None where there is none
-        Labels of items that were chosen by chance; or (N, 3) shares of their raters.
+    counts, labels, groups, probabilities, model, prior
+        Arrays as `btdagg.estimate` takes them.
     system_a, system_b : (N,) arrays
         Names of the systems whose responses are A and B of each item.
-    groups : (N,) array, optional
-        What items share, such as their prompt. Variances are between groups.
-    probabilities : (N,) array of numbers above 0 and at most 1, optional
-        Of each item, the probability that it was chosen to be labelled; see `btdagg.estimate`.
     baseline : object, optional
         Name of a system: win rates are against it, and its strength is 0.
-    model, prior
-        See `btdagg.estimate`.
     level : float
         Of the intervals.
-
-    Returns
-    -------
-    SystemEstimates
 
     Raises
     ------

@@ -77,17 +77,11 @@ class Drawing:
     ) -> tuple[ChosenItems, pl.DataFrame]:
         """Top up a sample to n units, and return all of it with its table.
 
-        Rows of before come first, as they stand there and with whatever is written beside them, but
-        with the probabilities of the larger sample.
-
-        Parameters
-        ----------
-        n : int
-            How many there will be, those of before among them.
-        after : Table
-            What `first` or `more` returned before, perhaps with labels and other columns.
-        design, seed : optional
-            Those of before.
+        `after` is what `first` or `more` returned before, perhaps with labels and other columns.
+        Its
+        rows come first, with whatever is written beside them, and with the probabilities of the
+        larger
+        sample. `design` and `seed` are those of before.
         """
         import polars as pl
 

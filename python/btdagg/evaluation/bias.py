@@ -31,21 +31,20 @@ class PositionalBias:
     key : tuple of str
         Values of the columns that votes are grouped by.
     setting : str or None
-        Whether ties were allowed: the value of the column `setting`, if one was given.
+        Whether ties were allowed: the value of the column `setting`.
     first, second, tie : int
         Votes for the response shown first, for the one shown second, and for neither.
     n_missing : int
         Missing votes, which are in none of the three.
     n_ab, n_ba : int
-        Votes with A shown first and with B shown first, without missing ones. If the two differ
-        much, the bias also reflects how much better A is.
+        Votes with A and with B shown first, without missing ones. If the two differ much, the bias
+        also reflects how much better A is.
     n_items : int
         Items with at least one vote.
     bias : float or None
         (first - second) / (first + second); None where both are 0.
     interval : Interval or None
-        The bias with its 95% interval over items; None if fewer than two items have a vote that is
-        not a tie.
+        With its 95% interval over items; None if fewer than two have a vote that is not a tie.
     """
 
     key: Key
@@ -79,8 +78,7 @@ def positional_bias(
         Long votes with a column `order`. The bias is independent of which response is better only
         if every item has as many votes in one order as in the other.
     by : sequence of str, optional
-        Columns that votes are grouped by. `judge`, where there is such a
-        column, unless given.
+        Columns that votes are grouped by; by default `judge`, where there is such a column.
     setting : str, optional
         A further column that separates forced-choice votes from votes that may be ties.
     gold_ties : Labels, optional
@@ -91,25 +89,20 @@ def positional_bias(
     tuple of PositionalBias
         In the order in which the values are first seen.
 
-    Raises
-    ------
-    InputError
-        If there is no such column, or no item with votes has a label that is a tie.
-
     Notes
     -----
     With f and s an item's votes for the first and the second, and b the bias, the interval is
     ``b ± 1.96 sqrt(m / (m - 1) sum((f - s - b (f + s))²)) / sum(f + s)`` over the m items with a
-    vote that is not a tie: the interval of a ratio of sums over independent items. Votes on one
-    item may depend on each other. It is cut at -1 and 1, and has no width if all items agree.
+    vote that is not a tie: that of a ratio of sums over independent items, cut at -1 and 1. Votes
+    on one item may depend on each other.
 
     The formula is from the paper's caption. For 220 and 199 votes and 253 ties it gives 5.0%; the
     paper's table has 3.1%, which is (220 - 199) / 672 and counts ties in the denominator.
 
     References
     ----------
-    The paper's table of positional bias with forced choice and with ties allowed, which has no
-    intervals; Cochran (1977), Sampling Techniques, section 6.4, for that of a ratio.
+    The paper's table of positional bias; Cochran (1977), Sampling Techniques, section 6.4, for the
+    interval of a ratio.
     """
     require_single(votes)
     chosen = grouping(votes, by, ("judge",))

@@ -273,15 +273,15 @@ class Cell:
     value : str
         In an ablation, the value of its column, such as the prompt template.
     fitted : Davidson or None
-        The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
-        fitted to all labelled items, to describe the judge. The scores do not use it.
+        The first aggregator that is quick to fit and keeps a `Calibration`, fitted to all labelled
+        items, to describe the judge. The scores do not use it.
     n_asked : int or None
         Votes per item that were asked for; items may have fewer.
-    n_unlabelled, n_without_votes, n_undecided, n_missing, n_short, n_empty : int
-        Items left out because they have no label; labels left out because their item has no votes;
-        items left out because a method has no decision of them; missing votes; items with fewer
-        than `n_votes` votes, of which all are used; items with missing votes only, which are
-        decided without votes.
+    n_unlabelled, n_without_votes, n_undecided : int
+        Items without a label, labels without votes, items of which a method has no decision.
+    n_missing, n_short, n_empty : int
+        Missing votes; items with fewer than `n_votes` votes, of which all are used; items with
+        missing votes only, which are decided without votes.
     """
 
     key: Key

@@ -75,21 +75,17 @@ def compare(
     Parameters
     ----------
     counts : (n, 3) array of non-negative integers, or Evidence
-        Votes per item in label order: minus, tie, plus; with what else aggregators ask for.
+        Votes per item in label order: minus, tie, plus; with what else aggregators need.
     labels : (n,) array of -1, 0, 1
         Gold labels.
     aggregators : sequence of Aggregator, optional
-        Davidson and majority vote unless given.
+        By default Davidson and majority vote.
     groups : (n,) array, optional
         What items share, such as their prompt. They are split together, and tested together.
     protocol : Protocol
-        Cross-fitting unless given; at least two splits.
+        Cross-fitting by default; at least two splits.
     progress : callable, optional
         Called after each split.
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------
@@ -136,22 +132,15 @@ def evaluate(
     by : sequence of str, optional
         Columns that votes are grouped by: each of their values is evaluated separately. By default
         task and judge, if these columns exist.
-    aggregators : sequence of Aggregator, optional
-        See `compare`. The decisions of a `Decided` are read from its column, or with `n_votes` from
-        its column for that number; see `Votes.evidence`.
+    aggregators, protocol
+        See `compare`. The decisions of a `Decided` are read from its column; see `Votes.evidence`.
     confidence : str, optional
         Column with the confidences of votes; by default `confidence`, if it exists.
-    protocol : Protocol
-        Cross-fitting unless given; at least two splits.
     progress : callable, optional
         Called once with the number of splits to come; what it returns is called after each.
     neighbours : Votes, optional
         Votes of which the tasks and judges that `votes` does not have are neighbours too, for
         aggregators with such a prior. They are not scored.
-
-    Returns
-    -------
-    Scores
 
     Raises
     ------
@@ -179,24 +168,16 @@ def sweep_calibration(
 
     Parameters
     ----------
-    votes : Votes
-        Long votes, or wide counts of one judge.
-    labels : Labels
-        Gold labels; items that share a `group` are split together, so that a calibration set may
-        have a few items more than asked for.
+    votes, labels
+        See `evaluate`; a calibration set may have a few items more than asked for, since groups
+        stay together.
     sizes : sequence of int
         Labels to calibrate on. The paper has 20, 40, ..., 200.
     n_votes : int, optional
-        Votes per item: the first so many of each. All unless given.
+        Votes per item: the first so many of each. By default all.
     **options
         `by`, `aggregators`, `confidence`, `protocol`, `progress` and `neighbours`; see `evaluate`.
-        The paper's splits unless given; the number calibrated on is that of `sizes`, and nothing is
-        tested.
-
-    Returns
-    -------
-    Scores
-        Its `sweeps` are over the sizes, in ascending order.
+        The paper's splits by default; nothing is tested.
 
     References
     ----------

@@ -27,15 +27,10 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: ArrayLike) -> Interval:
-    """Mean and normal 95% interval, ``mean ± 1.96 standard errors``.
+    """Mean of (n,) finite numbers and normal 95% interval, ``mean ± 1.96 standard errors``.
 
     Over splits, as in the paper, it says how sure the mean over splits is. It is no interval for
     new items: the splits share theirs.
-
-    Parameters
-    ----------
-    values : (n,) array of finite numbers, n at least 2
-        Of paired differences the interval is that of the difference of the means.
     """
     array = as_numbers(values, "values").astype(np.float64)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
@@ -57,20 +52,10 @@ def share_interval(share: float, n: int) -> Interval:
 def wilson(
     share: float, n: NDArray[Any], quantile: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's interval of a share: its low and high ends.
+    """Low and high ends of Wilson's interval of a share of n independent items.
 
-    Parameters
-    ----------
-    share : float
-        From 0 to 1.
-    n : (k,) array, above 0
-        Numbers of independent items.
-    quantile : float
-        Such as Student's t at a level and degrees of freedom.
-
-    References
-    ----------
-    Wilson (1927); Brown, Cai and DasGupta (2001).
+    `n` is a (k,) array, above 0, and `quantile` such as Student's t at a level and degrees of
+    freedom. Wilson (1927); Brown, Cai and DasGupta (2001).
     """
     square = quantile**2
     centre = (share + square / (2 * n)) / (1 + square / n)

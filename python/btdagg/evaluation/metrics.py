@@ -14,35 +14,20 @@ if TYPE_CHECKING:
 
 
 def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean of ``|predicted - label|``, 0 to 2; lower is better.
+    """Mean of ``|predicted - label|`` of (n,) arrays of -1, 0, 1; 0 to 2, lower is better.
 
     A reversed preference costs 2. A tie taken for a preference, or a preference for a tie, costs 1.
-
-    Parameters
-    ----------
-    labels, predicted : (n,) arrays of -1, 0, 1
-
-    Raises
-    ------
-    InputError
-        If lengths disagree, there are no items, or a value is not a label; the message names it.
-
-    References
-    ----------
-    The paper's equation for MAE.
+    The paper's equation for MAE. Lengths that disagree, no items, and values that are no labels are
+    an `InputError`.
     """
     gold, predictions = _pair(labels, predicted)
     return float(np.abs(gold - predictions).mean())
 
 
 def pairwise_accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of items whose predicted label is the gold label, 0 to 1; higher is better.
+    """Share of items whose predicted label is the gold label, 0 to 1; the paper's PA.
 
     Takes and raises what `mean_absolute_error` does.
-
-    References
-    ----------
-    The paper's PA.
     """
     gold, predictions = _pair(labels, predicted)
     return float((gold == predictions).mean())
@@ -59,11 +44,6 @@ def discrete_ranked_probability_score(
     probabilities : (n, 3) array
         Probabilities of -1, 0, +1; each row sums to 1. In a data frame the columns are `p_minus`,
         `p_tie`, `p_plus`, or the same without `p_`, in any order.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a label is invalid, or a row is not a distribution.
 
     References
     ----------

@@ -118,14 +118,11 @@ class NewItems:
     def to_best(self, score: Score = "mae") -> list[Interval]:
         """Score of each method less the best of the others, with intervals that hold together.
 
-        They allow for the best having been chosen by the same items: with 95% probability all of
-        them hold. A method whose interval does not go above 0 (below, of accuracy) is the best.
+        They allow for the best having been chosen by the same items. The best method is one whose
+        interval does not go above 0 (below, for accuracy).
 
-        References
-        ----------
         Hsu, Constrained simultaneous confidence intervals for multiple comparisons with the best,
-        Annals of Statistics 12 (1984); one-sided quantiles after Bonferroni, since the differences
-        depend on each other in any way.
+        Annals of Statistics 12 (1984); one-sided quantiles after Bonferroni.
         """
         m = self.n_methods
         if m < 2:

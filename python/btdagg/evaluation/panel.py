@@ -59,6 +59,9 @@ def evaluate_panel(
 ) -> PanelScores:
     """Compare a panel with each of its judges and with their pooled votes, on the same splits.
 
+    Items are those on which any judge has voted. A judge alone calls the items that it has not seen
+    a tie.
+
     Parameters
     ----------
     votes : Votes
@@ -68,31 +71,15 @@ def evaluate_panel(
     panel : str
         Column whose values are the judges.
     by : sequence of str, optional
-        Columns that votes are grouped by, without that of the judges; task unless given, if it
-        exists.
+        Columns that votes are grouped by, without that of the judges; by default task, if any.
     n_votes : sequence of int, optional
         Numbers of votes of each judge to compare at. By default all votes.
     prior : "weak", optional
-        What each judge and the pooled votes are calibrated with; the paper's fit unless given.
+        What each judge and the pooled votes are calibrated with; the paper's fit by default.
     protocol : Protocol
-        Cross-fitting unless given, with 25 refits: a panel is slow to fit.
+        Cross-fitting by default, with 25 refits: a panel is slow to fit.
     progress, partial
         See `evaluate`.
-
-    Returns
-    -------
-    PanelScores
-
-    Raises
-    ------
-    InputError
-        If there is no such column, fewer than two judges, `by` names the judges' column, and where
-        `evaluate` raises.
-
-    Notes
-    -----
-    Items are those on which any judge has voted. A judge alone calls the items that it has not
-    seen a tie.
     """
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")

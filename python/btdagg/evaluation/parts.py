@@ -240,8 +240,7 @@ def labelled_tasks(
     -------
     dict of str to LabelledItems
         Keys are the values of those columns, joined by a space (in quotes if two keys would
-        otherwise be equal), in order of first appearance. Items without a task are left out if
-        other items have one.
+        otherwise be equal), in order of first appearance.
 
     Raises
     ------
@@ -266,20 +265,10 @@ def labelled_parts(
     confidence: str | None = None,
     decisions: Sequence[str] = (),
 ) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
-    """Join votes and labels part by part, so that a bad part does not affect the others.
+    """Join votes and labels part by part: the parts by key, and the reasons why others have none.
 
-    Parameters
-    ----------
-    votes, labels, by
-        See `labelled_tasks`. Unlike there, votes of several judges are pooled if `by` does not
-        separate them, as in `evaluate`.
-    n_votes, confidence, decisions
-        See `Votes.evidence`.
-
-    Returns
-    -------
-    tuple of (dict of key to LabelledItems, dict of key to str)
-        The parts by key, and for every other key the reason why it has none.
+    Unlike in `labelled_tasks`, votes of several judges are pooled if `by` does not separate them.
+    Other arguments are those of `Votes.evidence`.
     """
     _, parts = parts_of(votes, labels, by)
     require_columns(votes, [n_votes], confidence, decisions)

@@ -198,19 +198,9 @@ class CrossFit:
     def resampled(
         self, groups: NDArray[np.int64], content: Sequence[ArrayLike] = ()
     ) -> NDArray[np.float64]:
-        """Draw as many groups as there are, with replacement, `n_refits` times.
+        """Draw as many groups as there are, with replacement: how often each item is drawn.
 
-        Parameters
-        ----------
-        groups : (n,) array
-            Group of each item, as a number from 0.
-        content : sequence of arrays, optional
-            As of `draw`.
-
-        Returns
-        -------
-        (n_refits, n) array
-            How often each item is drawn.
+        `groups`, (n,), are numbers from 0, and `content` is as of `draw`: (n_refits, n).
         """
         n_groups = int(groups.max()) + 1
         rng = np.random.default_rng([self.seed, self.n_repeats])
@@ -285,16 +275,7 @@ class SplitTest:
     def pvalues(
         self, losses: Sequence[NDArray[Any]], groups: Sequence[NDArray[Any]] | None, seed: int
     ) -> NDArray[np.float64]:
-        """P-values of every two of m methods on each split: (splits, m, m) array.
-
-        Parameters
-        ----------
-        losses : sequence of (m, items) arrays
-            Losses on the evaluation set of each split.
-        groups : sequence of (items,) arrays or None
-        seed : int
-            Of random sign patterns.
-        """
+        """P-values of every two of m methods on each split, (splits, m, m)."""
         if len(losses[0]) == 1:  # nothing to compare
             return np.ones((len(losses), 1, 1))
         return split_pvalues(

@@ -243,24 +243,18 @@ class Line:
     n_votes : int or None
         Votes per item; None for all.
     method : str
-        The aggregator.
     mae, accuracy : Interval
         Means over splits with 95% intervals.
     n_splits : int
-        Number of splits.
     cell : Cell or None
         Where the scores are from; None in an average.
     rank, accuracy_rank : int or None
-        Cluster of the method by MAE and by accuracy, 1 the best; None where nothing was tested, as
-        in an average.
+        Cluster of the method, 1 the best; None where nothing was tested, as in an average.
     tied : bool or None
         Whether its MAE cannot be told from the best one; None where nothing was tested.
-    mae_less_majority : Interval or None
-        Its MAE less that of majority vote, with a 95% interval for new items; None of majority vote
-        itself, where that is not compared, and where nothing was cross-fitted.
-    mae_less_best : Interval or None
-        Its MAE less the lowest of the other methods, with an interval that allows for the choice;
-        None in an average, of a method alone, and where nothing was cross-fitted.
+    mae_less_majority, mae_less_best : Interval or None
+        Its MAE less that of majority vote, and less the lowest of the other methods, with 95%
+        intervals for new items; None of the method itself, and where nothing was cross-fitted.
     """
 
     key: tuple[str, ...]

@@ -32,16 +32,8 @@ ROUNDING = 1e-12
 class PermutationTestResult(NamedTuple):
     """Result of `paired_permutation_test`.
 
-    Attributes
-    ----------
-    statistic : float
-        Mean of ``a - b``: below 0 where a has the lower losses.
-    pvalue : float
-        Never 0.
-    method : str
-        ``"exact"`` or ``"monte carlo"``.
-    n_resamples : int
-        Number of sign patterns drawn; 0 if the p-value is exact.
+    `statistic` is the mean of ``a - b``, below 0 where a has the lower losses; `pvalue` is never 0;
+    `method` is ``"exact"`` or ``"monte carlo"``, with `n_resamples` sign patterns (0 if exact).
     """
 
     statistic: float
@@ -74,21 +66,14 @@ def paired_permutation_test(
         Extreme means far from 0, below it (a has the lower losses), or above it.
     method : {"auto", "exact", "monte-carlo"}
         ``"exact"`` computes the whole null distribution. It needs integer differences that sum to
-        at most 2**51, or up to 40 of any size. ``"auto"`` is exact if possible, and Monte Carlo
-        otherwise.
-    n_resamples : int
-        Sign patterns that Monte Carlo draws.
-    seed : int
-        The same seed gives the same p-value, at any number of threads.
+        at most 2**51, or up to 40 of any size. ``"auto"`` is exact if possible.
+    n_resamples, seed : int
+        Sign patterns that Monte Carlo draws; p-values do not depend on the number of threads.
     groups : (n,) array, optional
-        Group of each item, such as its prompt. The differences of a group change sign together. The
+        Group of each item, such as its prompt: the differences of a group change sign together. The
         test is exact if their sums are integers.
     n_threads : int
-        Number of threads for Monte Carlo.
-
-    Returns
-    -------
-    PermutationTestResult
+        Of Monte Carlo.
 
     Raises
     ------
@@ -98,10 +83,9 @@ def paired_permutation_test(
 
     Notes
     -----
-    Swapping a and b negates the statistic and mirrors the alternative; the p-value stays the same
-    to the last bit. Exact p-values have 12 correct digits; one below 2.2e-308 is given as 2.2e-308.
-    The Monte Carlo p-value is ``(hits + 1) / (n_resamples + 1)``; a sum that differs from the
-    observed one by rounding alone counts as a hit.
+    Swapping a and b gives the same p-value to the last bit. Exact p-values have 12 correct digits;
+    one below 2.2e-308 is given as 2.2e-308. That of Monte Carlo is
+    ``(hits + 1) / (n_resamples + 1)``; sums that differ by rounding alone are equal.
 
     References
     ----------
@@ -143,13 +127,7 @@ def pairwise_pvalues(
     Returns
     -------
     (methods, methods) array
-        Symmetric p-values with ones on the diagonal. They are not corrected for multiple testing;
-        see `holm`.
-
-    Raises
-    ------
-    InputError
-        As `paired_permutation_test` does, and if there are fewer than two methods.
+        Symmetric, with ones on the diagonal; not corrected for multiple testing, see `holm`.
     """
     test = _test("two-sided", method, n_resamples, seed)
     return _pairwise(test, losses, groups, as_integer(n_threads, "n_threads", 1))
@@ -168,18 +146,16 @@ def split_pvalues(
     Parameters
     ----------
     losses : sequence of (methods, items) arrays
-        Losses on the evaluation set of each split, of the same methods in the same order. Splits
-        may differ in their number of items.
+        Losses on the evaluation set of each split, of the same methods in the same order.
     method, n_resamples, seed
-        See `paired_permutation_test`. Each split draws different signs; split 0 draws those of
-        `pairwise_pvalues`.
+        See `paired_permutation_test`. Each split draws different signs.
     groups : sequence of (items,) arrays, optional
         Groups of the items of each split.
 
     Returns
     -------
     (splits, methods, methods) array
-        P-values of each split as in `pairwise_pvalues`; `combine_pvalues` combines them.
+        As `pairwise_pvalues` for each split; `combine_pvalues` combines them.
     """
     if not len(losses):
         raise InputError("losses is empty, expected at least one split")
@@ -199,17 +175,11 @@ def split_pvalues(
 def t_pvalues(
     differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
 ) -> NDArray[np.float64]:
-    """Two-sided p-values of differences of means over groups, of any one shape.
+    """Two-sided p-values of differences of means over groups, by Student's t; arrays of one shape.
 
-    They are Student's t. Where groups do not vary, so that t is infinite, the p-value is that of
-    their signs: all of g groups differ alike with probability ``2**(1 - g)`` by chance.
-
-    Parameters
-    ----------
-    differences, errors : arrays
-        Differences and their standard errors, 0 where groups vary by rounding alone.
-    degrees_of_freedom : array
-        One less than the (effective) number of groups.
+    Where groups do not vary (the standard error is 0), t is infinite and the p-value is that of
+    their signs: all of g groups differ alike with probability ``2**(1 - g)`` by chance. Degrees of
+    freedom are one less than the (effective) number of groups.
     """
     from scipy import stats
 
@@ -224,23 +194,16 @@ def t_pvalues(
 def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:
     """Combine p-values of the same hypothesis on many splits into one.
 
-    Splits of the same items depend on each other strongly and in an unknown way, so rules for
-    independent p-values (Fisher's, Stouffer's) call far too much significant. Twice the median is a
-    valid p-value under any dependence, and loses at most a factor of 2.
+    Splits of the same items depend on each other in an unknown way, so rules for independent
+    p-values call far too much significant. Twice the median is valid under any dependence.
 
     Parameters
     ----------
     pvalues : (splits, ...) array of numbers from 0 to 1
-        P-values, such as those of `split_pvalues`. Further dimensions are combined separately.
+        Further dimensions are combined separately. Those of a single split are returned unchanged.
     rule : {"twice-median", "mean"}
-        The default is twice the median, which a few odd splits do not move. The plain mean is the
-        paper's reading; it is not a p-value, and can reject true null hypotheses up to twice as
-        often as it says.
-
-    Returns
-    -------
-    (...) array
-        At most 1. P-values of a single split are returned unchanged.
+        The plain mean is the paper's reading; it is not a p-value, and can reject true null
+        hypotheses up to twice as often as it says.
 
     References
     ----------
@@ -269,11 +232,6 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     ----------
     pvalues : (m,) or symmetric (methods, methods) array of numbers from 0 to 1
         One p-value per test. In a matrix each pair of different methods is a test.
-
-    Returns
-    -------
-    array
-        Corrected p-values in the same places; the diagonal of a matrix is 1.
 
     References
     ----------
@@ -308,15 +266,6 @@ def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> N
     tau : float
         Significance level, above 0 and below 1.
 
-    Returns
-    -------
-    (methods,) array of int
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, the matrix is not symmetric, or a value is out of range.
-
     References
     ----------
     Freitag et al., Results of WMT23 Metrics Shared Task (2023); the paper's top clusters, which
@@ -345,11 +294,7 @@ def statistically_tied(
     """Return which methods cannot be told from the best: the best, and all with ``p >= tau``.
 
     Unlike in a rank cluster, each method is compared only with the best; if several share the best
-    score, with each of them. Arguments and errors are those of `rank_clusters`.
-
-    Returns
-    -------
-    (methods,) array of bool
+    score, with each of them. Arguments are those of `rank_clusters`.
     """
     mean, significant = _significant(scores, pvalues, tau)
     best = mean == mean.min()

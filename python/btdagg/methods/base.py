@@ -118,16 +118,9 @@ def decisions_of(aggregators: Iterable[Aggregator]) -> list[str]:
 def voting_behaviour(aggregator: Aggregator, n_votes: int) -> np.ma.MaskedArray[Any, Any]:
     """Decision of a fitted aggregator of counts for every way in which n votes can fall.
 
-    Returns
-    -------
-    (n_votes + 1, n_votes + 1) masked array of int8
-        Entry ``[a, b]`` is the label of an item with `a` votes for A, `b` for B and the others
-        ties, masked where ``a + b`` is more than `n_votes`. As in the paper's figure.
-
-    Raises
-    ------
-    InputError
-        If `n_votes` is negative, or the aggregator needs more than counts or is not fitted.
+    Entry ``[a, b]`` of the (n_votes + 1, n_votes + 1) masked array is the label of an item with `a`
+    votes for A, `b` for B and the others ties, masked where ``a + b`` is more than `n_votes`. As in
+    the paper's figure.
     """
     n_votes = as_integer(n_votes, "n_votes", 0)
     plus, minus = np.indices((n_votes + 1, n_votes + 1))

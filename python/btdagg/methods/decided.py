@@ -47,11 +47,5 @@ class Decided(WithoutFit):
         return Needs(decisions=self.column, some_decisions=self.some)
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Decision on each item, (n,).
-
-        Raises
-        ------
-        InputError
-            If the evidence has no such decisions, or an item has none; the message names it.
-        """
+        """Decision on each item, (n,); without one the item is named in an `InputError`."""
         return Evidence.of(counts).require_decisions(self.column)

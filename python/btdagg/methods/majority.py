@@ -15,22 +15,12 @@ if TYPE_CHECKING:
 
 
 def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
-    """Label with the most votes; a tie if two or three labels share the most.
+    """Label with the most votes, (n,) int8; a tie if two or three labels share the most.
 
     Parameters
     ----------
     counts : (n, 3) array of non-negative integers
-        Votes per item in label order: minus, tie, plus.
-
-    Returns
-    -------
-    (n,) array of int8
-        -1, 0 or +1; 0 for an item without votes.
-
-    Raises
-    ------
-    InputError
-        If the shape is not (n, 3) or a count is not a non-negative integer.
+        Votes per item in label order: minus, tie, plus. An item without votes is a tie.
 
     References
     ----------

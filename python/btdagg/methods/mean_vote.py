@@ -52,13 +52,7 @@ class Threshold:
     threshold: float | None = None
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to (n, 3) counts and (n,) labels and return itself.
-
-        Raises
-        ------
-        InputError
-            If shapes disagree, there are no items, or a value is out of range.
-        """
+        """Fit to (n, 3) counts and (n,) labels and return itself."""
         means, gold = _labelled_means(counts, labels)
         # From a threshold to the next, items in between become ties: one pass in their order.
         sizes, place = np.unique(np.append(np.abs(means), [0.0, 1.0]), return_inverse=True)
@@ -99,15 +93,7 @@ class Isotonic:
     regression: Any = None
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to (n, 3) counts and (n,) labels and return itself.
-
-        Raises
-        ------
-        InputError
-            If shapes disagree, there are no items, or a value is out of range.
-        MissingExtraError
-            If scikit-learn is not installed.
-        """
+        """Fit to (n, 3) counts and (n,) labels and return itself; it needs scikit-learn."""
         with needs("isotonic", "isotonic calibration"):
             from sklearn.isotonic import IsotonicRegression
         means, gold = _labelled_means(counts, labels)

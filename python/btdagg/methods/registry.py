@@ -46,18 +46,7 @@ def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggr
 
 
 def by_name(names: Sequence[str]) -> tuple[Aggregator, ...]:
-    """Return new aggregators by their names, in that order.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Keys of `AGGREGATORS`, in any case.
-
-    Raises
-    ------
-    InputError
-        If there is no such aggregator (the message lists all names), or one is named twice.
-    """
+    """Return new aggregators by their names: keys of `AGGREGATORS`, in any case."""
     if isinstance(names, str):
         raise InputError(f"names is {names!r}, expected a sequence of names")
     keys = [name.strip().lower() for name in names]
