@@ -128,17 +128,8 @@ def test_ranks_do_not_depend_on_the_order_of_methods():
     assert (there.mae_ranking.ranks == back.mae_ranking.ranks[::-1]).all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"method": "fast"}, "method is 'fast', expected 'auto' or 'exact' or 'monte-carlo'"),
-        ({"rule": "min"}, "rule is 'min', expected 'twice-median' or 'mean'"),
-        ({"correction": "x"}, "correction is 'x', expected 'none' or 'holm'"),
-        ({"tau": 1.0}, "tau is 1.0, expected a number above 0 and below 1"),
-        ({"n_resamples": 0}, "n_resamples is 0, expected an integer of at least 1"),
-    ],
-)
-def test_a_test_wants_what_there_is(arguments, message):
-    with pytest.raises(InputError) as error:
-        SplitTest(**arguments)
-    assert str(error.value) == message
+def test_options_of_a_test_are_checked():
+    for arguments in ({"method": "fast"}, {"rule": "min"}, {"correction": "x"}):
+        with pytest.raises(InputError) as error:
+            SplitTest(**arguments)
+        assert [error.value.argument] == list(arguments)

@@ -59,7 +59,6 @@ RULES = [
     pytest.param(majority_vote, slow_majority, id="majority"),
     pytest.param(rounded_median, slow_median, id="median"),
 ]
-FUNCTIONS = [majority_vote, rounded_median]
 PROTOCOL = [MajorityVote(), RoundedMedian(), Davidson()]
 
 
@@ -74,31 +73,11 @@ def test_every_triple_up_to_eight_votes(function, slow):
     labels = function(TRIPLES)
     assert labels.dtype == np.int8
     assert labels.tolist() == [slow(row) for row in TRIPLES]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_swapping_the_sides_mirrors_every_triple(function):
-    labels = function(TRIPLES)
-    assert set(labels.tolist()) == {-1, 0, 1}
     assert function(TRIPLES[:, ::-1]).tolist() == (-labels).tolist()
 
 
-def test_stated_rules_for_ties_between_categories():
-    shared = [[0, 0, 0], [3, 0, 3], [3, 3, 0], [0, 3, 3], [2, 2, 2]]
-    assert majority_vote(shared).tolist() == [0, 0, 0, 0, 0]
-    assert majority_vote([[2, 1, 3], [3, 1, 2], [2, 3, 2]]).tolist() == [1, -1, 0]
-    halves = [[0, 1, 1], [1, 1, 0], [1, 0, 1], [1, 1, 2], [0, 0, 0]]
-    assert rounded_median(halves).tolist() == [1, -1, 0, 1, 0]
-
-
 @pytest.mark.parametrize(("function", "slow"), RULES)
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        *(f"{kind}{width}" for kind in "iu" for width in (1, 2, 4, 8)),
-        *("f2", "f4", "f8", "g", ">i4", ">u2", ">f8", object),
-    ],
-)
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f2", "g", ">i4", ">f8", object])
 def test_counts_of_any_number_type(function, slow, dtype):
     expected = [slow(row) for row in TRIPLES]
     assert function(TRIPLES.astype(dtype)).tolist() == expected
@@ -129,16 +108,6 @@ def test_large_counts_follow_the_definitions(counts):
         n = sum(row)
         middle = vote_at((n - 1) // 2) + vote_at(n // 2) if n else 0
         assert median == np.sign(middle)
-
-
-@given(some_counts, st.integers(0, 2), st.integers(1, 100))
-@settings(deadline=None)
-def test_more_votes_for_a_label_never_lead_away_from_it(counts, column, more):
-    added = counts.copy()
-    added[:, column] += more
-    for function in FUNCTIONS:
-        before, after = function(counts).astype(int), function(added).astype(int)
-        assert (np.abs(after - (column - 1)) <= np.abs(before - (column - 1))).all()
 
 
 # The protocol
@@ -177,17 +146,6 @@ def test_fit_returns_itself_fitted(aggregator):
         # What was learned before is replaced.
         aggregator.fit(counts, np.zeros(150))
         assert aggregator.decide(TRIPLES).tolist() != first
-
-
-def test_a_davidson_is_its_settings_and_what_it_was_fitted_to():
-    counts, gold = labelled()
-    davidson = Davidson()
-    number = hash(davidson)
-    davidson.fit(counts, gold)
-    assert davidson == Davidson(calibration=calibrate(counts, gold)) != Davidson()
-    assert hash(davidson) == number
-    first = davidson.calibration
-    assert davidson.fit(*labelled(seed=4)).calibration.model != first.model
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")

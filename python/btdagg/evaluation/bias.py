@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from btdagg.votes.table import require
 from btdagg.votes.votes import require_single
 
 if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import ArrayLike
+    from numpy.typing import NDArray
 
     from btdagg.votes import Labels, Votes
 
@@ -123,12 +122,11 @@ def _bias_of(part: Votes, key: Key, setting: str | None) -> PositionalBias:
         pl.when(pl.col("order") == "AB").then(pl.col("vote")).otherwise(-pl.col("vote"))
     )
     identity = [column for column in ("item", "task") if column in shown.columns]
-    per_item = shown.group_by(identity, maintain_order=True).agg(
-        first=_number(pl.col("vote") == 1),
-        second=_number(pl.col("vote") == -1),
-        tie=_number(pl.col("vote") == 0),
+    sides = {"first": 1, "second": -1, "tie": 0}
+    of_items = shown.group_by(identity, maintain_order=True).agg(
+        (pl.col("vote") == vote).sum().cast(pl.Int64).alias(name) for name, vote in sides.items()
     )
-    first, second, tie = (int(per_item[name].sum()) for name in ("first", "second", "tie"))
+    first, second, tie = (int(of_items[name].sum()) for name in sides)
     n_ab = int((shown["order"] == "AB").sum())
     return PositionalBias(
         key,
@@ -139,21 +137,14 @@ def _bias_of(part: Votes, key: Key, setting: str | None) -> PositionalBias:
         n_missing=part.n_missing,
         n_ab=n_ab,
         n_ba=shown.height - n_ab,
-        n_items=per_item.height,
+        n_items=of_items.height,
         bias=(first - second) / (first + second) if first + second else None,
-        interval=_ratio_interval(per_item["first"].to_numpy(), per_item["second"].to_numpy()),
+        interval=_ratio_interval(of_items["first"].to_numpy(), of_items["second"].to_numpy()),
     )
 
 
-def _number(condition: pl.Expr) -> pl.Expr:
-    import polars as pl
-
-    return condition.sum().cast(pl.Int64)
-
-
-def _ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval | None:
+def _ratio_interval(first: NDArray[Any], second: NDArray[Any]) -> Interval | None:
     """95% interval of ``sum(first - second) / sum(first + second)`` over items."""
-    first, second = np.asarray(first), np.asarray(second)
     decisive = first + second
     n = int((decisive > 0).sum())
     if n < 2:

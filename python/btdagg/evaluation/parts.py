@@ -174,8 +174,7 @@ class Part:
                 return None
             groups = aligned.groups
             if groups is None:
-                tasks = self.votes.values("task") if "task" in self.votes.columns else None
-                task = None if tasks is None else tasks.first()
+                task = self.votes.values("task").first() if "task" in self.votes.columns else None
                 names = [f"{task!r} {item!r}" for item in aligned.ids.tolist()]
                 groups = np.array(names, dtype=np.object_)
             self._belongings[n_votes] = items, groups
@@ -331,44 +330,33 @@ def refuse_several_judges(votes: Votes) -> None:
 class Neighbourhood:
     """What the other parts of an evaluation may tell of one, without what is held out.
 
-    Parameters
-    ----------
-    own : (n,) array of str
-        What each item of the part belongs to: its group, or itself.
-    others : mapping of str to (LabelledItems, (m,) array of str)
-        The other parts, with what their items belong to.
+    `own`, (n,), is what each item of the part belongs to: its group, or itself. The other parts
+    come with what their items belong to.
     """
 
     def __init__(
-        self,
-        own: NDArray[Any],
-        others: Mapping[str, tuple[LabelledItems, NDArray[Any]]],
+        self, own: NDArray[Any], others: Mapping[str, tuple[LabelledItems, NDArray[Any]]]
     ) -> None:
-        numbers: dict[str, int] = {}
-        self._own = _numbered(own, numbers)
-        n_own = len(numbers)
-        self._parts: list[tuple[str, LabelledItems, NDArray[np.intp]]] = []
-        self._untouched: dict[str, Neighbour] = {}  # those that share nothing with the part
-        for name, (items, belong) in others.items():
-            of_items = _numbered(belong, numbers)
-            self._parts.append((name, items, of_items))
-            if (of_items >= n_own).all():
-                self._untouched[name] = _neighbour(items, np.ones(len(items), dtype=np.bool_))
-        self._n_names = len(numbers)
+        self._own = own.astype(str)
+        self._parts = {name: (items, names.astype(str)) for name, (items, names) in others.items()}
+        # Parts that share nothing with this one are the same in every split.
+        self._untouched = {
+            name: _neighbour(items, np.ones(len(items), dtype=np.bool_))
+            for name, (items, names) in self._parts.items()
+            if not np.isin(names, self._own).any()
+        }
 
     def prior(self, held_out: NDArray[np.intp]) -> Prior | None:
         """Return the prior of the others without the items, or groups, that are held out.
 
         None where nothing is left of them.
         """
-        left_out = np.zeros(self._n_names, dtype=np.bool_)
-        left_out[self._own[held_out]] = True
+        left_out = self._own[held_out]
         neighbours = {}
-        for name, items, numbers in self._parts:
-            kept = ~left_out[numbers]
+        for name, (items, names) in self._parts.items():
             if name in self._untouched:
                 neighbours[name] = self._untouched[name]
-            elif kept.any():
+            elif (kept := ~np.isin(names, left_out)).any():
                 neighbours[name] = _neighbour(items, kept)
         return Prior(neighbours) if neighbours else None
 
@@ -386,12 +374,6 @@ def neighbourhood(
             others[" ".join(map(repr, other.key))] = belonging
     own = part.belonging(n_votes)
     return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1][kept], others)
-
-
-def _numbered(names: NDArray[Any], numbers: dict[str, int]) -> NDArray[np.intp]:
-    """Numbers of names, of which new ones get the next."""
-    listed = [numbers.setdefault(str(name), len(numbers)) for name in names.tolist()]
-    return np.array(listed, dtype=np.intp)
 
 
 def _neighbour(items: LabelledItems, kept: NDArray[np.bool_]) -> Neighbour:
