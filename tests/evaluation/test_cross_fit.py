@@ -15,14 +15,13 @@ from btdagg.evaluation import (
     PAPER_TEST,
     CrossFit,
     GroupTest,
-    NewItems,
     Protocol,
     RandomSplits,
     SplitTest,
 )
 from btdagg.evaluation.comparison import _sharing
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.new_items import Losses
+from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.methods import Davidson, Decided, Isotonic, MajorityVote
 from btdagg.paper import transfer_matrix

@@ -13,12 +13,12 @@ from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     Comparison,
-    Interval,
     LabelledItems,
     Scores,
 )
 from btdagg.evaluation.bias import PositionalBias
 from btdagg.evaluation.cells import Cell, MethodScores
+from btdagg.evaluation.intervals import Interval
 from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
 from btdagg.paper.ties import TieRates

@@ -11,7 +11,6 @@ import pytest
 from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    Interval,
     Protocol,
     RandomSplits,
     Scores,
@@ -20,6 +19,7 @@ from btdagg.evaluation import (
     labelled_tasks,
 )
 from btdagg.evaluation.cells import Cell
+from btdagg.evaluation.intervals import Interval
 from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
 from btdagg.report import sections

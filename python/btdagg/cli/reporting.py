@@ -21,7 +21,8 @@ from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import votes_of
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Interval, Scores
+    from btdagg.evaluation import Scores
+    from btdagg.evaluation.intervals import Interval
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
 

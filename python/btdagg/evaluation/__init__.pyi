@@ -3,11 +3,9 @@ from .cells import Comparison as Comparison
 from .comparison import compare as compare
 from .comparison import evaluate as evaluate
 from .comparison import sweep_calibration as sweep_calibration
-from .intervals import Interval as Interval
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import mean_absolute_error as mean_absolute_error
 from .metrics import pairwise_accuracy as pairwise_accuracy
-from .new_items import NewItems as NewItems
 from .panel import evaluate_panel as evaluate_panel
 from .parts import LabelledItems as LabelledItems
 from .parts import labelled_tasks as labelled_tasks

@@ -152,7 +152,7 @@ class CrossFit:
 
     A model is calibrated on all folds but one, so that it is nearly the one that `calibrate` makes
     of all labels. The scores are the error of that model on new items; their intervals are for new
-    groups, see `btdagg.evaluation.NewItems`.
+    groups, see `btdagg.evaluation.new_items.NewItems`.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class GroupTest:
     """How methods are tested against each other where they are cross-fitted.
 
     Student's t of the difference of their mean losses over groups, with the variance that the
-    fitted models bring; see `btdagg.evaluation.NewItems`.
+    fitted models bring; see `btdagg.evaluation.new_items.NewItems`.
 
     Parameters
     ----------
