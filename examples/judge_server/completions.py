@@ -14,9 +14,9 @@ from btdagg.judge.simulated import (
     Habits,
     SimulatedAnswer,
     answer,
-    asked,
     digest,
     read,
+    wanted_form,
 )
 from faults import draw
 from records import Records, key_digest
@@ -106,7 +106,7 @@ class Service:
         number = self._times_asked[key]
         self._times_asked[key] += 1
         seen = read(last)
-        wanted = asked(prompt, request.get("response_format"), seen)
+        wanted = wanted_form(prompt, request.get("response_format"), seen)
         answers = []
         for choice in range(n if options.honour_n else 1):
             # One who asks for the same at temperature 0 is told the same.

@@ -34,9 +34,9 @@ def asking(server, *options, n=4):
     return ["pairs.jsonl", "-m", "m", "-n", str(n), "--base-url", server.url, *options]
 
 
-def json_of(status_out_err, status=0):
-    assert status_out_err[0] == status, status_out_err
-    return json.loads(status_out_err[1])
+def json_of(result, status=0):
+    assert result[0] == status, result
+    return json.loads(result[1])
 
 
 def test_step_by_step(cli, server):
@@ -225,9 +225,12 @@ def test_faults_of_the_endpoint_pass(cli, server):
     assert server.asked.total() == 40
 
 
-@pytest.mark.parametrize("said", [b"{}", b"[]", b'"x"', b'{"error": {"message": "busy"}}'])
-def test_a_reply_that_is_something_else_passes(cli, server, said):
-    server.faults = {step: [said] for step in ("upload", "list", "look")}
+def test_a_reply_that_is_something_else_passes(cli, server):
+    server.faults = {
+        "upload": [b"{}"],
+        "list": [b"[]"],
+        "look": [b'{"error": {"message": "busy"}}'],
+    }
     server.faults["create"] = ["lost"]
     assert json_of(cli("judge", *asking(server, "--batch", "--json")))["is_complete"]
     assert len(server.batches) == 1
@@ -314,7 +317,9 @@ def test_a_file_that_is_gone(cli, server):
     assert cli("batch", "cancel", 1)[0] == 0
 
 
-@pytest.mark.parametrize("place", ["", "create:after", "content:before"])
+@pytest.mark.parametrize(
+    "place", ["", "create:after", pytest.param("content:before", marks=pytest.mark.soak)]
+)
 def test_in_the_format_of_anthropic(cli, server, tmp_path, monkeypatch, place):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-tests-0123456789")
 
@@ -422,13 +427,10 @@ def test_usc_does_not_go_with_batches(cli, server):
 
 PLACES = [f"{step}:{when}" for step in ("upload", "create", "look", "content")
           for when in ("before", "after")]  # fmt: skip
-OFTEN = ("create:after", "content:after")  # the others take `make soak`
+SOAK = [pytest.param(place, marks=pytest.mark.soak) for place in PLACES if place != "create:after"]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [place if place in OFTEN else pytest.param(place, marks=pytest.mark.soak) for place in PLACES],
-)
+@pytest.mark.parametrize("place", ["create:after", *SOAK])
 def test_killed_at_any_step_it_goes_on_and_buys_nothing_twice(cli, server, tmp_path, place):
     server.die_at = place
     command = ["judge", *asking(server, "--batch")]

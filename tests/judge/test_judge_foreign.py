@@ -58,8 +58,11 @@ def run(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
-    def judge(url, n_pairs, *options, **keys):
-        pairs_of(n_pairs).frame.write_ndjson("pairs.jsonl")
+    def judge(url, n_pairs, *options, long=(), **keys):
+        pairs = pairs_of(n_pairs).frame.to_dicts()
+        for number in long:
+            pairs[number]["a"] *= 2000
+        Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
         command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "--json"]
         status, out, err = cli(
             *command, "--base-url", url, "-s", "v.db", *options, *config(structured=True, **keys)
@@ -95,23 +98,9 @@ def test_refusals_at_random_lose_no_vote(run, llmock):
     assert found["n_limited"] > 0
 
 
-def test_sixty_requests_a_minute_lose_no_vote(cli, tmp_path, monkeypatch, llmock):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    pairs_of(40).frame.write_ndjson("pairs.jsonl")
-    options = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "gpt-4o",
-        "-n",
-        "4",
-        *config(structured=True),
-        "--json",
-    ]
-    status, out, err = cli(*options, "--base-url", llmock("--rpm", "60"), "-s", "v.db")
+def test_sixty_requests_a_minute_lose_no_vote(run, llmock):
+    status, found, err = run(llmock("--rpm", "60"), 40, "-n", "4")
     assert status == 0, err
-    found = json.loads(out)
     assert statuses_of("v.db") == {"ok": 160}
     assert found["is_complete"]
     # Sixty at once and one a second from then on; some are used up while the server starts.
@@ -119,27 +108,11 @@ def test_sixty_requests_a_minute_lose_no_vote(cli, tmp_path, monkeypatch, llmock
     assert found["n_limited"] <= 0.5 * 160  # until the pace is known
 
 
-def test_pairs_beyond_the_context_window(cli, tmp_path, monkeypatch, llmock):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    pairs = pairs_of(20).frame.to_dicts()
-    for number in (0, 10, 19):
-        pairs[number]["a"] *= 2000
-    Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    options = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "gpt-4o",
-        "-n",
-        "2",
-        "--json",
-        *config(structured=True, allow_missing=0.2),
-    ]
+def test_pairs_beyond_the_context_window(run, llmock):
     url = llmock("--context-window", "2000")
-    status, out, err = cli(*options, "--base-url", url, "-s", "v.db")
+    status, found, err = run(url, 20, "-n", "2", long=(0, 10, 19), allow_missing=0.2)
     assert status == 0, err
-    assert json.loads(out)["n_pair_faults"] == 6
+    assert found["n_pair_faults"] == 6
     assert statuses_of("v.db") == {"ok": 34, "failed": 6}
 
 

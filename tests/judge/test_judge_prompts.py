@@ -52,9 +52,8 @@ def test_without_ties_none_is_offered(name):
 
 
 def test_forms_of_the_answer():
-    assert "one line that reads Verdict: A, Verdict: B or Verdict: TIE." in sent(
-        PLAIN.asking(kind="line")
-    )
+    line = sent(PLAIN.asking(kind="line"))
+    assert "one line that reads Verdict: A, Verdict: B or Verdict: TIE." in line
     json = PLAIN.asking(kind="json", confidence=True)
     assert '"A", "B" or "TIE"' in sent(json)
     assert '"confidence"' in sent(json)
@@ -93,11 +92,6 @@ def test_texts_of_a_pair_are_never_expanded(a, b, prompt):
     assert message["content"] == f"{prompt}: {b} or {a}? {PLAIN.answer.instructions}"
 
 
-def test_braces_in_a_template():
-    template = PromptTemplate("t", '{first}{second} {{"verdict": "A"}}')
-    assert sent(template).endswith('{"verdict": "A"}')
-
-
 def test_fields_of_the_pairs_and_values_for_all():
     template = PromptTemplate("t", "{Domain} {tone}: {first}{second}").with_values(
         {"tone": "{dry}"}
@@ -105,12 +99,6 @@ def test_fields_of_the_pairs_and_values_for_all():
     pair = Pair("q1", "x", "y", fields={"domain": "law"})
     assert sent(template, pair) == "law {dry}: xy"
     assert template.placeholders == {"domain", "first", "second"}
-
-
-def test_a_system_message_comes_first_if_there_is_one():
-    assert [message["role"] for message in PLAIN.render(PAIR)] == ["user"]
-    roles = [message["role"] for message in TEMPLATES["response"].render(PAIR)]
-    assert roles == ["system", "user"]
 
 
 def test_another_answer_may_be_asked_for():
@@ -146,24 +134,17 @@ def test_pairs_have_to_have_what_a_template_names():
         {"item": ["q1", "q2"], "a": ["x", "y"], "b": ["y", "x"], "tone": ["dry", None]}
     )
     PromptTemplate("t", "{first}{second}").check(pairs)
-    with pytest.raises(
-        InputError,
-        match=r"^template t: data frame has nothing for \{topic\}; there are first, second, tone$",
-    ):
+    with pytest.raises(InputError, match=r"nothing for \{topic\}; there are first, second, tone$"):
         PromptTemplate("t", "{first}{second}{topic}").check(pairs)
-    with pytest.raises(
-        InputError,
-        match=r"^data frame, row 2, column tone: got nothing, expected a value for template t$",
-    ):
+    with pytest.raises(InputError) as caught:
         PromptTemplate("t", "{first}{second}{tone}").check(pairs)
+    assert (caught.value.row, caught.value.column) == (2, "tone")
 
 
 def test_orders_and_values_are_checked():
     with pytest.raises(InputError, match=r"^order is 'BB', expected AB or BA$"):
         PLAIN.render(PAIR, "BB")
-    with pytest.raises(
-        InputError, match=r"^template plain: no \{tone\} to fill in; it has prompt$"
-    ):
+    with pytest.raises(InputError, match=r"no \{tone\} to fill in; it has prompt$"):
         PLAIN.with_values({"tone": "dry"})
 
 
@@ -208,9 +189,6 @@ def test_a_bad_file_is_named(tmp_path, content, message):
 def test_templates_that_are_not_there(tmp_path):
     with pytest.raises(InputError, match=r"none\.toml: No such file"):
         get_template(tmp_path / "none.toml")
-    with pytest.raises(
-        InputError, match=r"^template is 'reward', expected one of translation, .* or a .toml file$"
-    ):
+    with pytest.raises(InputError, match=r"^template is 'reward', expected one of translation, "):
         get_template("reward")
     assert get_template("response") is TEMPLATES["response"]
-    assert get_template(PLAIN) is PLAIN

@@ -296,8 +296,8 @@ def _say(collected: Collected) -> None:
     if collected.n_freed:
         why = _most_common(collected.why)
         note(f"batch {n}: {collected.n_freed} samples without an answer are free again: {why}")
-    if remote.said:
-        note(f"batch {n}: {remote.said}")
+    if remote.reason:
+        note(f"batch {n}: {remote.reason}")
 
 
 def _most_common(reasons: Counter[str]) -> str:

@@ -87,11 +87,17 @@ class Rate:
         self._hinted = allowance.per_second if is_little else math.inf
         self._hinted_until = now + allowance.seconds
 
-    def refused(self, began: float, now: float, units: float) -> None:
-        """Learn from the refusal of a call that was made at `began`."""
+    def refused(self, began: float, now: float, units: float, *, is_first_again: bool) -> None:
+        """Learn from the refusal of a call that was made at `began`.
+
+        That of the first call after a pause says that the pause was short, nothing of the pace.
+        """
         if began <= self._since:
             return  # at an earlier pace
         self._units -= units
+        if is_first_again and math.isfinite(self._too_fast):
+            self._n -= 1
+            return
         self._n_refused += 1
         n_passed = self._n - self._n_refused
         share, before = self._n_refused / self._n, self._share_before
@@ -128,9 +134,14 @@ class Rate:
             return
         # A pace that nobody keeps up with tells nothing.
         if is_good and self._units >= _KEPT_UP * self._learned * (now - self._since):
-            self._held = self._learned
-            near = self._learned / self._too_fast  # 0 where no pace was too fast yet
-            self._learned *= 2 if not near else _NEAR_RISE if 0.8 < near < 1.1 else _RISE
+            pace, too_fast = self._learned, self._too_fast
+            self._held = pace
+            if math.isinf(too_fast):
+                self._learned = 2 * pace
+            elif pace < too_fast / _NEAR_RISE:
+                self._learned = min(_RISE * pace, (pace + too_fast) / 2)
+            else:
+                self._learned = (_NEAR_RISE if pace < 1.1 * too_fast else _RISE) * pace
         self._by_chance = min(self._by_chance, 2 * self._n_refused / self._n)
         self._share_before = 0.0
         self._begin(now)
@@ -232,7 +243,8 @@ class Pacing:
         is_first_again = call is self._first_again
         self._limited = self._tokens if of_tokens else self._requests
         other = self._requests if of_tokens else self._tokens
-        self._limited.refused(call.began, now, call.tokens if of_tokens else 1)
+        units = call.tokens if of_tokens else 1
+        self._limited.refused(call.began, now, units, is_first_again=is_first_again)
         other.correct(now, -1 if of_tokens else -call.tokens)
         self._patience = min(max(4 * (now - call.began), 0.02), 5.0)
         if self._limited_since is None:

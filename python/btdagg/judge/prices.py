@@ -33,8 +33,8 @@ class Prices:
     def __post_init__(self) -> None:
         for name in ("prompt", "completion", "cached"):
             value = getattr(self, name)
-            if value is not None and as_number(value, f"price of {name} tokens") < 0:
-                raise InputError(f"price of {name} tokens is {value}, expected 0 or more")
+            if value is not None and as_number(value, f"prices.{name}") < 0:
+                raise InputError(argument=f"prices.{name}", came=value, expected="0 or more")
 
     @classmethod
     def of_model(cls, model: str) -> Prices | None:
@@ -47,12 +47,12 @@ class Prices:
         provider, name = provider_of(model)
         provider = {"bedrock": "aws"}.get(provider, provider)
         try:
-            _, found = get_snapshot().find_provider_model(name, None, provider, None)
+            _, priced = get_snapshot().find_provider_model(name, None, provider, None)
         except LookupError:
             return None
-        price = found.get_prices(datetime.now(UTC))
-        known: list[Any] = [price.input_mtok, price.output_mtok, price.cache_read_mtok]
-        prompt, completion, cached = (getattr(each, "base", each) for each in known)
+        price = priced.get_prices(datetime.now(UTC))
+        tiers: list[Any] = [price.input_mtok, price.output_mtok, price.cache_read_mtok]
+        prompt, completion, cached = (getattr(tier, "base", tier) for tier in tiers)
         if prompt is None or completion is None:
             return None
         return cls(float(prompt), float(completion), None if cached is None else float(cached))

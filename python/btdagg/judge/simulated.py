@@ -119,7 +119,7 @@ class WantedForm(NamedTuple):
     choose: bool  # whether the number of a sample is asked for
 
 
-def asked(prompt: str, response_format: object, seen: Seen) -> WantedForm:
+def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
     """Read from the instructions which words are allowed and how they are to be written."""
     prompt = instructions(prompt)
     kind = response_format.get("type") if isinstance(response_format, dict) else None
@@ -185,14 +185,14 @@ def _verdict_in(text: str) -> str:
     return "tie" if word in _TIE_WORDS else word
 
 
-def _written(said: str, word: str, sure: int, wanted: WantedForm) -> str:
+def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
     key = "choice" if wanted.choose else "verdict"
     if wanted.form == "json":
-        fields: dict[str, object] = {"reasoning": said, key: int(word) if wanted.choose else word}
+        fields: dict[str, object] = {"reasoning": text, key: int(word) if wanted.choose else word}
         if wanted.confidence:
             fields["confidence"] = sure
         return json.dumps(fields)
-    lines = [said, ""]
+    lines = [text, ""]
     if wanted.confidence:
         lines.append(f"Confidence: {sure}")
     lines.append(f"[[{word}]]" if wanted.form == "tag" else f"{key.capitalize()}: {word}")
@@ -223,7 +223,7 @@ class SimulatedClient:
                 "fatal",
             )
         prompt = "\n\n".join(m["content"] for m in messages if m["role"] != "assistant")
-        wanted = asked(prompt, request.response_format, seen)
+        wanted = wanted_form(prompt, request.response_format, seen)
         temperature = 1.0 if request.temperature is None else request.temperature
         random = Random()
         if not temperature or request.seed is not None:

@@ -39,14 +39,14 @@ _STATUSES = {
 
 @dataclass(frozen=True)
 class RemoteBatch:
-    """How far a batch is at the endpoint: `done` of `total` requests; `said` is why it failed."""
+    """How far a batch is at the endpoint: `done` of `total` requests; `reason` is why it failed."""
 
     status: str
     has_ended: bool = False
     done: int = 0
     total: int = 0
     files: tuple[str, ...] = ()
-    said: str = ""
+    reason: str = ""
 
 
 class Result(NamedTuple):
@@ -169,7 +169,7 @@ class BatchEndpoint:
 
     def _state(self, batch: Mapping[str, Any], counts: Mapping[str, int]) -> RemoteBatch:
         errors = (batch.get("errors") or {}).get("data") or ()
-        said = "; ".join(f"{error.get('code')}: {error.get('message')}" for error in errors[:3])
+        reason = "; ".join(f"{error.get('code')}: {error.get('message')}" for error in errors[:3])
         files = (batch.get("output_file_id"), batch.get("error_file_id"))
         return RemoteBatch(
             batch["status"],
@@ -177,7 +177,7 @@ class BatchEndpoint:
             counts.get("completed", 0) + counts.get("failed", 0),
             counts.get("total", 0),
             tuple(f"/files/{file}/content" for file in files if file),
-            self.client.faults.brief(said),
+            self.client.faults.brief(reason),
         )
 
     def _is_of(self, batch: Batch, other: Mapping[str, Any]) -> bool:

@@ -131,7 +131,7 @@ class _Rounds:
         add_to(self.run, collected.run)
         self.watch(self.run)
         if collected.remote.status == "failed":
-            reason = collected.remote.said or "no reason is given"
+            reason = collected.remote.reason or "no reason is given"
             raise EndpointError(f"{self.endpoint.name}: batch {batch.id} failed: {reason}")
         return None
 
