@@ -60,7 +60,7 @@ def test_help_lists_the_commands(cli, option):
     status, out, err = cli(option)
     assert (status, err) == (0, "")
     assert "To start: btdagg demo" in out
-    assert all(re.search(rf"^│ {command} +[A-Z]", out, re.MULTILINE) for command in COMMANDS)
+    assert all(re.search(rf"^  {command} +[A-Z]", out, re.MULTILINE) for command in COMMANDS)
 
 
 def example_of(command, cli):

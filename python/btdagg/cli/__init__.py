@@ -97,7 +97,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     with needs("cli", "the command line"):
-        import rich  # noqa: F401  # which every command prints with
         import typer
 
         from btdagg.cli.app import app

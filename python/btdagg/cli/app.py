@@ -12,11 +12,25 @@ from btdagg import __version__
 
 # Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline", "import": "imports"}
-COMMANDS = (
-    "demo", "run", "choose", "label", "judge", "batch", "import", "votes", "evaluate", "calibrate",
-    "estimate", "plan", "decide", "sql", "serve", "paper",
-)  # fmt: skip
-"""Names of the commands, as `btdagg --help` lists them."""
+COMMANDS = {
+    "demo": "See what calibration does, on simulated judges.",
+    "run": "Judge pairs, calibrate, label every pair, and evaluate the result.",
+    "choose": "Draw the items to label by chance.",
+    "label": "Label pairs by hand, on a page in the browser.",
+    "judge": "Ask a judge for votes on pairs.",
+    "batch": "Ask by batches, at half the price.",
+    "import": "Import votes that other tools have collected.",
+    "votes": "Summarize votes, or export a vote store.",
+    "evaluate": "Compare the calibrated model with other methods on labelled items.",
+    "calibrate": "Fit the model to the votes of labelled items.",
+    "estimate": "Estimate win rates over all items, from labels of some.",
+    "plan": "Make a stopping rule and forecast what it saves.",
+    "decide": "Decide the label of every item.",
+    "sql": "Print a SQL query that decides every item.",
+    "serve": "Serve decisions over HTTP.",
+    "paper": "Make what serves the paper's tables alone.",
+}
+"""The commands in the order of `btdagg --help`, and what each does."""
 
 
 class _Commands(TyperGroup):
@@ -24,7 +38,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
@@ -32,7 +46,7 @@ class _Commands(TyperGroup):
             # A name that Python keeps for itself has an underscore.
             command: Any = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
             if not isinstance(command, typer.Typer):
-                alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+                alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
                 alone.command(cmd_name)(command)
                 command = alone
             command = typer.main.get_command(command)
@@ -40,6 +54,11 @@ class _Commands(TyperGroup):
                 _show_no_types_of_flags(subcommand)
             self.commands[cmd_name] = command
         return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_params(self, ctx: Any) -> Any:
         return _show_no_types_of_flags(self, super().get_params(ctx))
@@ -63,7 +82,7 @@ app = typer.Typer(
     epilog="To start: btdagg demo",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # rich takes as long to import as all that the help needs
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -40,7 +40,7 @@ batch = typer.Typer(
     "Example: btdagg batch write pairs.jsonl --model gpt-5.4 -n 4",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode="rich",
 )
 
 Numbers = Annotated[

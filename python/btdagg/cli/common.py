@@ -17,18 +17,16 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import TABLE_SUFFIXES, read_whole
 from btdagg._util.outputs import require_file
 from btdagg.cli.console import Terminal, write_data
-from btdagg.model.davidson import DavidsonModel
-from btdagg.model.panel import PANEL_FILE, PanelModel
-from btdagg.votes import Labels, Table, Votes, read_labels, read_table, read_votes
-from btdagg.votes.join import with_task
-from btdagg.votes.provenance import Provenance, ProvenanceWarning
-from btdagg.votes.source import STANDARD_INPUT
-from btdagg.votes.table import listing
 
+# What reads and computes is imported where it is used, so that help begins without NumPy.
 if TYPE_CHECKING:
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.model.panel import PanelModel
+    from btdagg.votes import Labels, Table, Votes
     from btdagg.votes.histogram import Histogram
+    from btdagg.votes.provenance import Provenance
 
-AnyTable = TypeVar("AnyTable", bound=Table)
+AnyTable = TypeVar("AnyTable", bound="Table")
 
 out = Terminal()
 err = Terminal(stderr=True)
@@ -113,6 +111,9 @@ class Data(NamedTuple):
 
 def read_data(context: typer.Context) -> Data:
     """Read VOTES and LABELS as --column and --filter say."""
+    from btdagg.votes import read_labels, read_votes
+    from btdagg.votes.join import with_task
+
     given = context.params
     raw_votes, raw_labels = tables_of(given["columns"], given["votes"], given["labels"])
     gold = read_labels(raw_labels)
@@ -150,6 +151,10 @@ def tables_of(
     columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path
 ) -> list[Table]:
     """Read tables from files or standard input, with columns renamed as --column says."""
+    from btdagg.votes import read_table
+    from btdagg.votes.source import STANDARD_INPUT
+    from btdagg.votes.table import listing
+
     if sum(str(place) == STANDARD_INPUT for place in places) > 1:
         raise InputError("standard input is named twice, expected it for one table only")
     new_names = columns if isinstance(columns, Mapping) else renames(columns)
@@ -260,6 +265,9 @@ def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
 
 def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
     """Load a model, or the model of a panel, whichever a file holds."""
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.model.panel import PANEL_FILE, PanelModel
+
     content = read_whole(path)
     if f'"{PANEL_FILE.name}"'.encode() in content[:200]:
         return PanelModel.from_json(content, source=str(path))
@@ -268,6 +276,8 @@ def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
 
 def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:
     """Return the provenance of votes, with the number used per item."""
+    from btdagg.votes.provenance import Provenance
+
     return replace(Provenance.of(votes), n_votes=n_votes)
 
 
@@ -280,6 +290,8 @@ def say_differences(differences: Iterable[str]) -> None:
 @contextmanager
 def differences_said() -> Iterator[None]:
     """Print provenance warnings of the library; pass other warnings on."""
+    from btdagg.votes.provenance import ProvenanceWarning
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ProvenanceWarning)
         yield

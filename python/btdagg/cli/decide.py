@@ -29,8 +29,6 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
-from btdagg.model.davidson import MODEL_FILE
-from btdagg.votes.table import counts_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,6 +88,8 @@ def decide(
     table = filtered(btdagg.read_votes(raw_votes), filters)
     import polars as pl
 
+    from btdagg.votes.table import counts_of
+
     # Ids stay a column from file to file.
     items = table.tally(n_votes)
     counts = counts_of(items)
@@ -141,6 +141,8 @@ def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
 
 def _load_if_rule(path: Path) -> StoppingRule | None:
     """Read a rule; return None if the file is something else, such as a model."""
+    from btdagg.model.davidson import MODEL_FILE
+
     content = read_whole(path)
     head = content[:200]
     if f'"{MODEL_FILE.name}"'.encode() in head:  # the usual case, which need not import rules

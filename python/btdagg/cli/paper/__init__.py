@@ -15,7 +15,7 @@ paper = typer.Typer(
     "Example: btdagg paper raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode="rich",
 )
 paper.command()(evaluate)
 paper.command()(raters)
