@@ -16,6 +16,8 @@ from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of, wi
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
+    from btdagg.judge.store import VoteStore
+    from btdagg.pipeline import Pipeline
 
 
 @with_judge_flags
@@ -51,15 +53,8 @@ def judge(
 
     Example: btdagg judge pairs.jsonl --model gpt-5.4 -n 12 --store votes.db --dry-run
     """
-    from btdagg.judge.jobs import judge as ask
-    from btdagg.judge.methods import asking_of, decide_by
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.prompts import labelled_pairs
-    from btdagg.judge.stopping import differences, judge_by_rule, open_pairs
-    from btdagg.judge.store import VoteStore
     from btdagg.online import StoppingRule
-    from btdagg.pipeline import Pipeline
-    from btdagg.votes import read_labels
 
     settings = flags.settings()
     judging, rule, place = settings.judging, settings.rule, store_of(store, settings.store)
@@ -75,11 +70,16 @@ def judge(
     pipeline: Pipeline | None = None
     examples: list[tuple[Pair, int]] = []
     if rule is not None and labels is not None:
+        from btdagg.pipeline import Pipeline
+        from btdagg.votes import read_labels
+
         with differences_said():  # as btdagg run does, so that both learn the same rule
             pipeline = Pipeline(
                 pairs_read, read_labels(tables[1]), judging, rule=rule, prior="neighbours"
             )
     elif isinstance(rule, StoppingRule):
+        from btdagg.judge.stopping import differences
+
         say_differences(differences(pairs_read, judging, rule))
         rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
     elif rule is not None:
@@ -90,12 +90,16 @@ def judge(
     elif method == "few-shot":
         if labels is None:
             raise InputError("--method few-shot needs --labels, for its examples")
+        from btdagg.judge.prompts import labelled_pairs
+
         examples = labelled_pairs(pairs_read, tables[1], n_examples=settings.examples)
     if n_identical := pairs_read.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     if flags.dry_run:
         asking = judging
         if method in ("greedy", "few-shot"):
+            from btdagg.judge.methods import asking_of
+
             asking = asking_of(method, judging, examples=examples)
 
         def to_ask(opened: VoteStore | None) -> Pairs:
@@ -103,6 +107,8 @@ def judge(
                 return pipeline.pairs_to_ask(opened)
             if opened is None or not isinstance(rule, StoppingRule):
                 return pairs_read
+            from btdagg.judge.stopping import open_pairs
+
             return open_pairs(pairs_read, asking, rule, opened)
 
         unsettled = say_estimate(asking, to_ask, place, json)
@@ -111,6 +117,11 @@ def judge(
         if method in ("gsa", "usc"):
             note(f"these are the samples; {method} makes a further call for each pair")
         return 0
+    from btdagg.judge.jobs import judge as ask
+    from btdagg.judge.methods import decide_by
+    from btdagg.judge.stopping import judge_by_rule
+    from btdagg.judge.store import VoteStore
+
     total = judging.n * len(pairs_read)
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         if method != "sample":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,15 +39,10 @@ def say_estimate(
 ) -> Pairs:
     """Print the estimate of a job; return the pairs that it may ask about."""
     from btdagg.judge.jobs import estimate
-    from btdagg.judge.store import NoStoreError, VoteStore
 
-    try:
-        with VoteStore(store, create=False) as opened:
-            pairs = pairs_to_ask(opened)
-            job = estimate(pairs, asking, opened)
-    except NoStoreError:
-        pairs = pairs_to_ask(None)
-        job = estimate(pairs, asking)
+    with _stored(store) as opened:
+        pairs = pairs_to_ask(opened)
+        job = estimate(pairs, asking, opened)
     if json:
         print_json(asdict(job))
         return pairs
@@ -64,6 +60,23 @@ def say_estimate(
     elif asking.prices is None:
         note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
     return pairs
+
+
+@contextmanager
+def _stored(place: str) -> Iterator[VoteStore | None]:
+    """A store for reading; None if there is none."""
+    if "://" not in place and not os.path.exists(place):  # without importing a database
+        yield None
+        return
+    from btdagg.judge.store import NoStoreError, VoteStore
+
+    try:
+        store = VoteStore(place, create=False)
+    except NoStoreError:
+        yield None
+        return
+    with store:
+        yield store
 
 
 def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
@@ -126,11 +139,10 @@ def say_decisions(decisions: Decisions, settings: JudgeSettings, store: str, jso
         print_json({**values, "decided": None, "n_decided": len(decisions.decided)})
         return max(status_of(run, settings.allow_missing) for run in decisions.runs)
     status = max(say_run(run, settings, store) for run in decisions.runs)
-    out.print(
-        f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}", soft_wrap=True
-    )
+    line = f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}"
     if n_examples := len(decisions.examples):
-        note(f"{n_examples} items are examples of the prompt, and get no decision")
+        line += f"; {n_examples} of them are examples of the prompt, and get no decision"
+    out.print(line, soft_wrap=True)
     if decisions.undecided and not status:
         note(f"{len(decisions.undecided)} items are not decided, because an answer is missing")
     return status

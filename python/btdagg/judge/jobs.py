@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.judge.batches.steps import judge_by_batches
 from btdagg.judge.client import ChatClient, Status, batched
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import Pacing
@@ -21,10 +20,9 @@ from btdagg.judge.pairs import Pairs, read_pairs
 from btdagg.judge.prices import estimated_tokens
 from btdagg.judge.provider import client_of
 from btdagg.judge.runs import JudgeRun
-from btdagg.judge.sampling import sample
-from btdagg.judge.store import VoteStore
 
 if TYPE_CHECKING:
+    from btdagg.judge.store import VoteStore
     from btdagg.votes.source import Source
 
 _ESTIMATED_AT_A_TIME = 500
@@ -74,6 +72,10 @@ async def judge(
         If pairs or options are not what they should be, no call can work, or the store cannot be
         used. Votes that were counted are in the store whatever happens.
     """
+    # Imported where votes are asked for: an estimate needs no database.
+    from btdagg.judge.batches.steps import judge_by_batches
+    from btdagg.judge.sampling import sample
+
     if judging is None:
         judging = Judging(**options)
     elif options:
@@ -100,6 +102,8 @@ async def opened(
     **endpoint: Any,
 ) -> AsyncIterator[tuple[VoteStore, ChatClient]]:
     """A store and a client: those given, which stay open, or ones that are closed at the end."""
+    from btdagg.judge.store import VoteStore
+
     if client is not None and any(value is not None for value in endpoint.values()):
         raise InputError("base_url, api_key and headers are of an endpoint, and a client is given")
     async with AsyncExitStack() as stack:

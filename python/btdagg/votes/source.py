@@ -129,7 +129,6 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
 
 def _read(source: Any, name: str | None) -> Table:
     with needs("tables", "reading tables"):
-        import narwhals  # noqa: F401
         import polars  # noqa: F401
 
     if isinstance(source, (str, os.PathLike)):
