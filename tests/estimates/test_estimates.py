@@ -11,7 +11,7 @@ import btdagg
 from btdagg import InputError, estimate
 from btdagg.estimates import QUANTITIES
 from btdagg.estimates.mean import Ends, effective_number, limits_of
-from btdagg.estimates.proxy import DistinctCounts, cross_fitted
+from btdagg.estimates.population import DistinctCounts, cross_fitted
 from btdagg.evaluation.intervals import share_interval
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)

@@ -26,8 +26,15 @@ from btdagg._util.validation import (
 )
 from btdagg.estimates.items import AllItems, all_items, with_remarks
 from btdagg.estimates.mean import QUANTITIES, MeanEstimate, Quantities
-from btdagg.estimates.population import Domain, Population
-from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
+from btdagg.estimates.population import (
+    DistinctCounts,
+    Domain,
+    Population,
+    Predictor,
+    as_any_counts,
+    cross_fitted,
+    fixed,
+)
 from btdagg.evaluation.significance import holm, t_pvalues
 from btdagg.model.intervals import as_level
 from btdagg.votes.labels import Labels

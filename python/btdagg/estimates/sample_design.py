@@ -13,7 +13,7 @@ from btdagg._core import InputError
 from btdagg._util.ids import as_id_array
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_groups, as_integer, same_index, same_length
-from btdagg.estimates.proxy import as_any_counts
+from btdagg.estimates.population import as_any_counts
 from btdagg.methods.majority import majority_vote
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
+from btdagg.estimates.population import DistinctCounts, Predictions
 from btdagg.estimates.prediction_powered import population_of
-from btdagg.estimates.proxy import DistinctCounts, Predictions
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.population import Domain, Population
-    from btdagg.estimates.proxy import Predictor
+    from btdagg.estimates.population import Domain, Population, Predictor
     from btdagg.model.prior import Prior
 
 

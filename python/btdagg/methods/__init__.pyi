@@ -1,14 +1,14 @@
 from .base import Aggregator as Aggregator
 from .base import Needs as Needs
 from .base import voting_behaviour as voting_behaviour
-from .confidences import ConfidenceWeightedVote as ConfidenceWeightedVote
-from .confidences import SoftSelfConsistency as SoftSelfConsistency
 from .davidson import Davidson as Davidson
 from .davidson import DavidsonMAE as DavidsonMAE
 from .davidson import Neighbours as Neighbours
-from .decided import Decided as Decided
+from .majority import ConfidenceWeightedVote as ConfidenceWeightedVote
+from .majority import Decided as Decided
 from .majority import MajorityVote as MajorityVote
 from .majority import RoundedMedian as RoundedMedian
+from .majority import SoftSelfConsistency as SoftSelfConsistency
 from .mean_vote import Isotonic as Isotonic
 from .mean_vote import Threshold as Threshold
 from .panel import Panel as Panel

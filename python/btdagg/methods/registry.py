@@ -8,10 +8,14 @@ from types import MappingProxyType
 
 from btdagg._core import InputError
 from btdagg.methods.base import Aggregator
-from btdagg.methods.confidences import ConfidenceWeightedVote, SoftSelfConsistency
 from btdagg.methods.davidson import Davidson, DavidsonMAE, Neighbours
-from btdagg.methods.decided import Decided
-from btdagg.methods.majority import MajorityVote, RoundedMedian
+from btdagg.methods.majority import (
+    ConfidenceWeightedVote,
+    Decided,
+    MajorityVote,
+    RoundedMedian,
+    SoftSelfConsistency,
+)
 from btdagg.methods.mean_vote import Isotonic, Threshold
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
