@@ -30,7 +30,7 @@ def orders_of(monkeypatch, n_units):
         yield order
 
 
-@pytest.mark.parametrize("n", [3, 5, 7])
+@pytest.mark.parametrize("n", [3, 5])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_probabilities_are_those_of_all_orders_counted_out(monkeypatch, design, n):
     included, pairs = np.zeros(7, dtype=int), np.zeros((7, 7), dtype=int)
@@ -72,14 +72,14 @@ def test_groups_are_drawn_whole_with_the_probabilities_of_all_orders(monkeypatch
 def test_hashes_of_seeds_and_names_are_random_enough():
     """Every pair of five items is as likely as any other, over seeds and over names."""
     pairs = list(itertools.combinations(range(5), 2))
-    by_seed = [tuple(sorted(choose(SMALL[:5], 2, seed=seed).rows)) for seed in range(4000)]
+    by_seed = [tuple(sorted(choose(SMALL[:5], 2, seed=seed).rows)) for seed in range(2000)]
     by_name = [
         tuple(sorted(choose(SMALL[:5], 2, ids=[f"{k}-{item}" for item in range(5)]).rows))
-        for k in range(4000)
+        for k in range(2000)
     ]
     for drawn in (by_seed, by_name):
         counted = [drawn.count(pair) for pair in pairs]
-        assert sum(counted) == 4000
+        assert sum(counted) == 2000
         assert stats.chisquare(counted).pvalue > 1e-4
 
 

@@ -153,9 +153,9 @@ def test_a_fit_is_a_minimum_and_its_hessian_has_an_inverse(ties):
     assert inverse[:-1].sum(axis=0) == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("beyond", [0.0, 1e-6, 0.3])
-@pytest.mark.parametrize("ties", [0.3, 0.0])
-@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(
+    ("beyond", "ties", "sign"), [(0.0, 0.3, 1), (1e-6, 0.0, -1), (0.3, 0.3, -1)]
+)
 def test_a_system_that_won_or_lost_everything_is_named(beyond, ties, sign):
     """Corrected margins can be more than all comparisons."""
     first, second = np.triu_indices(4, 1)

@@ -12,7 +12,6 @@ from btdagg import InputError, estimate
 from btdagg.estimates import QUANTITIES
 from btdagg.estimates.mean import Ends, effective_number, limits_of
 from btdagg.estimates.population import DistinctCounts, cross_fitted
-from btdagg.evaluation.intervals import share_interval
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
 VALUES = {name: np.array(values) for name, values in QUANTITIES.items()}
@@ -164,16 +163,6 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
     assert (one.low, one.high) == pytest.approx((low[0], high[0]))
     rate = found.estimates["win rate"]
     assert (rate.low, rate.high) == pytest.approx(((1 + one.low) / 2, (1 + one.high) / 2))
-
-
-@pytest.mark.parametrize(("successes", "n"), [(0, 12), (1, 12), (7, 30), (30, 30)])
-def test_shares_of_independent_labels_get_wilson_s_interval(successes, n):
-    p = successes / n
-    (low,), (high,) = limits_of(p, np.array([float(n)]), 1.96, Ends(0, 1))
-    expected = share_interval(p, n)
-    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    if 1 < successes < n:
-        assert effective_number(p, p * (1 - p) / n, Ends(0, 1)) == pytest.approx(n)
 
 
 def test_an_interval_shrinks_steadily_towards_the_ends():

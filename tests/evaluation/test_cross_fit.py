@@ -12,7 +12,6 @@ from btdagg import InputError, compare, evaluate, paired_permutation_test
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     CROSS_FITTED,
-    PAPER_TEST,
     CrossFit,
     GroupTest,
     Protocol,
@@ -23,7 +22,7 @@ from btdagg.evaluation.comparison import _sharing
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.parts import LabelledItems
-from btdagg.methods import Davidson, Decided, Isotonic, MajorityVote
+from btdagg.methods import Davidson, Decided, Isotonic
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Evidence
 
@@ -162,13 +161,6 @@ def test_methods_of_which_one_is_always_right_have_different_ranks():
     assert found.mae_ranking.pvalues[0, 1] == 2.0**-29
 
 
-def test_methods_that_decide_alike_do_not_differ():
-    twice = [MajorityVote(), Davidson(), Davidson(name="again")]
-    found = compare(COUNTS, LABELS, twice, groups=GROUPS, protocol=CROSS_FITTED)
-    assert found.mae_ranking.pvalues[1, 2] == 1
-    assert found.new_items.difference(1, 2) == (0, 0, 0)
-
-
 def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
     protocol = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=4), GroupTest())
     found = compare(COUNTS, LABELS, [Isotonic()], groups=GROUPS, protocol=protocol)
@@ -299,15 +291,6 @@ def test_the_command_prints_what_the_library_finds(cli, folder):
         assert (line["mae"], line["mae_low"], line["mae_high"]) == method.mae_interval
     printed = cli(*["evaluate", "votes.csv", "labels.csv"])[1]
     assert "each item decided by models calibrated on 81 other labels; ±: half of the" in printed
-
-
-def test_the_paper_s_protocol_is_the_paper_s_test_on_its_splits(cli, folder):
-    line = ["paper", "evaluate", "votes.csv", "labels.csv", "--prior", "none", "--json"]
-    paper = json.loads(cli(*line)[1])
-    assert paper["settings"]["test"] == PAPER_TEST.words
-    groups = [f"g{number}" for number in GROUPS]
-    found = compare(COUNTS, LABELS, groups=groups, protocol=Protocol(RandomSplits(), PAPER_TEST))
-    assert [line["mae"] for line in paper["lines"]] == [m.mae_interval.mean for m in found.methods]
 
 
 def test_intervals_to_the_best_allow_for_the_choice():

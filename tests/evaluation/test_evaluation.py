@@ -241,19 +241,6 @@ def test_without_a_test_there_are_scores_and_no_ranks():
         _ = found.mae_ranking
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"labels": [0] * 9}, "labels has 9 rows, expected 10 as in counts"),
-        ({"groups": ["a"] * 9 + [np.nan]}, "groups.9. is nan, expected a group for every item"),
-        ({}, "all 10 labels are 0, expected at least two different ones"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(arguments, message):
-    with pytest.raises(InputError, match=message):
-        compare(**{"counts": [[1, 2, 3]] * 10, "labels": [0] * 10, **arguments})
-
-
 # Evaluation
 
 
@@ -354,13 +341,6 @@ def test_items_of_different_tasks_may_have_the_same_id():
     assert "5 items have votes but no label and are left out" in found.remarks
 
 
-def test_votes_that_could_be_of_two_tasks_are_refused():
-    labels = read_labels({"item": [1, 2, 1, 2], "label": [1, 0, -1, 1], "task": list("aabb")})
-    votes = read_votes({"item": [1, 1, 2, 2], "vote": [1, 0, -1, 1]})
-    with pytest.raises(InputError, match="in several tasks"):
-        evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=2)))
-
-
 def test_counts_are_evaluated_like_votes():
     columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
     counts = read_votes({"item": MATH.items, **columns})
@@ -458,23 +438,6 @@ def evaluation():
     votes = read_votes(columns_of(judged(MATH, "g", task="math"), judged(TIES, "h", task="ties")))
     labels = read_labels(columns_of(tasked(MATH, "math"), tasked(TIES, "ties")))
     return evaluate(votes, labels, n_votes=(2, 8), **SETTINGS)
-
-
-def test_lines_are_the_methods_of_every_cell(evaluation):
-    found = iter(lines(evaluation))
-    for cell in evaluation.cells:
-        by_mae, by_accuracy = cell.comparison.mae_ranking, cell.comparison.accuracy_ranking
-        for place, method in enumerate(cell.comparison.methods):
-            line = next(found)
-            assert (line.key, line.n_votes) == (cell.key, cell.n_votes)
-            assert line.n_items == {"math": 90, "ties": 70}[cell.key[0]]
-            assert line.method == method.name
-            assert line.mae == mean_interval(method.mae)
-            assert line.accuracy == mean_interval(method.accuracy)
-            assert line.rank == by_mae.ranks[place]
-            assert line.accuracy_rank == by_accuracy.ranks[place]
-            assert line.tied == by_mae.tied[place]
-    assert next(found, None) is None
 
 
 def test_a_line_is_a_row_of_plain_values(evaluation):
@@ -631,20 +594,6 @@ def real_evaluation(real):
 
 def by_cell(evaluation):
     return {(cell.key, cell.n_votes): cell for cell in evaluation.cells}
-
-
-def test_real_votes_of_every_judge_and_task_are_evaluated(real, real_evaluation):
-    joined = real["votes"].drop_nulls("vote").join(real["labels"], on="item")
-    sizes = joined.group_by("task", "judge").agg(pl.col("item").n_unique())
-    items = {(task, judge): n_items for task, judge, n_items in sizes.iter_rows()}
-    assert len(items) == 15
-    assert real_evaluation.skipped == ()
-    assert real_evaluation.by == ("task", "judge")
-    cells = by_cell(real_evaluation)
-    assert set(cells) == {(key, n_votes) for key in items for n_votes in (4, 8)}
-    for (key, _), cell in cells.items():
-        assert cell.comparison.n_items == items[key]
-        assert cell.comparison.n_calibration == pytest.approx(0.05 * items[key], abs=6)
 
 
 def test_majority_vote_on_real_votes_is_that_of_the_votes_counted_by_hand(real, real_evaluation):

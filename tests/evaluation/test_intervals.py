@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from btdagg import InputError
 from btdagg.evaluation.intervals import mean_interval, share_interval
 
 
@@ -21,16 +20,3 @@ def test_wilson_is_that_of_scipy(successes, total):
     theirs = stats.binomtest(successes, total).proportion_ci(method="wilson")
     assert found == pytest.approx((successes / total, theirs.low, theirs.high), abs=1e-5)
     assert 0 <= found.low <= found.mean <= found.high <= 1
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: mean_interval([1]), "values want at least two finite numbers in one dimension"),
-        (lambda: share_interval(1.5, 2), "share is 1.5, expected a number from 0 to 1"),
-    ],
-)
-def test_what_has_no_interval_is_refused(call, message):
-    with pytest.raises(InputError) as error:
-        call()
-    assert str(error.value) == message

@@ -123,24 +123,6 @@ def test_a_sweep_over_labels_keeps_the_evaluation_set():
     assert (sweep.curves[1].mae == sweep.curves[1].mae[0]).all()
 
 
-def test_the_largest_size_alone_is_what_evaluate_finds():
-    votes, labels = made(templates=("p",))
-    votes, labels = read_votes(table(votes)), read_labels(table(labels))
-    steps = []
-    (sweep,) = sweep_calibration(
-        votes,
-        labels,
-        [20],
-        progress=lambda total: lambda: steps.append(total),
-        protocol=Protocol(RandomSplits(n_splits=3)),
-    ).sweeps
-    assert steps == [3, 3, 3]
-    (cell,) = evaluate(votes, labels, protocol=Protocol(RandomSplits(size=20, n_splits=3))).cells
-    for curve, method in zip(sweep.curves, cell.comparison.methods, strict=True):
-        assert (curve.mae[0] == method.mae).all()
-        assert (curve.accuracy[0] == method.accuracy).all()
-
-
 CALLS = [
     evaluate,
     lambda votes, labels, **options: sweep_calibration(votes, labels, [10], **options),
