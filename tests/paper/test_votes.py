@@ -113,16 +113,16 @@ def test_the_papers_table_of_tie_rates():
         for row in tie_rows(number, judge=judge, template=f"prompt_{prompt + 1}")
     ]
     found = tie_rates(table(rows))
-    assert [[percent(cell) for cell in row] for row in found.cells] == [
+    assert [[percent(found.rate(i, j)) for j in range(3)] for i in range(3)] == [
         [(19.3, 4.2), (24.4, 4.6), (21.6, 4.4)],
         [(12.4, 3.5), (21.3, 4.4), (37.6, 5.2)],
         [(28.9, 4.8), (29.6, 4.9), (32.6, 5.0)],
     ]
-    assert [percent(row) for row in found.row_averages] == [(21.8, 2.5), (23.8, 2.6), (30.4, 2.8)]
-    assert [percent(column) for column in found.column_averages] == [
+    assert [percent(found.rate(i)) for i in range(3)] == [(21.8, 2.5), (23.8, 2.6), (30.4, 2.8)]
+    assert [percent(found.rate(column=j)) for j in range(3)] == [
         (20.2, 2.5), (25.1, 2.7), (30.6, 2.8)
     ]  # fmt: skip
-    assert percent(found.overall) == (25.3, 1.5)
+    assert percent(found.rate()) == (25.3, 1.5)
     assert (found.n_items == 336).all()
 
 
@@ -136,7 +136,7 @@ def test_ties_are_counted_over_votes_and_missing_ones_are_not():
     ]
     found = tie_rates(table(rows))
     assert (found.row_names, found.column_names) == (("x", "y"), ("p", "q"))
-    assert found.cells[1][0] is None
+    assert found.rate(1, 0) is None
     assert found.totals[1, 0] == 0
     for j, t in (("x", "p"), ("x", "q"), ("y", "q")):
         place = ("xy".index(j), "pq".index(t))
@@ -148,15 +148,15 @@ def test_ties_are_counted_over_votes_and_missing_ones_are_not():
         assert found.n_missing[place] == 90 - len(votes)
         assert found.n_items[place] == n_items
         rate = share_interval(votes.count(0) / len(votes), n_items)
-        assert found.cells[place[0]][place[1]] == rate
+        assert found.rate(*place) == rate
     pooled = found.ties.sum() / found.totals.sum()
-    assert found.overall == share_interval(pooled, int(found.n_items.sum()))
+    assert found.rate() == share_interval(pooled, int(found.n_items.sum()))
 
 
 def test_tie_rates_among_gold_ties_and_what_is_wrong():
     votes = read_votes({"item": [1, 2], "judge": ["x"] * 2, "template": ["p"] * 2, "vote": [0, 1]})
     labels = read_labels({"item": [1, 2], "label": [1, 0]})
-    assert tie_rates(votes, gold_ties=labels).cells[0][0] == share_interval(0, 1)
+    assert tie_rates(votes, gold_ties=labels).rate(0, 0) == share_interval(0, 1)
     with pytest.raises(
         InputError, match=r"^rows and columns are both 'judge', expected two columns$"
     ):

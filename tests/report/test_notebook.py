@@ -21,7 +21,7 @@ from pages import ROOT
 SHOWN = (
     "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
     "comparison", "random splits", "scores", "scores at one number", "labels swept",
-    "estimates", "estimates by", "systems", "rule", "lossless rule", "plan", "forecast",
+    "estimates", "estimates by", "systems", "plan",
 )  # fmt: skip
 DRAWN = (
     "model", "calibration", "with a prior", "comparison", "random splits", "scores",
@@ -102,10 +102,7 @@ def test_numbers_are_those_of_the_result(results):
     assert set(scores) <= {text.split(" ±")[0] for text in cells("comparison")}
     net = results["estimates"].estimates["net win rate"]
     assert f"{net.low:.3f} to {net.high:.3f}".replace("-", "−") in cells("estimates")
-    rule = results["rule"]
-    assert {f"{rule.expected_votes:.2f}", f"{rule.expected_mae:.3f}"} <= set(cells("rule"))
     assert all(f"{row.mae:.4f}" in cells("plan") for row in results["plan"].budgets)
-    assert all(f"{row.mae:.4f}" in cells("forecast") for row in results["forecast"].rows)
     panel = results["panel"]
     assert {f"{value:.4g}" for value in (*panel.beta, *panel.gamma)} <= set(cells("panel"))
 

@@ -310,7 +310,7 @@ def test_points_have_their_intervals():
     rates = TieRates(("j",), ("p", "q"), ties, full, full, 0 * full)
     axis = axes_of(tie_rate_figure(rates))[0]
     interval, point, _, other = axis.lines
-    low, high = rates.cells[0][0].low, rates.cells[0][0].high
+    low, high = rates.rate(0, 0).low, rates.rate(0, 0).high
     assert interval.get_xdata() == pytest.approx([100 * low, 100 * high])
     assert point.get_xdata()[0] == pytest.approx(2)
     assert other.get_xdata()[0] == pytest.approx(98)

@@ -512,9 +512,9 @@ def test_positional_bias_and_tie_rates(simulated):
     rates = tie_rates(votes)
     table = tie_rate_table(rates)
     assert table.header == ("judge", "template p", "average")
-    cell = rates.cells[0][0]
+    cell = rates.rate(0, 0)
     assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{50 * (cell.high - cell.low):.1f}"
-    assert table.rows[2][2].text.startswith(f"{100 * rates.overall.mean:.1f}%")
+    assert table.rows[2][2].text.startswith(f"{100 * rates.rate().mean:.1f}%")
     assert rows_of(table)[0]["ties"] == str(rates.ties[0, 0])
 
 

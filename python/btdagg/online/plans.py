@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, Drawn
+from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_integer,
@@ -302,7 +302,7 @@ class ForecastRow:
 
 @readable
 @dataclass(frozen=True)
-class Forecast(Displayed):
+class Forecast:
     """Forecast of a job on a new task.
 
     Attributes

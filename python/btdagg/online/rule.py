@@ -10,7 +10,6 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.display import Displayed
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers
@@ -46,7 +45,7 @@ class StoppedVotes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StoppingRule(SavedAsJson, Displayed):
+class StoppingRule(SavedAsJson):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
 
     Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal if its parts are

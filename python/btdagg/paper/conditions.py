@@ -62,8 +62,6 @@ def ablate(
         If, in every group, judge, template, temperature or order differ between the values too, or
         no item has votes under every value; and where `evaluate` does.
 
-    References
-    ----------
     The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
     import polars as pl
@@ -101,8 +99,6 @@ def compare_orders(
         If `n_votes` is not even, or, in every group, no item has enough votes or votes of the
         orders differ in judge, template or temperature too; and where `evaluate` does.
 
-    References
-    ----------
     The paper's positional bias mitigation with flipping orders.
     """
     import polars as pl

@@ -39,8 +39,6 @@ def transfer_figure(transfer: Transfer, limit: float | None = None) -> ReportFig
     limit : float, optional
         Change at the ends of the scale, where several maps share one; see `transfer_limit`.
 
-    References
-    ----------
     The paper's heat map of transferability.
     """
     over = basis([transfer.mae.shape[2]], cross_fitted=transfer.new_items is not None).over
@@ -93,14 +91,12 @@ def tie_rate_figure(
 ) -> ReportFigure:
     """Draw the share of ties by two columns, with 95% intervals.
 
-    References
-    ----------
     The paper's table of tie rates.
     """
     names = rates.column_names
     points = {
-        row: dict(zip(names, cells, strict=True))
-        for row, cells in zip(rates.row_names, rates.cells, strict=True)
+        row: {column: rates.rate(i, j) for j, column in enumerate(names)}
+        for i, row in enumerate(rates.row_names)
     }
     return ReportFigure(
         "tie-rates",

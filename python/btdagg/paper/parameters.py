@@ -98,8 +98,6 @@ def regime_of(low: float, high: float) -> CorrectionRegime:
     (412.7, of splits between 8.7 and the bound) is nearer to those of the saturated tasks than to
     the 33 that the text gives.
 
-    References
-    ----------
     The paper's appendix on fitted parameters and its table of them.
     """
     if low >= _HIGH:
@@ -124,12 +122,6 @@ def fitted_parameters(
     protocol : Protocol
         At least two splits, the paper's 20 unless given.
 
-    Returns
-    -------
-    FittedParameters
-
-    References
-    ----------
     The paper's appendix on fitted parameters and its table of them.
     """
     protocol.require_intervals()

@@ -178,12 +178,6 @@ def leave_one_rater_out(
     progress : callable, optional
         Called after each rater.
 
-    Returns
-    -------
-    LeaveOneOut
-
-    References
-    ----------
     The paper's leave-one-out protocol and its table by rater. The paper does not define the
     majority of raters who disagree, nor mention items without another rater.
     """

@@ -87,10 +87,6 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
 
-    Returns
-    -------
-    Ratings
-
     Raises
     ------
     InputError

@@ -42,8 +42,6 @@ def ablation_table(scores: Scores) -> ReportTable:
 
     Where there are two methods, a third row has their difference. The records have accuracy too.
 
-    References
-    ----------
     The paper's tables of temperatures and of prompt variations.
     """
     if not scores.cells:
@@ -71,8 +69,6 @@ def ablation_table(scores: Scores) -> ReportTable:
 def order_table(scores: Scores) -> ReportTable:
     """Tabulate MAE on votes of the first order, of the second, and of both in equal parts.
 
-    References
-    ----------
     The paper's table of positional bias mitigation.
     """
     over = " over {}; {}".format(*basis_of_scores(scores)) if scores.cells else ""
@@ -128,8 +124,6 @@ def _difference(comparison: Comparison) -> Interval:
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     """Tabulate median and interquartile range of beta, nu and gamma by task, and the regime.
 
-    References
-    ----------
     The paper's table of fitted parameters.
     """
 
@@ -184,8 +178,6 @@ def transfer_table(transfer: Transfer) -> ReportTable:
 
     The last row has the MAE of the own calibration.
 
-    References
-    ----------
     The paper's heat map of transferability.
     """
 
@@ -233,8 +225,6 @@ def raters_table(
     shared : {"tie", "drop"}
         What was done with items on which labels share the most votes of the other raters.
 
-    References
-    ----------
     The paper's table of the leave-one-out comparison by rater.
     """
     budgets: Mapping[Any, LeaveOneOut] = (
@@ -324,8 +314,6 @@ def _rater_record(scores: RaterScores) -> dict[str, object]:
 def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:
     """Tabulate the share of ties by two columns, with averages.
 
-    References
-    ----------
     The paper's table of tie rates.
     """
     names = [f"{columns} {name}".strip() for name in rates.column_names]
@@ -334,7 +322,7 @@ def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "templat
         for i, row in enumerate(rates.row_names):
             cells, records = {}, []
             for j, column in enumerate(rates.column_names):
-                rate = rates.cells[i][j]
+                rate = rates.rate(i, j)
                 cells[names[j]] = _rate(rate)
                 counts = {
                     "ties": int(rates.ties[i, j]),
@@ -345,10 +333,10 @@ def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "templat
                 records.append(
                     record({rows: row, columns: column}, {**counts, **spread("rate", rate)})
                 )
-            yield Row((row,), {**cells, "average": _rate(rates.row_averages[i])}, records)
-        averages = map(_rate, (*rates.column_averages, rates.overall))
+            yield Row((row,), {**cells, "average": _rate(rates.rate(i))}, records)
+        averages = {name: _rate(rates.rate(column=j)) for j, name in enumerate(names)}
         average = name_of_average(rates.row_names)
-        yield Row((average,), dict(zip((*names, "average"), averages, strict=True)))
+        yield Row((average,), {**averages, "average": _rate(rates.rate())})
 
     return ReportTable.of_rows(
         "tie-rates",

@@ -46,35 +46,13 @@ class TieRates:
     n_items: NDArray[np.int64]
     n_missing: NDArray[np.int64]
 
-    @property
-    def cells(self) -> tuple[tuple[Interval | None, ...], ...]:
-        """Rate and 95% interval of every cell, row by row; None where there is no vote."""
-        n_rows, n_columns = self.ties.shape
-        return tuple(
-            tuple(self._interval(row, column) for column in range(n_columns))
-            for row in range(n_rows)
-        )
-
-    @property
-    def row_averages(self) -> tuple[Interval | None, ...]:
-        """Rate and 95% interval of every row, over all of its columns."""
-        return tuple(self._interval(row, _ALL) for row in range(len(self.row_names)))
-
-    @property
-    def column_averages(self) -> tuple[Interval | None, ...]:
-        """Rate and 95% interval of every column, over all of its rows."""
-        return tuple(self._interval(_ALL, column) for column in range(len(self.column_names)))
-
-    @property
-    def overall(self) -> Interval | None:
-        """Rate and 95% interval over the whole table."""
-        return self._interval(_ALL, _ALL)
-
-    def _interval(self, *where: int | slice) -> Interval | None:
-        total = int(self.totals[where].sum())
+    def rate(self, row: int | slice = _ALL, column: int | slice = _ALL) -> Interval | None:
+        """Rate and 95% interval of a cell, a row, a column or the table; None without a vote."""
+        total = int(self.totals[row, column].sum())
         if not total:
             return None
-        return share_interval(int(self.ties[where].sum()) / total, int(self.n_items[where].sum()))
+        n_items = int(self.n_items[row, column].sum())
+        return share_interval(int(self.ties[row, column].sum()) / total, n_items)
 
 
 def tie_rates(
@@ -95,10 +73,6 @@ def tie_rates(
     gold_ties : Labels, optional
         Count only items that these labels call a tie, as in the paper.
 
-    Returns
-    -------
-    TieRates
-
     Raises
     ------
     InputError
@@ -112,8 +86,6 @@ def tie_rates(
     336. An average pools its cells and sums their items, as if cells did not share any: ± 2.5% in
     the paper is the interval for 3 · 336.
 
-    References
-    ----------
     The paper's table of tie rates for different models and prompts.
     """
     require_single(votes)

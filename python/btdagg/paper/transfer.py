@@ -103,12 +103,6 @@ def transfer_matrix(
     progress : callable, optional
         Called after each split.
 
-    Returns
-    -------
-    Transfer
-
-    References
-    ----------
     The paper's section on transferability and its heat map.
     """
     if len(tasks) < 2:

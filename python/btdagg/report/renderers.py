@@ -17,7 +17,7 @@ from btdagg.model.absolute_error import MaeCalibration
 from btdagg.model.calibration import Calibration
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.panel import PanelCalibration, PanelModel
-from btdagg.online import Forecast, Plan, StoppingRule
+from btdagg.online import Plan
 from btdagg.report import figures, tables
 from btdagg.report.figure import ReportFigure
 from btdagg.report.markup import escaped
@@ -119,9 +119,7 @@ def _systems(result: SystemEstimates) -> Parts:
 
 parts_of.register(DavidsonModel, lambda result: iter([tables.model_table(result)]))
 parts_of.register(PanelModel, lambda result: iter([tables.panel_table(result)]))
-parts_of.register(StoppingRule, lambda result: iter([tables.rule_table(result)]))
 parts_of.register(Plan, lambda result: iter([tables.plan_table(result)]))
-parts_of.register(Forecast, lambda result: iter([tables.forecast_table(result)]))
 
 
 @draw.register

@@ -1,4 +1,4 @@
-"""Parameters of models, and what stopping rules and plans expect."""
+"""Parameters of models, and what plans expect."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.wording import MISSING, counted, fixed, percent
+from btdagg.report.wording import MISSING, fixed, percent
 
 if TYPE_CHECKING:
     from btdagg.model.calibration import Calibration
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.intervals import ParameterInterval
     from btdagg.model.panel import PanelModel
-    from btdagg.online import Forecast, Plan, PlannedBudget, StoppingRule
-    from btdagg.online.plans import ForecastRow
+    from btdagg.online import Plan
 
 PARAMETER_DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
 
@@ -132,81 +131,24 @@ def panel_table(model: PanelModel, note: str = "") -> ReportTable:
     return ReportTable.of_rows("panel", "Panel of judges", note, ("judge",), rows)
 
 
-def rule_table(rule: StoppingRule) -> ReportTable:
-    """Tabulate what a stopping rule is, and what it expects if it knows how votes fall."""
-    rows = {"votes per item, at most": str(rule.n)}
-    if rule.step != 1:
-        rows["votes that come together"] = str(rule.step)
-    if rule.epsilon is not None:
-        rows["chance of another label, at most"] = f"{rule.epsilon:g}"
-    if rule.price is not None:
-        rows["price of a vote in absolute error"] = f"{rule.price:.4g}"
-    if rule.votes is not None:
-        rows |= {
-            "votes per item, expected": fixed(rule.expected_votes, 2),
-            "labels that differ from those of all votes": percent(rule.change_rate),
-            "mean absolute error, expected": fixed(rule.expected_mae),
-        }
-    lines = [Row((name,), {"value": value}) for name, value in rows.items()]
-    model = ", ".join(f"{name} {getattr(rule.model, name):.4g}" for name in list(_MEANING)[:3])
-    return ReportTable.of_rows(
-        "rule", f"Stopping rule: {rule.kind}", f"By {model}.", ("rule",), lines
-    )
-
-
 def plan_table(plan: Plan) -> ReportTable:
     """Tabulate the forecast of a job by number of votes and rule."""
     labels = "; ".join(f"{size} labels {excess:.4f}" for size, excess in plan.labels)
     note = "Changed: labels that differ from those of all votes."
     if labels:
         note += f" Error above that of a model of many labels: {labels}."
-    rows = [
-        Row(
-            (str(row.n), row.rule),
-            {
-                "votes": fixed(row.votes, 2),
-                "MAE": Entry(fixed(row.mae, 4), True),
-                "changed": percent(row.change_rate),
-                **_calls(row),
-            },
-            [vars(row)],
-        )
-        for row in plan.budgets
-    ]
+    rows = []
+    for row in plan.budgets:
+        cells: dict[str, str | Entry] = {
+            "votes": fixed(row.votes, 2),
+            "MAE": Entry(fixed(row.mae, 4), True),
+            "changed": percent(row.change_rate),
+            "calls": f"{row.calls:,.0f}",
+        }
+        if row.price not in (0, row.calls):  # a vote has a price
+            cells["price"] = f"{row.price:,.2f}"
+        rows.append(Row((str(row.n), row.rule), cells, [vars(row)]))
     return ReportTable.of_rows("plan", "Plan of a job", note, ("at most", "rule"), rows)
-
-
-def forecast_table(forecast: Forecast) -> ReportTable:
-    """Tabulate the forecast of a new task by number of votes and labels."""
-    rows = [
-        Row(
-            (str(row.n), str(row.n_labels)),
-            {
-                "MAE": Entry(fixed(row.mae, 4), True),
-                "of a task": f"{fixed(row.low)} to {fixed(row.high)}",
-                "votes": fixed(row.votes, 2),
-                **_calls(row),
-            },
-            [vars(row)],
-        )
-        for row in forecast.rows
-    ]
-    return ReportTable.of_rows(
-        "forecast",
-        "Forecast before the first label",
-        f"As seen on {counted(len(forecast.neighbours), 'task')}, each with the others as prior: "
-        "the mean error, and the least and the most of a task. Votes and calls: of the lossless "
-        "rule.",
-        ("votes per item", "labels"),
-        rows,
-    )
-
-
-def _calls(row: PlannedBudget | ForecastRow) -> dict[str, str]:
-    cells = {"calls": f"{row.calls:,.0f}"}
-    if row.price not in (0, row.calls):  # a vote has a price
-        cells["price"] = f"{row.price:,.2f}"
-    return cells
 
 
 def _with_provenance(model: DavidsonModel | PanelModel, note: str) -> str:
