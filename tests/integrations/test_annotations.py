@@ -116,7 +116,7 @@ def test_words_are_the_users():
     assert votes.frame["vote"].to_list() == [1, -1, -1, -1, 0]
     # A word that is given replaces one that is known.
     assert votes_of(frame(annotation(label="A")), words={"A": "B"}).frame["vote"].item() == -1
-    with pytest.raises(InputError, match=r"words: 'second' is 'x', expected A, B, tie or missing"):
+    with pytest.raises(InputError, match="'second': 'x'"):
         votes_of(given, words={"first": 1, "second": "x"})
 
 
@@ -152,14 +152,12 @@ def test_kinds_and_names_are_told_apart():
         annotation(label="B", annotator_kind="HUMAN"),
         annotation(label="tie", name="tone"),
     )
-    with pytest.raises(InputError, match="LLM annotations have several names: better, tone"):
+    with pytest.raises(InputError, match="expected one of better, tone"):
         votes_of(given)
     assert votes_of(given, name="tone").frame["vote"].to_list() == [0]
     assert votes_of(given, name="better", kind="HUMAN").frame["vote"].to_list() == [-1]
     with pytest.raises(InputError, match="no row has name 'colour'; found better, tone"):
         votes_of(given, name="colour")
-    with pytest.raises(InputError, match="kind is 'llm', expected LLM, HUMAN, CODE"):
-        votes_of(given, kind="llm")
 
 
 def human(trace="t1", label="A", **other):

@@ -182,7 +182,7 @@ for kind, names in {"score_reducer": ["calibrated", "tallied"], "scorer": ["pair
 
 
 def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="expected one, or the environment variable BTDAGG_MODEL"):
+    with pytest.raises(InputError, match="the environment variable BTDAGG_MODEL"):
         calibrated()
     monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
     found = run(tmp_path, told(VOTES), "btdagg/calibrated", dataset=samples(8))
@@ -220,7 +220,7 @@ def test_words_say_what_other_values_mean():
     found = tallied(words=words)([Score(value=one) for one in ("C", "C", "I", "P", "A", "-1")])
     assert list(found.metadata["counts"].values()) == [2, 1, 2]
     assert found.metadata["missing"] == 1
-    with pytest.raises(InputError, match="words: 'C' is 2, expected A, B, tie or missing"):
+    with pytest.raises(InputError, match="'C': 2"):
         tallied(words={"C": 2})
 
 
@@ -502,8 +502,6 @@ def test_runs_without_samples_are_left_out(tmp_path):
     for alone in (empty, empty.location):
         with pytest.raises(InputError, match=r"\.eval: no log has samples"):
             read_inspect_votes(alone)
-    with pytest.raises(InputError, match=r"\.eval: the log has no samples"):
-        write_inspect_labels(empty, MODEL, tmp_path / "out.eval")
 
 
 def test_runs_that_evaluate_several_models_are_refused_unless_they_are_the_judges(tmp_path):
@@ -607,11 +605,6 @@ def test_faults_of_logs_are_named(log, tmp_path):
         read_inspect_votes(log, scorer="grade")
     with pytest.raises(InputError, match=r"columns\['group'\] is 'g', which no sample's metadata"):
         read_inspect_votes(log, columns={"group": "g"})
-    for name in ("item", "vote", "sample", "judge", "status", "order"):
-        with pytest.raises(InputError, match=f"columns names {name}, which votes have already"):
-            read_inspect_votes(log, columns={name: "prompt"})
-    with pytest.raises(InputError, match="columns names label, which labels have already"):
-        read_inspect_labels(log, "gold", columns={"label": "prompt"})
     two = log.model_copy(deep=True)
     two.samples[0].scores["other"] = Score(value=1)
     with pytest.raises(InputError, match="scorer is None, expected one of verdict, other"):
@@ -653,12 +646,12 @@ def test_labels_are_written_beside_the_votes(log, written):
     )
 
 
-def test_no_file_is_replaced_unless_asked(log, folder, written, tmp_path):
+def test_no_file_is_replaced(log, written, tmp_path):
     original = Path(log.location).read_bytes()
     for output in (Path(log.location), written):
-        with pytest.raises(InputError, match=r"which exists, expected another name or force=True"):
+        with pytest.raises(InputError, match="expected a new file"):
             write_inspect_labels(log, MODEL, output)
-    with pytest.raises(InputError, match="name is 'verdict', a score of the log already"):
+    with pytest.raises(InputError, match="name is 'verdict', expected no score of the log"):
         write_inspect_labels(log, MODEL, tmp_path / "x.eval", name="verdict")
     assert list(tmp_path.iterdir()) == []
     in_memory = log.model_dump_json()
@@ -668,12 +661,9 @@ def test_no_file_is_replaced_unless_asked(log, folder, written, tmp_path):
     assert len(read_eval_log(str(tmp_path / "log.json")).samples) == 400
 
 
-def test_labels_of_an_earlier_call_are_replaced_and_stay_in_the_history(written, tmp_path):
-    copy = tmp_path / "copy.eval"
-    copy.write_bytes(written.read_bytes())
+def test_labels_of_an_earlier_call_stay_in_the_history(written, tmp_path):
     other = DavidsonModel(beta=0.4, eta0=2, gamma=0)
-    write_inspect_labels(copy, other, copy, force=True)
-    found = read_eval_log(str(copy))
+    found = write_inspect_labels(written, other, tmp_path / "again.eval")
     rows = [sample.metadata["row"] for sample in found.samples]
     labels = [sample.scores["calibrated"].value for sample in found.samples]
     assert labels == other.decide(COUNTS)[rows].tolist()

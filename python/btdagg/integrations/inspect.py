@@ -102,12 +102,8 @@ def calibrated(
     """
     by = model if model is not None else os.environ.get(MODEL_VARIABLE)
     if by is None:
-        raise InputError(
-            argument="model",
-            came=None,
-            expected=f"one, or the environment variable {MODEL_VARIABLE} where Inspect knows the "
-            "reducer by its name alone, as eval-retry does",
-        )
+        expected = f"a model, or its file in the environment variable {MODEL_VARIABLE}"
+        raise InputError(argument="model", came=None, expected=expected)
     return _reducer(as_decider(by), words)
 
 
@@ -181,11 +177,8 @@ def win_rate(
     if isinstance(labels, Labels):
         for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
             if by_item.setdefault(item, label) != label:
-                raise InputError(
-                    f"labels has {by_item[item]} and {label} for item {item!r}, expected those of "
-                    "one task: labels.filter({'task': ...})",
-                    argument="labels",
-                )
+                came, expected = f"{by_item[item]} and {label}", "those of one task"
+                raise InputError(argument="labels", row=item, came=came, expected=expected)
 
     def gold(score: SampleScore) -> int | None:
         if isinstance(labels, Labels):
@@ -318,7 +311,7 @@ class StopByRule:
                 f"task {task.task!r}: another task was begun with this StopByRule; give each task "
                 "its own"
             )
-        names = [one.name.rpartition("/")[2] for one in task.scorers or []]
+        names = [scored.name.rpartition("/")[2] for scored in task.scorers or []]
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
         if self._scorer not in names:
             expected = f"one of the task's: {', '.join(names)}"

@@ -8,13 +8,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
 from btdagg._util.extras import needs
-from btdagg._util.files import digest_of, read_whole, replacing
+from btdagg._util.files import digest_of, read_whole
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import RULE_FILE, StoppingRule
 from btdagg.votes.labels import Labels, read_labels
@@ -45,8 +44,6 @@ ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
 NAMES = {-1: "B", 0: "tie", 1: "A"}
 _SIDES = ("minus", "tie", "plus")
-_OF_VOTES = ("item", "vote", "sample", "judge", "status", "order")
-_OF_LABELS = ("item", "label")
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
 
@@ -238,17 +235,18 @@ def read_inspect_votes(
     ------
     InputError
         If a log cannot be read, or none has samples; if it has several scorers and none is named;
-        if a score is no vote (the message names sample and epoch); if runs of a task evaluate
-        different models, which are not the judges; or if `columns` names one that votes have.
+        if a score is no vote (the message names sample and epoch); or if runs of a task evaluate
+        different models, which are not the judges.
     """
-    by_word, extra = meanings(words), _more(columns, _OF_VOTES, "votes")
+    by_word, extra = meanings(words), columns or {}
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
     evaluated: dict[str, set[tuple[str, str]]] = {}
     for log in _runs(logs):
         name, task = _scorer_of(log, scorer), log.eval.task
         judge = _judge_of(log, name)
-        _check_evaluated(log, judge, evaluated.setdefault(task, set()))
+        evaluated.setdefault(task, set()).add((log.eval.model, judge))
+        _refuse_mixed(task, evaluated[task])
         judged = [(sample, _votes_of_sample(sample, name, by_word)) for sample in log.samples or []]
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
         for sample, votes in judged:
@@ -299,7 +297,7 @@ def read_inspect_labels(
     InputError
         If a log cannot be read, a label is no vote, or a sample has two.
     """
-    by_word, extra = meanings(words), _more(columns, _OF_LABELS, "labels")
+    by_word, extra = meanings(words), columns or {}
     rows: dict[tuple[str, Any], dict[str, Any]] = {}
     for log in _runs(logs):
         for sample in log.samples or []:
@@ -326,7 +324,6 @@ def write_inspect_labels(
     scorer: str | None = None,
     words: Words | None = None,
     name: str = "calibrated",
-    force: bool = False,
 ) -> EvalLog:
     """Write a log with the calibrated label of each sample as one more score.
 
@@ -341,10 +338,7 @@ def write_inspect_labels(
     scorer, words : optional
         As of `read_inspect_votes`.
     name : str
-        Name of the new score. Labels of an earlier call under this name are replaced, and stay in
-        the history of the score.
-    force : bool
-        Whether to replace a file that is there, even the log itself.
+        Name of the new score. Labels of an earlier call under this name stay in its history.
 
     Returns
     -------
@@ -359,15 +353,13 @@ def write_inspect_labels(
         which btdagg did not write.
     """
     target, by = Path(output), as_decider(model)
-    if target.exists() and not force:
-        raise InputError(f"output is {target}, which exists, expected another name or force=True")
+    if target.exists():
+        raise InputError(argument="output", came=str(target), expected="a new file")
     labelled = _read(log, whole=True)
     samples = labelled.samples or []
-    if not samples:
-        raise InputError(f"{_place(labelled)}: the log has no samples")
     votes_name, earlier = _scorer_of(labelled, scorer), _ours(labelled)
     if any(name in (sample.scores or {}) and name not in earlier for sample in samples):
-        raise InputError(f"name is {name!r}, a score of the log already, expected another")
+        raise InputError(argument="name", came=name, expected="no score of the log")
     by_word = meanings(words)
     votes: dict[str | int, list[ScoreVote]] = {}
     for sample in samples:
@@ -380,22 +372,15 @@ def write_inspect_labels(
     )
     for sample in samples:
         score = scores[sample.id]
-        edit = ScoreEdit(
-            **{part: getattr(score, part) for part in ("value", "answer", "explanation", "reason")},
-            metadata=score.metadata or {},
-            provenance=provenance,
-        )
+        parts = ("value", "answer", "explanation", "reason", "metadata")
+        edit = ScoreEdit(**{part: getattr(score, part) for part in parts}, provenance=provenance)
         # It looks for its sample among all of the log: one is quicker to search.
         alone = labelled.model_copy(update={"samples": [sample]})
         edit_score(alone, sample.id, name, edit, recompute_metrics=False, epoch=sample.epoch)
     entry = {"scorer": votes_name, "decided_by": digest_of(by), "version": __version__}
     edit = MetadataEdit(metadata_set={"btdagg": {**earlier, name: entry}})
     labelled = edit_eval_log(labelled, [edit], provenance)
-    with TemporaryDirectory() as folder:
-        draft = Path(folder) / target.name
-        write_eval_log(labelled, draft)
-        with replacing(target) as file:
-            file.write(read_whole(draft))
+    write_eval_log(labelled, target)
     labelled.location = str(target)
     return labelled
 
@@ -403,8 +388,7 @@ def write_inspect_labels(
 def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
     """Read logs: one for each run with samples, which has one log more for each retry."""
     runs: dict[str, list[EvalLog]] = {}
-    for each in _files(logs):
-        log = _read(each)
+    for log in map(_read, _files(logs)):
         runs.setdefault(log.eval.task_id or log.eval.eval_id, []).append(log)
     empty = [run for run, own in runs.items() if not any(log.samples for log in own)]
     places = listing(_place(runs[run][-1]) for run in empty)
@@ -417,8 +401,8 @@ def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
             continue
         *earlier, last = sorted(attempts, key=lambda log: log.eval.created)
         # What failed was asked again, unless a rule had settled it by then.
-        worked = [one for log in earlier for one in log.samples or [] if one.error is None]
-        samples = {(one.id, one.epoch): one for one in [*worked, *(last.samples or [])]}
+        worked = [sample for log in earlier for sample in log.samples or [] if not sample.error]
+        samples = {(sample.id, sample.epoch): sample for sample in [*worked, *(last.samples or [])]}
         yield last.model_copy(update={"samples": list(samples.values())})
 
 
@@ -457,7 +441,7 @@ def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     """Return the name of the scores that are the votes."""
     names = dict.fromkeys(name for sample in log.samples or [] for name in sample.scores or {})
     if not names:  # all samples failed
-        names = dict.fromkeys(one.name.rpartition("/")[2] for one in log.eval.scorers or [])
+        names = dict.fromkeys(scored.name.rpartition("/")[2] for scored in log.eval.scorers or [])
     others = [name for name in names if name not in _ours(log)]
     matching = others if scorer is None else [name for name in names if name == scorer]
     if len(matching) != 1:
@@ -472,21 +456,18 @@ def _judge_of(log: EvalLog, scorer: str) -> str:
     """Return the judge that most scores of a log tell, or the evaluated model if none does."""
     scores = [(sample.scores or {}).get(scorer) for sample in log.samples or []]
     metadata = [score.metadata or {} for score in scores if score]
-    judges = Counter(each["judge"] for each in metadata if "judge" in each)
+    judges = Counter(values["judge"] for values in metadata if "judge" in values)
     return str(judges.most_common(1)[0][0]) if judges else log.eval.model
 
 
-def _check_evaluated(log: EvalLog, judge: str, evaluated: set[tuple[str, str]]) -> None:
-    """Refuse runs of a task on responses of several models, unless those were the judges.
-
-    `evaluated` has the models of runs so far, each with the judge; it is added to.
-    """
-    evaluated.add((log.eval.model, judge))
+def _refuse_mixed(task: str, evaluated: set[tuple[str, str]]) -> None:
+    """Refuse runs on responses of several models, unless those, each with its judge, were it."""
     models = sorted({model for model, _ in evaluated})
-    if len(models) > 1 and any(model != by for model, by in evaluated):
+    if len(models) > 1 and any(model != judge for model, judge in evaluated):
         raise InputError(
-            f"{_place(log)}: runs of the task {log.eval.task!r} evaluate {listing(models)}, whose "
-            "responses differ, expected logs of one of them"
+            f"runs of the task {task!r} evaluate {listing(models)}, whose responses differ, "
+            "expected logs of one of them",
+            argument="logs",
         )
 
 
@@ -504,17 +485,6 @@ def _why(sample: EvalSample) -> str:
     if sample.invalidation is not None:
         return "invalidated"
     return "unscored" if sample.error is None else "error"
-
-
-def _more(columns: Mapping[str, str] | None, own: tuple[str, ...], kind: str) -> dict[str, str]:
-    """Return the columns to add, of which none may be one that the rows have."""
-    extra = dict(columns or {})
-    taken = [name for name in extra if name.strip().lower() in own]
-    if taken:
-        raise InputError(
-            f"columns names {listing(taken)}, which {kind} have already", argument="columns"
-        )
-    return extra
 
 
 def _metadata(sample: EvalSample, columns: Mapping[str, str]) -> dict[str, Any]:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from btdagg.votes.source import Source
 
-# Metadata of an annotation whose score in Langfuse is neither a number nor a category.
-DATA_TYPE = "langfuse.data_type"
-
 _KINDS = {"ANNOTATION": "HUMAN", "EVAL": "LLM", "API": "CODE"}
 _PAGE = 100  # the most that Langfuse gives, and takes
 _FIELDS = "details,subject,annotation"
@@ -55,54 +52,43 @@ def read(client: LangfuseAPI, **filters: Any) -> pl.DataFrame:
 def write(annotations: Source, client: LangfuseAPI) -> None:
     """Write annotations as scores.
 
-    The id of a score follows from trace, span, name, annotator and identifier. One that is there
-    keeps its time, so that writing twice changes nothing. One that was read from Langfuse keeps its
-    id; if it has changed its source becomes API, the only one that can be written. Scores are sent
-    fifty at a time, so those sent before a failure stay; writing all again completes them.
+    The id of a score follows from trace, span, name, annotator and identifier, so that writing
+    twice changes nothing. A score that was read from Langfuse keeps its id; if it has changed, its
+    source becomes API, the only one that can be written. Scores are sent fifty at a time: those
+    sent before a failure stay, and writing all again completes them.
 
     Parameters
     ----------
     annotations
         As `btdagg.integrations.annotations.read_annotations` takes them. One with a label is
-        categorical, one with a score alone numeric. `span_id` is the observation. A new score has
-        the time `created`, or that of writing.
+        categorical, one with a score alone numeric. `span_id` is the observation.
     client : langfuse.api.LangfuseAPI
-
-    Raises
-    ------
-    InputError
-        If an annotation has no trace, or neither label nor score, or Langfuse rejects scores.
     """
-    rows = []
-    for place, row in rows_of(annotations, "trace_id"):
-        if row["label"] is None and row["score"] is None:
-            raise InputError(f"{place}: neither label nor score, expected one")
-        rows.append(row)
+    rows = [row for _, row in rows_of(annotations, "trace_id")]
+    if any(row["label"] is None and row["score"] is None for row in rows):
+        raise InputError("annotations: a row has neither label nor score, expected one of them")
     for start in range(0, len(rows), _PAGE // 2):
         _write(client, rows[start : start + _PAGE // 2])
 
 
 def _write(client: LangfuseAPI, rows: list[dict[str, Any]]) -> None:
     candidates = [*map(_id_of, rows), *(row["identifier"] for row in rows if row["identifier"])]
-    there = {score.id: score for score in _scores(client, id=",".join(candidates))}
+    stored = {score.id: score for score in _scores(client, id=",".join(candidates))}
     requests = []
     for row in rows:
         score_id = _id_of(row)
-        foreign = there.get(row["identifier"])
+        foreign = stored.get(row["identifier"])
         if foreign is not None and identity_of(_row(foreign)) == identity_of(row):
             score_id = foreign.id
-        known = there.get(score_id)
-        if known is None:
-            requests.append(_request(row, score_id, row["created"]))
-        elif not says_the_same(_row(known), row):
-            requests.append(_request(row, score_id, known.timestamp))
-    if not requests:
-        return
-    said = client.scores.create(request=requests)
-    if getattr(said, "rejected", 0):
-        why = "; ".join(error.message for error in said.errors)
+        old = stored.get(score_id)
+        if old is None or not says_the_same(_row(old), row):
+            created = row["created"] if old is None else old.timestamp
+            requests.append(_request(row, score_id, created))
+    reply = client.scores.create(request=requests) if requests else None
+    if getattr(reply, "rejected", 0):
+        why = "; ".join(error.message for error in reply.errors)
         raise InputError(
-            f"annotations: Langfuse rejected {said.rejected} of {len(requests)}: {why}"
+            f"annotations: Langfuse rejected {reply.rejected} of {len(requests)}: {why}"
         )
 
 
@@ -125,15 +111,11 @@ def _row(score: Any) -> dict[str, Any]:
     metadata = dict(score.metadata or {})
     own = metadata.pop(OWN, {})
     subject, value = score.subject, score.value
-    label, number = None, own.get("score")
+    label, number = value, own.get("score")
     if score.data_type == ScoreDataType.NUMERIC:
-        number = value
+        label, number = None, value
     elif score.data_type == ScoreDataType.BOOLEAN:
         label, number = str(value).lower(), float(value)
-    else:
-        label = value
-    if score.data_type not in (ScoreDataType.NUMERIC, ScoreDataType.CATEGORICAL):
-        metadata[DATA_TYPE] = str(score.data_type)
     of_trace = subject.kind == "trace"
     return {
         "trace_id": subject.id if of_trace else subject.trace_id,
@@ -151,22 +133,18 @@ def _row(score: Any) -> dict[str, Any]:
 
 
 def _request(row: Mapping[str, Any], score_id: str, timestamp: Any) -> CreateScoreRequest:
-    metadata = dict(row["metadata"])
     own = {key: row[key] for key in ("annotator_kind", "annotator", "identifier")}
-    kind = metadata.pop(DATA_TYPE, "NUMERIC" if row["label"] is None else "CATEGORICAL")
-    value = row["label"]
-    if kind in ("NUMERIC", "BOOLEAN"):
-        value = row["score"]
-    elif row["score"] is not None:
+    is_number = row["label"] is None
+    if not is_number and row["score"] is not None:
         own["score"] = row["score"]
     return CreateScoreRequest(
         id=score_id,
         trace_id=row["trace_id"],
         observation_id=row["span_id"],
         name=row["name"],
-        value=value,
-        data_type=ScoreDataType(kind),
+        value=row["score"] if is_number else row["label"],
+        data_type=ScoreDataType.NUMERIC if is_number else ScoreDataType.CATEGORICAL,
         comment=row["explanation"],
-        metadata=metadata | {OWN: own},
+        metadata=row["metadata"] | {OWN: own},
         timestamp=timestamp,
     )

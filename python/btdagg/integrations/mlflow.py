@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
     from btdagg.votes.source import Source
 
-# Metadata of an annotation that is an expectation in MLflow; and of one whose value there, neither
-# text nor a number, is the label as JSON.
-EXPECTATION, VALUE = "mlflow.expectation", "mlflow.value"
+EXPECTATION = "mlflow.expectation"  # in the metadata of an annotation that is one in MLflow
 
 _KINDS = {"LLM_JUDGE": "LLM", "HUMAN": "HUMAN", "CODE": "CODE"}
 _SOURCES = {kind: source for source, kind in _KINDS.items()}
@@ -58,37 +56,30 @@ def read(traces: Iterable[Trace] | None = None, **search: Any) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Annotations (see `btdagg.integrations.annotations`), one per feedback or expectation that no
-        other one overrides. A value that is text is the label, a number the score. `identifier` is
-        the assessment's id, unless btdagg wrote it. An expectation has the key
-        ``mlflow.expectation`` in its metadata, a failed feedback ``btdagg.error``.
+        Annotations (see `btdagg.integrations.annotations`), without feedback that is overridden. A
+        number is the score, any other value the label. `identifier` is the assessment's id, unless
+        btdagg wrote it. An expectation has the key ``mlflow.expectation`` in its metadata, a failed
+        feedback ``btdagg.error``.
     """
     if traces is None:
         search = {"include_spans": False, **search}
         traces = mlflow.search_traces(return_type="list", **search)
-    return frame_of(_row(each) for trace in traces for each in _assessments(trace))
+    return frame_of(_row(item) for trace in traces for item in _assessments(trace))
 
 
 def write(annotations: Source) -> None:
     """Log annotations as assessments of their traces.
 
-    One that agrees in trace, span, name, annotator and identifier with an assessment of the trace
-    updates it, and does nothing if that says the same, so writing twice changes nothing. Each is
-    logged by itself: what was logged before a failure stays, and writing all again completes it.
+    An annotation that agrees with an assessment in trace, span, name, annotator and identifier
+    updates it, so writing twice changes nothing. What was logged before a failure stays, and
+    writing all again completes it.
 
     Parameters
     ----------
     annotations
         As `btdagg.integrations.annotations.read_annotations` takes them. One with the key
         ``mlflow.expectation`` in its metadata becomes an expectation, any other one feedback. The
-        label is the value, or the score where there is no label. `created` is kept for new
-        assessments.
-
-    Raises
-    ------
-    InputError
-        If a trace is not known or not given, or an assessment cannot become what a row says; the
-        message names the row.
+        value is the label, or the score where there is no label.
     """
     stored: dict[str, dict[tuple[Any, ...], Assessment]] = {}
     rows = list(rows_of(annotations, "trace_id"))
@@ -98,18 +89,16 @@ def write(annotations: Source) -> None:
             trace = mlflow.get_trace(trace_id, silent=True)
             if trace is None:
                 raise InputError(f"{place}, column trace_id: MLflow has no trace {trace_id!r}")
-            stored[trace_id] = {identity_of(_row(each)): each for each in _assessments(trace)}
-    for place, row in rows:
+            stored[trace_id] = {identity_of(_row(item)): item for item in _assessments(trace)}
+    for _, row in rows:
         trace_id = row["trace_id"]
         old = stored[trace_id].get(identity_of(row))
         if old is None:
             mlflow.log_assessment(trace_id, _assessment(row))
         elif not says_the_same(_row(old), row):
-            new = _assessment(row, old)
-            if type(new) is not type(old):
-                kind = type(old).__name__.lower()
-                raise InputError(f"{place}: in MLflow it is of type {kind}, which cannot change")
-            mlflow.update_assessment(trace_id, old.assessment_id, new)
+            # An update takes no text away: an empty one replaces it.
+            row["explanation"] = row["explanation"] or ""
+            mlflow.update_assessment(trace_id, old.assessment_id, _assessment(row))
 
 
 class DavidsonScorer(Scorer):  # type: ignore[misc]
@@ -148,9 +137,9 @@ class DavidsonScorer(Scorer):  # type: ignore[misc]
 def _assessments(trace: Trace) -> list[Assessment]:
     """Feedback and expectations of a trace, without those that others override."""
     return [
-        each
-        for each in trace.info.assessments
-        if isinstance(each, Feedback | Expectation) and each.valid is not False
+        item
+        for item in trace.info.assessments
+        if isinstance(item, Feedback | Expectation) and item.valid is not False
     ]
 
 
@@ -158,32 +147,25 @@ def _row(assessment: Assessment) -> dict[str, Any]:
     """Return an assessment as a row of annotations."""
     metadata: dict[str, Any] = dict(assessment.metadata or {})
     own = json.loads(metadata.pop(OWN, "{}"))
-    metadata = {
-        key: json.loads(value) if key in own.get("json", ()) else value
-        for key, value in metadata.items()
-        if key not in own.get("removed", ())
-    }
-    label = score = None
-    value = assessment.value
-    if isinstance(value, str):
-        label, score = value, own.get("score")
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        score = float(value)
-    elif value is not None:
-        label, metadata[VALUE] = json.dumps(value), "json"
+    metadata = own.get("metadata", metadata)
+    value, score = assessment.value, own.get("score")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value, score = None, float(value)
+    elif value is not None and not isinstance(value, str):
+        value = json.dumps(value)
     if isinstance(assessment, Expectation):
         metadata[EXPECTATION] = True
     elif assessment.feedback.error is not None:
         error = assessment.feedback.error.to_dictionary()
-        metadata[ERROR] = {key: each for key, each in error.items() if each is not None}
+        metadata[ERROR] = {key: text for key, text in error.items() if text is not None}
     source = assessment.source
     return {
         "trace_id": assessment.trace_id,
         "span_id": assessment.span_id,
         "name": assessment.name,
-        "label": label,
+        "label": value,
         "score": score,
-        "explanation": assessment.rationale or own.get("explanation"),
+        "explanation": assessment.rationale or own.get("explanation") or None,
         "annotator_kind": _KINDS.get(source.source_type, "CODE"),
         "annotator": source.source_id,
         "identifier": own.get("identifier", assessment.assessment_id),
@@ -192,40 +174,29 @@ def _row(assessment: Assessment) -> dict[str, Any]:
     }
 
 
-def _assessment(row: Mapping[str, Any], old: Assessment | None = None) -> Assessment:
-    """Return a row of annotations as an assessment, or as what updates an old one."""
+def _assessment(row: Mapping[str, Any]) -> Assessment:
+    """Return a row of annotations as an assessment."""
     metadata = dict(row["metadata"])
-    expected, error = metadata.pop(EXPECTATION, False), metadata.pop(ERROR, None)
-    value, own = row["label"], {"identifier": row["identifier"]}
-    if metadata.pop(VALUE, None) is not None:
-        value = json.loads(value)
-    elif value is None:
-        value = row["score"]
-    elif row["score"] is not None:
+    is_expectation, error = metadata.pop(EXPECTATION, False), metadata.pop(ERROR, None)
+    # What MLflow has no field for; the metadata too, of which it keeps texts alone.
+    own = {"identifier": row["identifier"], "metadata": metadata}
+    if row["label"] is not None and row["score"] is not None:
         own["score"] = row["score"]
-    own["json"] = [key for key, each in metadata.items() if not isinstance(each, str)]
-    kept = {key: json.dumps(metadata[key]) for key in own["json"]}
-    # An update adds keys to the metadata, and takes none away.
-    before = set(old.metadata or {}) if old is not None else set()
-    own["removed"] = sorted(before - set(metadata) - {OWN})
-    given: dict[str, Any] = {
+    if is_expectation:
+        own["explanation"] = row["explanation"]
+    texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
+    fields: dict[str, Any] = {
         "name": row["name"],
-        "value": value,
+        "value": row["score"] if row["label"] is None else row["label"],
         "source": AssessmentSource(_SOURCES[row["annotator_kind"]], row["annotator"]),
         "trace_id": row["trace_id"],
         "span_id": row["span_id"],
+        "metadata": texts | {OWN: json.dumps(own)},
     }
     if row["created"] is not None:
-        given["create_time_ms"] = round(row["created"].timestamp() * 1000)
-    if expected:
-        own["explanation"] = row["explanation"]
-        return Expectation(**given, metadata=metadata | kept | {OWN: _json(own)})
+        fields["create_time_ms"] = round(row["created"].timestamp() * 1000)
+    if is_expectation:
+        return Expectation(**fields)
     if error is not None:
-        given["error"] = AssessmentError.from_dictionary(error)
-    given["rationale"] = row["explanation"] or ("" if old is not None else None)
-    return Feedback(**given, metadata=metadata | kept | {OWN: _json(own)})
-
-
-def _json(own: Mapping[str, Any]) -> str:
-    """Return what MLflow has no field for, as it is kept in its metadata."""
-    return json.dumps({k: v for k, v in own.items() if k == "identifier" or v not in (None, [])})
+        fields["error"] = AssessmentError.from_dictionary(error)
+    return Feedback(**fields, rationale=row["explanation"])

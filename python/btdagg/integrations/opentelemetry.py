@@ -6,6 +6,7 @@ Names are those of the semantic conventions for generative AI, which are in deve
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +69,6 @@ def emit(annotations: Source, *, logger_provider: LoggerProvider | None = None) 
         metadata is the attribute of this name, other keys have ``btdagg.`` before them.
     logger_provider : opentelemetry LoggerProvider, optional
         The global one, unless given.
-
-    Raises
-    ------
-    InputError
-        If an id is not hexadecimal, or a span has no trace; the message names the row.
     """
     rows = [(_context(place, row), row) for place, row in rows_of(annotations, "trace_id")]
     logger = get_logger(_SCOPE, logger_provider=logger_provider)
@@ -93,11 +89,9 @@ def _context(place: str, row: Mapping[str, Any]) -> context.Context:
     ids = []
     for column, digits in (("trace_id", 32), ("span_id", 16)):
         text = (row[column] or "0" * digits).removeprefix(_PREFIX)
-        if len(text) != digits or set(text.lower()) - set("0123456789abcdef"):
-            raise InputError(
-                f"{place}, column {column}: got {row[column]!r}, expected {digits} hexadecimal "
-                "digits"
-            )
+        if not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", text):
+            came, expected = repr(row[column]), f"{digits} hexadecimal digits"
+            raise InputError(f"{place}, column {column}: got {came}, expected {expected}")
         ids.append(int(text, 16))
     span = SpanContext(*ids, is_remote=True, trace_flags=Flags(Flags.SAMPLED))
     return trace.set_span_in_context(NonRecordingSpan(span))

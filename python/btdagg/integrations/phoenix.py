@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import OWN, frame_of, rows_of
+from btdagg.judge.client import batched
 
 with needs("phoenix", "reading Phoenix's spans"):
     import httpx
@@ -53,7 +54,7 @@ def read(
     if not traces:
         return frame_of([])
     annotations = client.spans.get_span_annotations(span_ids=traces, project_identifier=project)
-    rows = [_row(each, traces) for each in annotations]
+    rows = [_row(annotation, traces) for annotation in annotations]
     return frame_of(sorted(rows, key=lambda row: row["created"]))
 
 
@@ -74,33 +75,29 @@ def write(annotations: Source, client: Client | None = None) -> None:
     Raises
     ------
     InputError
-        If a span is not known or not given, or two rows would be the same annotation; the message
-        names the row. Rows before an unknown span may have been written.
+        If Phoenix does not have a span, which leaves other rows written, or two rows would be the
+        same annotation.
     """
     client = client or Client()
-    rows: list[tuple[str, dict[str, Any]]] = []
-    places: dict[tuple[str, str, str], str] = {}
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for place, row in rows_of(annotations, "span_id"):
         data = _data(row)
         key = data["span_id"], data["name"], data["identifier"]
-        if key in places:
+        if key in rows:
             raise InputError(
-                f"{places[key]} and {place}: both would be annotation {row['name']!r} of span "
-                f"{row['span_id']}, expected identifiers that tell them apart"
+                f"{place}: annotation {row['name']!r} of span {row['span_id']} is there before, "
+                "expected identifiers that tell them apart",
+                argument="annotations",
             )
-        places[key] = place
-        rows.append((place, data))
-    for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE]
+        rows[key] = data
+    for part in batched(rows.values(), _AT_ONCE):
         try:
-            client.spans.log_span_annotations(span_annotations=[d for _, d in part], sync=True)
+            client.spans.log_span_annotations(span_annotations=part, sync=True)
         except httpx.HTTPStatusError as error:
-            for place, data in part:
-                span = data["span_id"]
-                if error.response.status_code == 404 and span in error.response.text:
-                    message = f"{place}, column span_id: Phoenix has no span {span!r}"
-                    raise InputError(message) from None
-            raise
+            if error.response.status_code != 404:
+                raise
+            message = f"annotations: Phoenix does not have all spans: {error.response.text}"
+            raise InputError(message, argument="annotations") from None
 
 
 def _row(annotation: Mapping[str, Any], traces: Mapping[str, str]) -> dict[str, Any]:

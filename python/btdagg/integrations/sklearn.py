@@ -137,13 +137,13 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_.predict_proba(self._counts(X))
 
-    def _counts(self, given: ArrayLike) -> NDArray[Any]:
-        counts: NDArray[Any] = self._checked(given, reset=False)
+    def _counts(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+        counts: NDArray[Any] = self._checked(X, reset=False)
         return counts
 
-    def _checked(self, given: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:
+    def _checked(self, X: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:  # noqa: N803
         """Return counts, or counts and labels, as scikit-learn and then the package check them."""
-        ordered = in_label_order(unmasked(given, "X"), "X")
+        ordered = in_label_order(unmasked(X, "X"), "X")
         wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": len(_LABELS)}
         checked = validate_data(self, ordered, *labels, **wanted)
         array, *rest = checked if labels else (checked,)

@@ -43,5 +43,5 @@ def run(
     sockets = bound(host, port)
     # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    places = "".join(f"listening on http://{place_of(each)}\n" for each in sockets)
+    places = "".join(f"listening on http://{place_of(socket)}\n" for socket in sockets)
     Server(config, lambda: print(places, end="", flush=True)).run(sockets)
