@@ -177,8 +177,8 @@ def win_rate(
     if isinstance(labels, Labels):
         for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
             if by_item.setdefault(item, label) != label:
-                came, expected = f"{by_item[item]} and {label}", "those of one task"
-                raise InputError(argument="labels", row=item, came=came, expected=expected)
+                came = f"{by_item[item]} and {label} for item {item}"
+                raise InputError(argument="labels", came=came, expected="those of one task")
 
     def gold(score: SampleScore) -> int | None:
         if isinstance(labels, Labels):

@@ -84,7 +84,7 @@ def _write(client: LangfuseAPI, rows: list[dict[str, Any]]) -> None:
         if old is None or not says_the_same(_row(old), row):
             created = row["created"] if old is None else old.timestamp
             requests.append(_request(row, score_id, created))
-    reply = client.scores.create(request=requests) if requests else None
+    reply: Any = client.scores.create(request=requests) if requests else None
     if getattr(reply, "rejected", 0):
         why = "; ".join(error.message for error in reply.errors)
         raise InputError(

@@ -148,7 +148,8 @@ def _row(assessment: Assessment) -> dict[str, Any]:
     metadata: dict[str, Any] = dict(assessment.metadata or {})
     own = json.loads(metadata.pop(OWN, "{}"))
     metadata = own.get("metadata", metadata)
-    value, score = assessment.value, own.get("score")
+    value: Any = assessment.value
+    score = own.get("score")
     if isinstance(value, int | float) and not isinstance(value, bool):
         value, score = None, float(value)
     elif value is not None and not isinstance(value, str):
