@@ -65,8 +65,8 @@ def paired_permutation_test(
     alternative : {"two-sided", "less", "greater"}
         Extreme means far from 0, below it (a has the lower losses), or above it.
     method : {"auto", "exact", "monte-carlo"}
-        ``"exact"`` computes the whole null distribution. It needs integer differences that sum to
-        at most 2**51, or up to 40 of any size. ``"auto"`` is exact if possible.
+        ``"exact"`` computes the whole null distribution. It needs integer losses that sum to
+        at most 2**51. ``"auto"`` is exact if possible.
     n_resamples, seed : int
         Sign patterns that Monte Carlo draws; p-values do not depend on the number of threads.
     groups : (n,) array, optional

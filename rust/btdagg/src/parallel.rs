@@ -64,12 +64,6 @@ impl Execution<'_> {
     }
 }
 
-impl std::fmt::Debug for Execution<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Execution").field("n_threads", &self.n_threads).finish_non_exhaustive()
-    }
-}
-
 /// One thread's view of whether the work goes on.
 pub(crate) struct Watch<'a> {
     /// Only the calling thread asks; the others see its answer in `stopped`.

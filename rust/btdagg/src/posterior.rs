@@ -10,7 +10,6 @@
 use crate::calibration_set::CalibrationSet;
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
-use crate::descent::Descent;
 use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::grid::Grid;
@@ -19,7 +18,7 @@ use crate::memory::{filled, reserved};
 use crate::parallel::for_each_part;
 use crate::points::{Points, log_sum_exp, softmax};
 use crate::prior::Prior;
-use crate::profile::matched_rate;
+use crate::profile::{bottom, matched_rate};
 use crate::region::{Region, Vector};
 use crate::rows::{LabelWeights, Row, WeightedRows};
 use crate::vectors::ln_gamma;
@@ -315,7 +314,6 @@ impl Posteriors {
         };
         let rows = self.rows.iter().zip(probabilities).zip(occurrences).map(row);
         let rows = WeightedRows::new(rows.filter(|row| row.weights != [0.0; 3]).collect())?;
-        let expansion = |theta| rows.expansion(theta, Execution::single());
         let mut mean = [0.0; 3];
         for (part, share) in parts.iter().zip(shares) {
             for (theta, weight) in part.thetas.iter().zip(&part.weights) {
@@ -323,16 +321,8 @@ impl Posteriors {
             }
         }
         let top = parts.iter().zip(shares).max_by(|a, b| a.1.total_cmp(b.1));
-        let starts = [Some(mean), top.and_then(|(part, _)| part.mode())];
-        let mut best: Option<Descent<'_>> = None;
-        for start in starts.into_iter().flatten() {
-            let mut descent = Descent::new(start, &self.region, expansion)?;
-            while descent.step(expansion)? {}
-            if best.as_ref().is_none_or(|best| descent.value() < best.value()) {
-                best = Some(descent);
-            }
-        }
-        Ok(best.map_or(mean, |best| best.theta()))
+        let starts = std::iter::once(mean).chain(top.and_then(|(part, _)| part.mode()));
+        bottom(&rows, &self.region, starts).map(|(theta, _)| theta)
     }
 
     /// Parameters, equally likely, that stand for the posterior of a neighbour of the weak prior.

@@ -142,10 +142,10 @@ impl Profile<'_> {
 }
 
 /// The lowest of the bottoms below some starts, of which there is one at the least.
-fn bottom<const N: usize>(
+pub(crate) fn bottom(
     rows: &WeightedRows,
     region: &Region,
-    starts: [Vector; N],
+    starts: impl IntoIterator<Item = Vector>,
 ) -> Result<(Vector, f64), Error> {
     let expansion = |theta| rows.expansion(theta, Execution::single());
     let mut best = ([f64::NAN; 3], f64::INFINITY);

@@ -20,6 +20,9 @@ const SHARD_BITS: u32 = 8;
 /// Rows that are sorted by shard at a time.
 const ROWS: usize = 1 << 21;
 
+/// The lane of a vote that is left out.
+const DROPPED: u16 = u16::MAX;
+
 /// What 64 samples voted: a bit for each sample and label, in label order. Of a tally that does not
 /// look at samples, three counts.
 pub type Planes = [u64; 3];
@@ -170,62 +173,62 @@ impl RunningTally {
         late: Late,
         execution: Execution<'_>,
     ) -> Result<usize, Error> {
-        let dropped = self.check(keys, votes, late, execution)?;
+        let lanes = self.check(keys, votes, late, execution)?;
         for start in (0..keys.len()).step_by(ROWS) {
             let rows = start..keys.len().min(start + ROWS);
-            let (routed, ends) = self.route(keys, votes, rows, &dropped)?;
+            let (routed, ends) = route(keys, votes, rows, &lanes)?;
             self.apply(keys, start, &routed, &ends, execution)?;
         }
-        Ok(dropped.into_iter().filter(|&is_late| is_late).count())
+        Ok(lanes.into_iter().filter(|&lane| lane == DROPPED).count())
     }
 
-    /// Checks rows, makes the lanes that they need, and marks those that are late, if any item was
-    /// reported.
+    /// Checks rows, and makes the lanes that they need: the lane of each, or that it is late.
     fn check(
         &mut self,
         keys: &Keys<'_>,
         votes: &Votes<'_>,
         late: Late,
         execution: Execution<'_>,
-    ) -> Result<Vec<bool>, Error> {
+    ) -> Result<Vec<u16>, Error> {
         if keys.are_texts() != self.has_texts {
             return Err(other_kind());
         }
         votes.check_lengths(keys.len())?;
         let may_be_late = self.shards.iter().any(|shard| !shard.reported.is_empty());
-        let mut dropped = filled(false, if may_be_late { keys.len() } else { 0 })?;
-        let known = numbered(&self.lanes);
-        let (mut lanes, mut numbers) = (self.lanes.clone(), known.clone());
+        let (mut lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
+        let mut lane_of_rows = reserved(keys.len())?;
         let mut watch = Watch::alone(execution);
-        let mut last = None;
+        let mut last = (None, 0);
         for (row, &vote) in votes.votes.iter().enumerate() {
             if row % (1 << 16) == 0 {
                 watch.poll()?;
             }
-            if !(-1..=1).contains(&vote) {
-                Label::parse(vote, "votes", row)?;
-            }
+            Label::parse(vote, "votes", row)?;
             let sample = votes.sample(row);
             if sample >= MAX_SAMPLES {
                 let expected = format!("an integer from 0 to {}", MAX_SAMPLES - 1);
                 return Err(Error::value("samples", sample, expected).at(&[row]));
             }
             let block = self.block(votes.channel(row), sample);
-            if may_be_late && self.is_late(keys, votes, row, known.get(&block).copied()) {
+            if may_be_late && self.is_late(keys, votes, row, numbers.get(&block).copied()) {
                 if late == Late::Refuse {
                     let came = format!("is {}, which is settled", keys.shown(row));
                     let expected = "votes of open items; late='drop' leaves them out";
                     return Err(Error::input("items", came, expected).at(&[row]));
                 }
-                dropped[row] = true;
-            } else if last != Some(block) {
-                last = Some(block);
-                number(&mut lanes, &mut numbers, block);
+                lane_of_rows.push(DROPPED);
+                continue;
             }
+            if last.0 != Some(block) {
+                let own = u16::try_from(number(&mut lanes, &mut numbers, block));
+                let own = own.ok().filter(|&own| own < DROPPED);
+                last = (Some(block), own.ok_or_else(too_many_channels)?);
+            }
+            lane_of_rows.push(last.1);
         }
         watch.ask_now()?;
-        self.set_lanes(lanes)?;
-        Ok(dropped)
+        self.lanes = lanes;
+        Ok(lane_of_rows)
     }
 
     /// Whether a row is a vote not counted yet for an item that was reported as settled.
@@ -241,63 +244,8 @@ impl RunningTally {
         !self.deduplicates || counted >> (votes.sample(row) % 64) & 1 == 0
     }
 
-    fn set_lanes(&mut self, lanes: Vec<(u32, u32)>) -> Result<(), Error> {
-        if lanes.len() > usize::from(u16::MAX) {
-            return Err(too_many_channels());
-        }
-        self.lanes = lanes;
-        Ok(())
-    }
-
     fn block(&self, channel: u32, sample: u32) -> (u32, u32) {
         (channel, if self.deduplicates { sample / 64 } else { 0 })
-    }
-
-    /// Sorts rows by shard, and says where each shard's rows end.
-    fn route(
-        &self,
-        keys: &Keys<'_>,
-        votes: &Votes<'_>,
-        rows: std::ops::Range<usize>,
-        dropped: &[bool],
-    ) -> Result<(Vec<Routed>, Vec<usize>), Error> {
-        let is_dropped = |row: usize| dropped.get(row).copied().unwrap_or(false);
-        let hashes = keys.hashes(rows.clone())?;
-        let mut ends = vec![0_usize; 1 << SHARD_BITS];
-        for (row, &hash) in rows.clone().zip(&hashes) {
-            ends[shard_of(hash)] += usize::from(!is_dropped(row));
-        }
-        let mut start = 0;
-        for end in &mut ends {
-            start += *end;
-            *end = start - *end; // where the shard begins; after its rows are placed, its end
-        }
-        let mut routed = filled(Routed::default(), hashes.len())?;
-        let lanes = numbered(&self.lanes);
-        let mut last = (self.lanes.first().copied(), 0);
-        for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
-            if is_dropped(row) {
-                continue;
-            }
-            let sample = votes.sample(row);
-            let block = self.block(votes.channel(row), sample);
-            if last.0 != Some(block) {
-                // `check` has seen to it that every block has a lane and its number fits.
-                let lane = u16::try_from(lanes[&block]);
-                let lane = lane.map_err(|_| too_many_channels())?;
-                last = (Some(block), lane);
-            }
-            let end = &mut ends[shard_of(hash)];
-            routed[*end] = Routed {
-                hash,
-                row: place,
-                lane: last.1,
-                bit: (sample % 64) as u8,
-                column: (votes.votes[row] + 1).cast_unsigned(),
-            };
-            *end += 1;
-        }
-        Ok((routed, ends))
     }
 
     fn apply(
@@ -430,7 +378,10 @@ impl RunningTally {
         let (mut own_lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
         let here: Vec<usize> =
             lanes.iter().map(|&lane| number(&mut own_lanes, &mut numbers, lane)).collect();
-        self.set_lanes(own_lanes)?;
+        if own_lanes.len() > usize::from(DROPPED) {
+            return Err(too_many_channels());
+        }
+        self.lanes = own_lanes;
         for (row, &is_reported) in reported.iter().enumerate() {
             let hash = keys.hash(row);
             let shard = &mut self.shards[shard_of(hash)];
@@ -496,6 +447,41 @@ impl Shard {
         }
         sum
     }
+}
+
+/// Sorts rows by shard, and says where each shard's rows end.
+fn route(
+    keys: &Keys<'_>,
+    votes: &Votes<'_>,
+    rows: std::ops::Range<usize>,
+    lanes: &[u16],
+) -> Result<(Vec<Routed>, Vec<usize>), Error> {
+    let hashes = keys.hashes(rows.clone())?;
+    let mut ends = vec![0_usize; 1 << SHARD_BITS];
+    for (row, &hash) in rows.clone().zip(&hashes) {
+        ends[shard_of(hash)] += usize::from(lanes[row] != DROPPED);
+    }
+    let mut start = 0;
+    for end in &mut ends {
+        start += *end;
+        *end = start - *end; // where the shard begins; after its rows are placed, its end
+    }
+    let mut routed = filled(Routed::default(), hashes.len())?;
+    for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
+        if lanes[row] == DROPPED {
+            continue;
+        }
+        let end = &mut ends[shard_of(hash)];
+        routed[*end] = Routed {
+            hash,
+            row: place,
+            lane: lanes[row],
+            bit: (votes.sample(row) % 64) as u8,
+            column: (votes.votes[row] + 1).cast_unsigned(),
+        };
+        *end += 1;
+    }
+    Ok((routed, ends))
 }
 
 /// Ids of another kind than those of a tally.

@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU64;
-use std::ops::AddAssign;
 
 use rustc_hash::FxBuildHasher;
 
@@ -69,10 +68,6 @@ impl<'a> Losses<'a> {
         }
     }
 
-    pub(super) const fn values(&self) -> &[f64] {
-        self.values
-    }
-
     /// Where errors say these losses are, or one of them.
     fn place(&self, row: Option<usize>) -> Vec<usize> {
         self.method.into_iter().chain(row).collect()
@@ -120,11 +115,8 @@ impl Grouping {
         Self { group, first }
     }
 
-    pub(super) fn sums<T: Copy + Default + AddAssign>(
-        &self,
-        differences: &[T],
-    ) -> Result<Vec<T>, Error> {
-        let mut sums = filled(T::default(), self.first.len())?;
+    fn sums(&self, differences: &[f64]) -> Result<Vec<f64>, Error> {
+        let mut sums = filled(0.0, self.first.len())?;
         for (&group, &difference) in self.group.iter().zip(differences) {
             sums[group] += difference;
         }

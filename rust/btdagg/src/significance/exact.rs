@@ -36,7 +36,7 @@ impl Null {
     /// Counts the units; where one is no integer, that unit and its value are the error.
     ///
     /// Integers are told from others where losses sum to no more than 2⁵¹, beyond which none is
-    /// taken for one; see [`wide`](super::wide).
+    /// taken for one.
     pub(crate) fn of(units: &[f64], losses_size: f64) -> Result<Self, (usize, f64)> {
         let is_integer = |unit: f64| {
             let size = unit.abs();
@@ -129,7 +129,7 @@ impl Null {
 
 /// The p-value of a sum on a side of 0, from the share of sign patterns whose sum is as far on the
 /// upper side, or beyond that.
-pub(super) fn p_value_of(
+fn p_value_of(
     side: Ordering,
     alternative: Alternative,
     mut tail: impl FnMut(bool) -> Result<f64, Error>,
