@@ -1,11 +1,9 @@
 """The model as a value: equality, text, pickles, files."""
 
-import copy
 import dataclasses
 import json
 import math
 import os
-import pickle
 import stat
 
 import numpy as np
@@ -27,19 +25,6 @@ def test_a_model_is_a_frozen_value():
     )
     assert MODEL.nu == math.exp(2.0)
     assert DavidsonModel(1, 800, 0).nu == math.inf
-
-
-def test_copies_decide_as_the_original():
-    for other in (
-        pickle.loads(pickle.dumps(MODEL)),
-        copy.copy(MODEL),
-        copy.deepcopy(MODEL),
-        dataclasses.replace(MODEL),
-        DavidsonModel(**dataclasses.asdict(MODEL)),
-    ):
-        assert other == MODEL
-        assert other.decide_one(0, 1, 11) == MODEL.decide_one(0, 1, 11)
-    assert dataclasses.replace(MODEL, beta=0.0).decide_one(0, 0, 50) == 0
 
 
 @pytest.mark.parametrize(
@@ -84,7 +69,6 @@ VALID = json.loads(MODEL.to_json())
     ("text", "message"),
     [
         ("", "m.json: not JSON"),
-        (b"\xff\xfe\x00", "m.json: not JSON"),
         ("[1, 2]", 'm.json: no btdagg model, expected an object with "format": "btdagg.davidson"'),
         (
             json.dumps({**VALID, "version": 2}),
@@ -94,11 +78,6 @@ VALID = json.loads(MODEL.to_json())
             json.dumps({**VALID, "delta": 1}),
             r"m.json: fields is \['alpha', .*, expected \[",
         ),
-        (
-            json.dumps({k: v for k, v in VALID.items() if k != "beta"}),
-            r"m.json: fields is \['alpha'",
-        ),
-        (json.dumps({**VALID, "beta": "1"}), "m.json: beta is '1', expected a finite number"),
         (json.dumps({**VALID, "beta": math.nan}), "beta is nan, expected a finite number"),
         (json.dumps({**VALID, "kappa": 0}), "kappa is 0, expected a finite number above 0"),
     ],

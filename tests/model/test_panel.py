@@ -170,17 +170,6 @@ def test_weights_and_groups_count():
     assert grouped.model != quiet(counts, labels).model
 
 
-def test_a_noise_judge_gets_little_and_many_labels_tell_the_best():
-    counts, labels = panel_of(600, 1, 12)
-    noise = np.random.default_rng(0).multinomial(8, [0.4, 0.2, 0.4], size=600)
-    found = calibrate_panel(np.stack([counts[:, 0], noise], axis=1), labels)
-    assert found.model.beta[1] < 0.1 * found.model.beta[0]
-    assert found.cross_validated["1"] < found.cross_validated["equal weights"]
-    assert sum(found.shares.values()) == pytest.approx(1)
-    assert found.shares["1"] > found.shares["2"]
-    assert found.converged
-
-
 def test_files_keep_every_bit(tmp_path):
     counts, labels = panel_of(50, 3, 13)
     model = calibrate_panel(counts, labels, judges=["x", "y", "z"]).model
@@ -218,18 +207,13 @@ def test_files_keep_every_bit(tmp_path):
     ("change", "text"),
     [
         ({"counts": np.zeros((4, 3), int)}, "counts has shape (4, 3), expected (n, judges, 3)"),
-        ({"counts": [[[1, 2, 3]], [[1, 2]]]}, "counts is not a rectangular array of numbers"),
         ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] (minus) is -1"),
         ({"counts": np.zeros((4, 2, 3), int)}, "expected votes of at least one judge"),
         ({"labels": [1, 0, 2, 1]}, "labels[2] is 2"),
-        ({"labels": [1, 0]}, "labels has 2 rows, expected 4 as in counts"),
         ({"judges": ["a"]}, "judges has 1 names, and counts has 2 judges"),
-        ({"judges": ["a", "a"]}, "judges has 'a' twice"),
         ({"weights": [1, 0, 0, 0]}, "expected at least two labelled items to cross-validate"),
         ({"weights": [1, 1, -1, 1]}, "weights[2] is -1.0, expected a finite number of at least 0"),
         ({"groups": [7, 7, 7, 7]}, "expected at least two groups to cross-validate"),
-        ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),
-        ({"seed": -1}, "seed is -1"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(change, text):

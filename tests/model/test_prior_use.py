@@ -244,25 +244,3 @@ def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
         rows = np.repeat(kinds, times, axis=0)
         again = btdagg.calibrate(rows[:, :3], rows[:, 3], prior="weak").model
         np.testing.assert_allclose(found, [again.beta, again.eta0, again.gamma], rtol=1e-6)
-
-
-def test_the_report_is_about_the_model_that_is_written(files, cli):
-    """Its recommendation, its map and its table are of what calibrate writes."""
-    math = ["-f", "task=math"]
-    for options, written, shown in (
-        ([*math, "--prior", "weak"], ["--prior", "weak"], "Davidson, weak prior: math"),
-        (math, [], "Davidson, neighbours: math"),
-        ([], [], "Davidson, neighbours: math"),
-    ):
-        few = ["--splits", "2", "--size", "8", "--report", "out"]
-        status, _, err = cli("paper", "evaluate", "counts.csv", "labels.csv", *few, *options)
-        assert status == 0, err
-        cli("calibrate", "counts.csv", "labels.csv", *math, *written, "-o", "m.json")
-        model = btdagg.DavidsonModel.load("m.json")
-        found = json.loads(Path("out/report.json").read_text())["models"][shown]
-        for name in ("beta", "eta0", "gamma"):
-            assert found[name] == pytest.approx(getattr(model, name), rel=1e-9), shown
-        first, *_ = json.loads(
-            cli("paper", "evaluate", "counts.csv", "labels.csv", *few[:4], *options, "--json")[1]
-        )["lines"]
-        assert shown.startswith(first["method"])

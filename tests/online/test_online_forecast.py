@@ -129,12 +129,3 @@ def test_votes_that_come_in_pairs_are_stopped_in_pairs():
     )
     assert paired.votes > alone.votes
     assert paired.mae == alone.mae  # a lossless rule changes no label
-
-
-def test_a_prior_of_other_smoothing_is_used_as_it_is():
-    task = simulate("rb2-math", 60, 8, seed=4)
-    soft = prior_of(TASKS[1:3], n=100, alpha=0.5)
-    job = {"n_items": 9, "n_votes": [4], "n_labels": [10]}
-    ((size, excess),) = online.plan(task.counts, task.labels, prior=soft, **job).labels
-    assert size == 10
-    assert -0.2 < excess < 1

@@ -202,7 +202,6 @@ def test_decisions_and_newly_settled_items():
     assert ids.tolist() == ["a", "b", "c"]
     _, counts = tally.counts()
     np.testing.assert_array_equal(labels, RULE.decide(counts))
-    np.testing.assert_array_equal(tally.predict_proba()[1], MODEL.predict_proba(counts))
     open_items = set(ids[~RULE.stops(counts)])
     first = tally.settle()
     assert set(first.ids) == set(ids) - open_items
@@ -244,18 +243,6 @@ def test_late_votes_are_refused_or_dropped():
             assert as_dict(tally) == {"né": [0, 0, 1], "x": [0, 0, 4], "y": [0, 1, 0]}
 
 
-def test_a_batch_of_late_votes_alone():
-    for kind in (int, str):
-        tally = OnlineTally(rule=RULE, late="drop")
-        tally.add([kind(7)] * 4, [1] * 4, range(4))
-        tally.settle()
-        before = tally.counts()[1].tolist()
-        tally.add([kind(7)] * 2, [0, -1], [8, 9], judges=["new", "new"])
-        assert tally.n_late == 2
-        assert tally.counts()[1].tolist() == before
-        assert b"new" not in tally.to_bytes()
-
-
 def test_nothing_says_nothing_of_the_kind_of_ids():
     for ids in (["x"], [3]):
         tally, other = OnlineTally(), OnlineTally()
@@ -266,14 +253,6 @@ def test_nothing_says_nothing_of_the_kind_of_ids():
         other.merge(tally)
         assert tally.to_bytes() == other.to_bytes()
         assert len(other) == 1
-
-
-def test_counts_of_many_merges_stay_what_they_can_be():
-    tally = OnlineTally(deduplicate=False)
-    tally.add([1, 1], [1, 0])
-    for _ in range(70):
-        tally.merge(tally)
-    assert tally.counts_one(1) == (0, 2**63 - 1, 2**63 - 1)
 
 
 def test_many_judges_and_samples():
@@ -303,8 +282,6 @@ def test_many_judges_and_samples():
     ("make", "message"),
     [
         (lambda t: t.add([1, 2], [0], [0, 0]), "votes has 1 rows, expected 2 as in items"),
-        (lambda t: t.add([1], [0], [0, 0]), "samples has 2 rows, expected 1 as in items"),
-        (lambda t: t.add([1, 2], [0, 3], [0, 0]), r"votes\[1\] is 3, expected -1, 0 or 1"),
         (
             lambda t: t.add([1, 2], [0, 1], [0, -1]),
             r"samples\[1\] is -1, expected an integer from 0 to 4095",
@@ -314,7 +291,6 @@ def test_many_judges_and_samples():
             lambda t: t.add([1], [0]),
             "samples is nothing, expected the number of each vote's sample",
         ),
-        (lambda t: t.add([1.5], [0], [0]), "items has dtype float64, expected integers or strings"),
         (
             lambda t: t.add(["x", 1], [0, 0], [0, 0]),
             r"items\[1\] is 1 of <class 'int'>, expected a str as before",
@@ -327,17 +303,7 @@ def test_many_judges_and_samples():
             lambda t: t.add(pa.array(["x", None]), [0, 0], [0, 0]),
             r"items\[1\] is nothing, expected an integer or a string",
         ),
-        (
-            lambda t: t.add(pa.array([1.5]), [0], [0]),
-            "items is DataType.*, expected integers or str",
-        ),
-        (lambda t: t.add(np.array(["\ud800"]), [0], [0]), r"items\[0\] is no valid text"),
-        (
-            lambda t: t.add([1], [0], [0], judges=["a", "b"]),
-            "judges has 2 rows, expected 1 as in items",
-        ),
         (lambda t: t.add([1], [0], [0], orders=[3]), r"orders is \[3\], expected strings"),
-        (lambda t: t.add_one(1, 2, 0), r"votes\[0\] is 2, expected -1, 0 or 1"),
         (
             lambda t: t.merge(OnlineTally(late="drop")),
             "late of other is 'drop', expected 'refuse' as",
@@ -345,14 +311,6 @@ def test_many_judges_and_samples():
         (lambda t: t.counts_one("x"), "items are of another kind than before, expected"),
         (lambda t: t.decide(), "model is nothing, expected a DavidsonModel to decide by"),
         (lambda t: t.settle(), "rule is nothing, expected a StoppingRule to settle by"),
-        (
-            lambda t: t.merge(OnlineTally(MODEL)),
-            "model of other is Davidson.*, expected None as here",
-        ),
-        (
-            lambda t: t.merge(tally_of([(1, "", "", 0, 1)], str)),
-            "items are of another kind than before, expected",
-        ),
         (
             lambda t: t.merge(OnlineTally(deduplicate=False)),
             "deduplicate of other is False, expected True as here",

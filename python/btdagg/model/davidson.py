@@ -55,11 +55,6 @@ class DavidsonModel(SavedAsJson, Displayed):
         What the model was fitted to, to warn if it is used for something else. It is saved with the
         model, and affects neither decisions nor equality.
 
-    Raises
-    ------
-    InputError
-        If a number is not finite, or a smoothing constant is not above 0.
-
     Notes
     -----
     With ``s = 1/2 log((plus + alpha) / (minus + alpha))``,
@@ -147,13 +142,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         return array
 
     def decide_one(self, minus: int, tie: int, plus: int) -> int:
-        """Label of one item from its three counts.
-
-        Raises
-        ------
-        InputError
-            If a count is not a non-negative integer; the message names it.
-        """
+        """Label of one item from its three counts."""
         return self._kernel.decide_one(minus, tie, plus)
 
     def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
@@ -189,12 +178,6 @@ class DavidsonModel(SavedAsJson, Displayed):
             Gold labels.
         weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
             Weight of each item, or of each label of each item. 1 unless given.
-
-        Raises
-        ------
-        InputError
-            If shapes disagree, a value is out of range (the message names its row), or no
-            weight is above 0.
 
         References
         ----------

@@ -127,14 +127,7 @@ class PanelModel(SavedAsJson, Displayed):
         return np.array([name not in self.unheard for name in self.judges])
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of least expected absolute error for each item, (n,): -1, 0 or +1.
-
-        Raises
-        ------
-        InputError
-            If the shape is not (n, judges, 3), a count is not a non-negative integer, or votes are
-            of a judge who is not of the panel.
-        """
+        """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
         return self._kernel.decide(self._checked(counts), 1)
 
     def predict_proba(self, counts: ArrayLike) -> Floats:

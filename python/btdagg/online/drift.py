@@ -129,11 +129,6 @@ class DriftMonitor(SavedAsJson):
     seed : int
         Seed of the random numbers that break ties between items with equal values; at least 0.
 
-    Raises
-    ------
-    InputError
-        If a shape or number is out of range; the message names the row.
-
     Notes
     -----
     With a stopping rule, give the monitor only the first votes of each item, as many for all.
@@ -202,12 +197,6 @@ class DriftMonitor(SavedAsJson):
         groups : (m,) array of names, if the reference has groups
             The items of a group come one after the other, in one call or in several. A group is
             tested when an item of another one comes.
-
-        Raises
-        ------
-        InputError
-            If the shape or the number of votes of an item differs from the reference, or there are
-            groups on one side only. Nothing is then added.
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")

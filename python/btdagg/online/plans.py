@@ -371,11 +371,6 @@ def forecast(
     -------
     Forecast
 
-    Raises
-    ------
-    InputError
-        If a number is out of range, or no neighbour has so many votes and labels.
-
     Notes
     -----
     The mean is right if the new task is to its neighbours as they are to one another; the range

@@ -47,11 +47,6 @@ class VoteDistribution:
     components : sequence of (weight, (minus, tie, plus))
         Weights above 0, scaled to sum to 1, and Dirichlet parameters from 0.001 to 1000.
 
-    Raises
-    ------
-    InputError
-        If there is no component, or a number is out of range; the message names it.
-
     Examples
     --------
     >>> VoteDistribution([(1, (1, 1, 1))]).next_vote(0, 0, 1)  # Laplace's rule of succession
@@ -87,13 +82,7 @@ class VoteDistribution:
         return self._kernel.next(*(as_integer(count, name, 0) for name, count in counts.items()))
 
     def log_chances(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Natural logarithm of the probability of each item's counts given their total, (n,).
-
-        Raises
-        ------
-        InputError
-            If counts are not an (n, 3) array of non-negative integers; the message names the row.
-        """
+        """Natural logarithm of the probability of each item's counts given their total, (n,)."""
         from scipy.special import logsumexp
 
         whole = as_whole_counts(counts).astype(np.float64)
@@ -140,12 +129,6 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
     Returns
     -------
     VoteDistribution
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range (the message names the row), or there are no
-        items.
     """
     counts, labels, _ = labelled(counts, labels)
     whole, gold = as_whole_counts(counts).astype(np.float64), as_labels(labels)

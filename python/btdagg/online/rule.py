@@ -165,11 +165,6 @@ class StoppingRule(SavedAsJson):
             Average votes per item, instead of a price: the budget of a job divided by its number of
             items. The rule uses the lowest price that stays within it, so votes go where they lower
             the error most. Part of the budget can stay unspent; see `expected_votes`.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range, or not one of `price` and `budget` is given.
         """
         if (price is None) == (budget is None):
             raise InputError(argument="price", came=price, expected="a price or a budget")

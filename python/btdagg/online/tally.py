@@ -158,12 +158,6 @@ class OnlineTally:
             One for all votes, or one for each. Counts are sums over judges and orders.
         n_threads : int
             Does not change a bit of the result.
-
-        Raises
-        ------
-        InputError
-            If lengths disagree, a value is out of range, ids are of another kind than before, or a
-            vote is late; the message names the row.
         """
         ids, cast = _as_ids(items), as_labels(votes, "votes")
         n_rows = len(ids[2]) if isinstance(ids, tuple) else len(ids)
@@ -197,12 +191,6 @@ class OnlineTally:
         """Add the votes of another tally, which stays unchanged.
 
         Items that either tally has reported as settled count as reported.
-
-        Raises
-        ------
-        InputError
-            If the other's model, rule, kind of ids, `deduplicate` or `late` is another; this tally
-            is then as it was.
         """
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -240,12 +228,6 @@ class OnlineTally:
             within = counts.sum(axis=1) <= self.rule.n
             labels[within] = self.rule.decide(counts[within])
         return ids, labels
-
-    def predict_proba(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Ids in ascending order and the model's probabilities given the votes so far, (n, 3)."""
-        model = self._model()
-        ids, counts = self.counts()
-        return ids, model.predict_proba(counts)
 
     def settle(self) -> Settled:
         """Report the items that have become settled since the last call."""
@@ -315,11 +297,6 @@ class OnlineTally:
 
         If a model or a rule is given, the state must have been made with it. Errors begin with
         `source`.
-
-        Raises
-        ------
-        InputError
-            If the state is truncated or damaged, of a later version, or of another model or rule.
         """
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
