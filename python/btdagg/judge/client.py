@@ -149,7 +149,7 @@ class ChatReply:
         ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so, and
         ``too_long`` where there was more than is read.
     usage : Usage or None
-        None where the endpoint does not say.
+        None if the endpoint does not state it.
     token_logprobs : tuple of float, or None
         Log-probability of each token of the answer.
     latency : float
@@ -157,7 +157,7 @@ class ChatReply:
     model : str
         The model that answered, as the endpoint calls it.
     limits : RateLimits or None
-        What the endpoint says of its limits.
+        The rate limits that the endpoint states.
     """
 
     text: str
@@ -266,15 +266,13 @@ class BatchClient:
     ----------
     function : callable
         Takes a list of :class:`ChatRequest`, returns for each a text, a :class:`ChatReply` or a
-        :class:`btdagg.judge.ChatError`. One that is not async is called in a thread, never
-        twice at a time. Where it raises ValueError, as for a text that is too long, each half is
-        asked by itself, until it is known whose fault it is.
+        :class:`btdagg.judge.ChatError`. One that is not async is called in a thread, one call at a
+        time. If it raises ValueError, as for a text that is too long, each half is asked by itself.
     most : int
-        Requests of a call. There are no more than calls at the same time, `Limits.concurrency`.
+        Requests of a call, at most `Limits.concurrency`.
     wait : float
-        Seconds without a further request after which those that have come are asked. A fiftieth of
-        what the last call took, where that is longer, as long as fewer have come than it answered:
-        who was answered asks again, and two halves that take turns would take twice as long.
+        Seconds without a further request after which the function is called. It waits for a
+        fiftieth of what the last call took, if that is longer, for as many as that call answered.
     """
 
     def __init__(
@@ -418,18 +416,10 @@ def parts_of(content: Any) -> tuple[str, str]:
 class Asked:
     """What all calls of a run have in common: who is asked, and how.
 
-    Votes that agree in it, in item, order and sample are the same vote.
-
-    Attributes
-    ----------
-    judge : str
-        Name of the judge in tables: its model, or an alias of the user's.
-    template, template_digest : str
-        Name of the prompt template, and a digest of all that it sends except the pair.
-    method : str
-        ``sample``, or the name of another method.
-    settings : mapping
-        All else that changes what is asked; JSON values.
+    Votes that agree in it, in item, order and sample are the same vote. `judge` is the model's
+    name, or an alias of the user's; `template_digest` is of all that the template sends except the
+    pair; `method` is ``sample`` or another method; `settings` are all else that changes what is
+    asked, as JSON values.
     """
 
     judge: str

@@ -51,18 +51,10 @@ _ITEMS_AT_A_TIME = 500
 @readable
 @dataclass(frozen=True)
 class Decisions:
-    """What a method decided.
+    """What a method decided: labels by item, which are in the store under the names `columns`.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names under which the decisions are in the store, and columns of what it exports.
-    undecided : tuple of str
-        Items for which an answer is missing.
-    runs : tuple of JudgeRun
-        Of the samples, where the method is over samples, and of its own calls.
-    examples : tuple of str
-        Items that the prompt of few-shot shows; the store has no decision of them.
+    `undecided` are items for which an answer is missing, `examples` those that the prompt of
+    few-shot shows; `runs` are of the samples, if the method is over samples, and of its own calls.
     """
 
     method: str
@@ -99,12 +91,6 @@ async def decide_by(
         Who judges, and how the samples are asked for that `gsa` and `usc` are over.
     examples : sequence of (Pair, label)
         For `few-shot`; see :func:`btdagg.judge.prompts.labelled_pairs`.
-
-    Raises
-    ------
-    InputError
-        As :func:`btdagg.judge.judge` does, and if few-shot has no examples, or the store does not
-        keep the answers that the method needs.
     """
     ask = partial(judge, pairs, store=store, client=client, stop=stop, watch=watch)
     runs: list[JudgeRun] = []

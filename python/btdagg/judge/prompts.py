@@ -159,11 +159,6 @@ class PromptTemplate:
         The texts of the pair are inserted as they are: braces in them are braces. `order`, "AB" or
         "BA", says which response is shown first. `answer` replaces the instructions how to answer;
         it is added at the end of a template that has no such place.
-
-        Raises
-        ------
-        InputError
-            If the order is another.
         """
         if order not in ("AB", "BA"):
             raise InputError(argument="order", came=order, expected="AB or BA")
@@ -295,11 +290,6 @@ class FewShot:
     Every second example is shown with its responses in the other order than the pair, so that the
     examples favour neither place. A pair is never among its own examples. Labels are -1, 0 or 1
     from A's point of view; a confidence is not asked for, since the examples have none.
-
-    Raises
-    ------
-    InputError
-        If there are no examples, or a label is a tie where the template has none.
     """
 
     template: PromptTemplate
@@ -353,11 +343,6 @@ def labelled_pairs(
 
     `labels` are whatever `read_labels` reads, with items compared as text; with `n_examples` only
     the first so many are returned.
-
-    Raises
-    ------
-    InputError
-        If an item has several labels (of different tasks), or no pair has one.
     """
     from btdagg.votes import Labels, read_labels
 

@@ -106,11 +106,6 @@ class ModelClient:
     ----------
     name : str
         Address without credentials, which the store and messages show.
-
-    Raises
-    ------
-    InputError
-        If there is no key, or the address or a header is malformed.
     """
 
     def __init__(

@@ -96,10 +96,7 @@ class BatchEndpoint:
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it.
 
-        Raises
-        ------
-        ChatError
-            If it was not made, or nobody knows.
+        A `ChatError` says that it was not made, or that nobody knows.
         """
         key = Path(batch.file).name
         content = {
@@ -111,13 +108,7 @@ class BatchEndpoint:
         return await self._created(key, json.dumps(content).encode())
 
     async def find(self, batch: Batch, taken: set[str]) -> str | None:
-        """Return what the endpoint calls a batch, if it was made; others are `taken`.
-
-        Raises
-        ------
-        EndpointError
-            If it may be one of several.
-        """
+        """Return what the endpoint calls a batch, if it was made; others are `taken`."""
         names: list[str] = []
         query: dict[str, Any] = {"limit": 100}
         for _ in range(_PAGES):
