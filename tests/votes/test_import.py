@@ -275,7 +275,7 @@ def test_people_without_names_are_numbered():
 def test_a_rater_with_two_votes_on_an_item_is_refused():
     arena = {"id": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie"] * 2,
              "judge": ["expert_1"] * 2}  # fmt: skip
-    with pytest.raises(InputError, match=r"rater 'expert_1' has two votes on item '1\|x\|y'"):
+    with pytest.raises(InputError, match=r"both have item '1\|x\|y', rater 'expert_1'"):
         read(table(**arena))
     assert read("votes.csv", kind="votes").n_votes == 2
 
@@ -309,13 +309,13 @@ def test_a_sample_has_one_vote():
     with pytest.raises(InputError) as raised:
         read([first, second])
     assert str(raised.value) == (
-        "0.jsonl, 1.jsonl: item 'q1', judge 'gpt-5.4', order 'AB', sample 0 has two different "
-        "votes, expected one vote for a sample"
+        "0.jsonl, row 1 and 1.jsonl, row 1: both have item 'q1', judge 'gpt-5.4', order 'AB', "
+        "sample 0, with votes 1 and -1"
     )
     # A vote takes the place of a sample without one, as in a table; a file is read once.
     failed = lines([request("q1-AB-0", status=500), request("q2-AB-0", status=500)], "c.jsonl")
     found = read([failed, second, f"./{second}", lines(again[1:], "d.jsonl")])
-    assert rows(found, "item", "vote", "status") == [("q2", None, "failed"), ("q1", -1, "ok")]
+    assert rows(found, "item", "vote", "status") == [("q1", -1, "ok"), ("q2", None, "failed")]
     assert found.remarks == ("left out, since they repeat a sample: 2 rows",)
     assert dict(found.unread) == {"failed": 1}
 

@@ -15,7 +15,7 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.votes.formats import inspect_logs, lmsys, openai_batch, promptfoo, table
 from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
-from btdagg.votes.formats.rows import FILE, as_labels, as_ratings, as_votes, finished
+from btdagg.votes.formats.rows import as_labels, as_ratings, as_votes, finished
 from btdagg.votes.schema import parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import Table, listing
@@ -142,26 +142,29 @@ def read(
         by_format.setdefault(_format_of(content, format, options).name, []).append(content)
     same = {column: pl.lit(value) for column, value in values.items() if column != "baseline"}
     parts: list[pl.DataFrame] = []
+    places: list[tuple[str, int]] = []
     remarks: list[str] = []
     for title, contents in by_format.items():
-        for part, remark in _read(FORMATS[title], contents, options):
+        for place, part, remark in _read(FORMATS[title], contents, options):
             parts.append(part.with_columns(**same, format=pl.lit(title)))
+            places.append((place, part.height))
             remarks += [remark] if remark else []
-    rows, n_repeats = finished(parts), 0
-    people = "rater" in rows
-    if people and "judge" in rows and kind != "votes":
+    files_read = tuple(places) if len(places) > 1 else ()
+    rows, n_repeats = Table(finished(parts), places[0][0], files=files_read), 0
+    people = "rater" in rows.columns
+    if people and "judge" in rows.columns and kind != "votes":
         raise InputError("some votes are of judges, some of people; import their files apart")
     if "label" in options.columns and kind is None and not people:
         frame, kind_read = as_labels(rows), "labels"
     elif kind == "ratings" or (people and kind is None):
-        if not people and "judge" not in rows:
+        if not people and "judge" not in rows.columns:
             raise InputError("ratings have a rater, which columns or constants name")
         frame, kind_read = as_ratings(rows), "ratings"
     else:
         (frame, n_repeats), kind_read = as_votes(rows), "votes"
     if n_repeats:
         remarks.append(f"left out, since they repeat a sample: {n_repeats} rows")
-    counted = rows if kind_read == "labels" else frame
+    counted = rows.frame if kind_read == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     n_read = counted.height - missing.total()
     if n_read >= _MANY and not counted.filter(pl.col("vote") != 0).height:
@@ -228,11 +231,10 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
 
 def _read(
     format: Format, contents: list[Content], options: ImportOptions
-) -> Iterator[tuple[pl.DataFrame, str | None]]:
-    """Yield the rows of files, with the names of the files, and remarks."""
+) -> Iterator[tuple[str, pl.DataFrame, str | None]]:
+    """Yield names of files, their rows, and remarks."""
     if format.together:
-        frame, remark = format.read(contents, options)
-        yield frame.with_columns(pl.lit(listing(c.name for c in contents)).alias(FILE)), remark
+        yield (listing(content.name for content in contents), *format.read(contents, options))
         return
     for content in contents:
         try:
@@ -246,4 +248,4 @@ def _read(
             ) from None
         if not frame.height:
             raise InputError(f"{content.name}: no votes; scores need two systems for a prompt")
-        yield frame.with_columns(pl.lit(content.name).alias(FILE)), remark
+        yield content.name, frame, remark

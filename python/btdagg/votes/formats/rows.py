@@ -13,14 +13,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from btdagg._core import InputError
-from btdagg._util.errors import shown
 from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
 from btdagg.votes.schema import VOTES
-from btdagg.votes.table import Table, listing, refuse_duplicates, without_repeats
+from btdagg.votes.table import Table, refuse_duplicates, without_repeats
 
-# Columns of what formats give: which of several answers to a request, and what the file is called.
-CHOICE, FILE = "\0choice", "\0file"
+CHOICE = "\0choice"  # a column: which of several answers to a request
 HUMAN = "human"  # a person without a name
 _FIRST = (
     *("item", "vote", "judge", "rater", "order", "sample", "template", "temperature", "task"),
@@ -29,7 +26,7 @@ _FIRST = (
 _LAST = ("status", "format")
 _OF_VOTES = (
     *("judge", "rater", "order", "sample", "template", "temperature", "confidence", "margin"),
-    *("status", "turn", FILE),
+    *("status", "turn"),
 )
 _WAY = ("judge", "order", "template", "temperature", "task")
 _OF_SCORES = ("group", "turn", "task", "judge", "rater", "template", "temperature")
@@ -124,21 +121,21 @@ def finished(parts: list[pl.DataFrame]) -> pl.DataFrame:
     if len(judges) == 1:  # a request that failed does not say which model would have answered
         judge = pl.when(pl.col("status") == "failed").then(pl.lit(*judges))
         frame = frame.with_columns(judge=pl.coalesce("judge", judge))
-    if "item" not in frame:
-        return _paired(frame)
-    if frame["item"].null_count():
-        paired = _paired(frame.filter(pl.col("item").is_null()).drop("item"))
-        frame = pl.concat([frame.drop_nulls("item"), paired], how="diagonal_relaxed")
-    return frame
+    if "item" in frame and not frame["item"].null_count():
+        return frame
+    return _paired(frame)
 
 
 def _paired(frame: pl.DataFrame) -> pl.DataFrame:
     """Make ids of pairs, and let A be the first of two systems in alphabetical order."""
     swap = pl.col("system_a") > pl.col("system_b")
+    if "item" in frame:  # of some rows
+        swap &= pl.col("item").is_null()
+    first, second, vote = pl.col("system_a"), pl.col("system_b"), pl.col("vote")
     columns = {
-        "system_a": pl.min_horizontal("system_a", "system_b"),
-        "system_b": pl.max_horizontal("system_a", "system_b"),
-        "vote": pl.when(swap).then(-pl.col("vote")).otherwise("vote"),
+        "system_a": pl.when(swap).then(second).otherwise(first),
+        "system_b": pl.when(swap).then(first).otherwise(second),
+        "vote": pl.when(swap).then(-vote).otherwise(vote),
     }
     if "order" in frame:
         turned = pl.col("order").replace({"AB": "BA", "BA": "AB"})
@@ -146,14 +143,16 @@ def _paired(frame: pl.DataFrame) -> pl.DataFrame:
     # A row without a turn has an id without it, whatever the other rows have.
     parts = [name for name in ("group", "turn", "system_a", "system_b") if name in frame.columns]
     item = pl.concat_str(parts, separator="|", ignore_nulls=True)
-    return frame.with_columns(**columns).with_columns(item=item)
+    own = [pl.col("item").cast(pl.String)] if "item" in frame else []
+    return frame.with_columns(**columns).with_columns(item=pl.coalesce(*own, item))
 
 
-def as_votes(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def as_votes(rows: Table) -> tuple[pl.DataFrame, int]:
     """Return rows of judges, as `read_votes` takes them, and how many others repeated a sample.
 
     Samples that a format does not number are numbered as they come, after those that it does.
     """
+    frame = rows.frame
     if "rater" in frame:
         judge = pl.coalesce(*(name for name in ("judge", "rater") if name in frame))
         frame = frame.with_columns(judge=judge).drop("rater")
@@ -166,34 +165,18 @@ def as_votes(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
             place = pl.col("sample").is_null().cum_sum().over(key)
             number = pl.coalesce("sample", last + place)
         frame = frame.with_columns(sample=number.cast(pl.Int64))
-    unique = _without_repeats(frame) if has_samples else frame
-    return _ordered(unique, _FIRST), frame.height - unique.height
+    unique = rows.with_data(frame)
+    if has_samples:
+        unique = without_repeats(unique, [name for name in VOTES.key if name in frame], "vote")
+    return _ordered(unique.frame, _FIRST), frame.height - unique.height
 
 
-def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
-    """Leave out repeated samples; a missing vote gives way to one that is not."""
-    key = [name for name in VOTES.key if name in frame]
-    if frame.select(pl.struct(key).is_unique().all()).item():
-        return frame
-    votes = frame.drop_nulls("vote")
-    twice = votes.filter(pl.col("vote").n_unique().over(key) > 1)
-    if twice.height:
-        row = twice.row(0, named=True)
-        sample = ", ".join(f"{name} {shown(row[name])}" for name in key if row[name] is not None)
-        files = twice.join(twice.head(1), on=key, how="semi", nulls_equal=True)[FILE]
-        raise InputError(
-            f"{listing(files.unique(maintain_order=True))}: {sample} has two different votes, "
-            "expected one vote for a sample"
-        )
-    gives_way = pl.col("vote").is_null() & pl.col("vote").is_not_null().any().over(key)
-    return frame.filter(~gives_way).unique(key, keep="first", maintain_order=True)
-
-
-def as_ratings(frame: pl.DataFrame) -> pl.DataFrame:
+def as_ratings(rows: Table) -> pl.DataFrame:
     """Return rows of raters, one of each for an item, as `read_ratings` takes them.
 
     People who are not named are numbered, where several voted on an item.
     """
+    frame = rows.frame
     if "rater" not in frame:
         frame = frame.rename({"judge": "rater"})
     unnamed = pl.col("rater") == HUMAN
@@ -201,22 +184,15 @@ def as_ratings(frame: pl.DataFrame) -> pl.DataFrame:
     if (frame.select(number.filter(unnamed).max()).item() or 0) > 1:
         numbered = pl.concat_str(pl.lit(f"{HUMAN}_"), number)
         frame = frame.with_columns(rater=pl.when(unnamed).then(numbered).otherwise("rater"))
-    twice = frame.filter(~pl.struct("item", "rater").is_first_distinct())
-    if twice.height:
-        row = twice.row(0, named=True)
-        raise InputError(
-            f"{row[FILE]}: rater {row['rater']!r} has two votes on item {row['item']!r}; as votes "
-            "both count",
-            argument="kind",
-        )
+    remedy = "; as votes both count"
+    refuse_duplicates(rows.with_data(frame), ["item", "rater"], remedy, argument="kind")
     return _ordered(frame.drop("sample", strict=False), ("item", "rater", "vote", *_FIRST[2:]))
 
 
-def as_labels(frame: pl.DataFrame) -> pl.DataFrame:
+def as_labels(rows: Table) -> pl.DataFrame:
     """Return the label of each item, which its rows agree on, and the columns that are of items."""
-    files = listing(frame[FILE].unique(maintain_order=True))
-    frame = frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
-    frame = without_repeats(Table(frame, files), ["item"], "label").frame
+    labels = rows.frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
+    frame = without_repeats(rows.with_data(labels), ["item"], "label").frame
     return frame.select("item", "label", pl.exclude("item", "label", "format"), "format")
 
 
@@ -226,7 +202,7 @@ def _ordered(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
         name
         for name in dict.fromkeys((*first, *frame.columns))
         if name in frame
-        and name not in (*_LAST, "turn", FILE)
+        and name not in (*_LAST, "turn")
         and (name == "vote" or frame[name].null_count() < frame.height)
     ]
     return frame.select(*kept, *_LAST)
