@@ -34,12 +34,8 @@ class Confidences:
 
     Attributes
     ----------
-    total : (n, 3) array of float64
-        Their sum.
-    least : (n, 3) array of float64
-        The smallest.
-    log_product : (n, 3) array of float64
-        Sum of their logarithms; minus infinity if one of them is 0.
+    total, least, log_product : (n, 3) arrays of float64
+        Their sum, the smallest, and the sum of their logarithms.
     """
 
     total: NDArray[np.float64]

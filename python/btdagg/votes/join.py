@@ -163,11 +163,6 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     -------
     LabelledCounts
         In the order of `ids`.
-
-    Raises
-    ------
-    InputError
-        If the shapes disagree, an item has labels in several tasks, or no item has both.
     """
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)

@@ -1,8 +1,7 @@
 """Labels: one row per item.
 
-A label is written like a vote: -1, 0, +1 or B, tie, A. An item with an empty label is unlabelled:
-it is counted, reported and left out. An item that several raters label has the shares of their
-labels, whose mean estimates use, and one label that is merged from theirs.
+An item with an empty label is unlabelled: it is counted, reported and left out. An item that
+several raters label has the shares of their labels, whose mean estimates use, and one merged label.
 """
 
 from __future__ import annotations

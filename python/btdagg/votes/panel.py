@@ -68,7 +68,7 @@ def panel_counts(
     Raises
     ------
     InputError
-        If there is no such column, or votes name no judge or one who is not among `judges`.
+        If votes name no judge or one who is not among `judges`.
     """
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")

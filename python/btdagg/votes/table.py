@@ -40,7 +40,7 @@ class Table:
         The columns, in memory. Names are stripped and lower-case; NaN becomes null, a category
         becomes text. Rows of Parquet files are loaded on first use.
     source : str
-        Name of these rows in errors: the path, ``standard input`` or ``data frame``.
+        Name of these rows in errors, such as the path.
     """
 
     data: pl.DataFrame | pl.LazyFrame

@@ -73,10 +73,8 @@ class Votes(Table, CountsItself):
     frame : polars.DataFrame
         Columns `item` (text or Int64) and `vote` (Int8; null where missing), or `item`, `minus`,
         `tie`, `plus` (Int64); where the source has them `judge`, `template`, `task` (text), `order`
-        (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64, 0 to 1; as it came where it
-        holds anything else); and every other column as it came.
-    source : str
-        What errors call these votes.
+        (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64 if all are from 0 to 1); and
+        every other column as it came.
     """
 
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
@@ -159,11 +157,6 @@ class Votes(Table, CountsItself):
             The items, in the order in which they are first seen, also those without a vote.
         counts : (n, 3) array of int64
             Votes per item in label order: minus, tie, plus.
-
-        Raises
-        ------
-        InputError
-            If `n_votes` is not positive, or the rows are counts; if an item is in two tasks.
         """
         rows = self.tally(n_votes)
         return ids_of(rows["item"]), counts_of(rows)
@@ -331,9 +324,8 @@ def read_votes(
     Notes
     -----
     With a column `sample`, rows that agree in item, judge, order, sample, template, temperature and
-    task (as far as they exist) are one sample. Repeated with an equal vote it counts once, and its
-    first row is kept; a missing vote beside one that is not does not count. Without a column
-    `sample` every row is one more vote.
+    task (as far as they exist) are one sample, which counts once; a missing vote beside one that is
+    not does not count. Without a column `sample` every row is one more vote.
 
     Examples
     --------
@@ -560,11 +552,6 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
         Items in the order in which they are first seen, of the type that came; strings as objects.
     counts : (n, 3) array of int64
         Votes per item in label order: minus, tie, plus.
-
-    Raises
-    ------
-    InputError
-        If lengths disagree, an item is neither integer nor string, or a vote is not -1, 0 or 1.
 
     Examples
     --------

@@ -121,11 +121,6 @@ def read(
         Where the verdict is in texts: a regular expression with one group, such as
         ``^Pick: (A|B)$``, whose last match counts. ``^`` and ``$`` match at lines.
 
-    Raises
-    ------
-    InputError
-        If a file cannot be read, its format is not recognized, or a word or column is not known.
-
     Examples
     --------
     >>> imported = read("judged.csv", columns={"item": "id", "vote": "winner"})  # doctest: +SKIP
