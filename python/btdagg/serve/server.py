@@ -24,13 +24,7 @@ def run(
     token: str | None = None,
     max_body: int = MAX_BODY,
 ) -> None:
-    """Serve models until SIGTERM or SIGINT, then finish what was accepted; see `create_app`.
-
-    Raises
-    ------
-    InputError
-        If an argument is bad, or the address cannot be listened on.
-    """
+    """Serve models until SIGTERM or SIGINT, then finish what was accepted; see `create_app`."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
         create_app(models, token=token, max_body=max_body),
