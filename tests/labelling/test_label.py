@@ -188,20 +188,6 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_vote
     ) in lines
 
 
-def test_export_writes_what_is_there(cli, tmp_path):
-    pairs = read_pairs(pairs_file(tmp_path, 4))
-    store, session = session_of(tmp_path, pairs)
-    with store:
-        for rater in ("Ada", "Ben"):
-            session.keep(rater, session.view(rater)["key"], "tie", 1, "")
-    exported(cli, tmp_path, name="a.csv")
-    assert len(read_table(tmp_path / "a.csv", []).frame) == 2
-    renamed = pl.read_ndjson(tmp_path / "pairs.jsonl").rename({"item": "qid", "a": "one"})
-    renamed.write_ndjson(tmp_path / "pairs.jsonl")
-    exported(cli, tmp_path, "--column", "item=qid", "--column", "a=one", name="c.csv")
-    assert (tmp_path / "c.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 def test_no_text_of_a_rater_runs_in_a_spreadsheet_and_all_are_read_as_written(
     cli, tmp_path, suffix

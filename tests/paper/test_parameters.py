@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import Bounds, InputError, calibrate, majority_vote, read_labels, read_votes
+from btdagg import Bounds, calibrate, majority_vote, read_labels, read_votes
 from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, labelled_tasks
 from btdagg.methods import Davidson
 from btdagg.paper import fitted_parameters, regime_of
@@ -76,11 +76,6 @@ def test_parameters_are_those_of_every_fit():
     assert found.regime is Regime.LOW_CORRECTION
     assert found.gold_tie_share == (items.labels == 0).sum() / 150
     assert found.judge_tie_share == (majority_vote(items.evidence.counts) == 0).sum() / 150
-
-
-def test_what_is_wrong_is_named():
-    with pytest.raises(InputError, match="n_splits is 1, expected an integer of at least 2"):
-        fitted_parameters(some_items(), protocol=Protocol(RandomSplits(n_splits=1)))
 
 
 def test_real_judges_differ_in_regime_by_task(shared):

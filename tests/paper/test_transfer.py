@@ -57,19 +57,6 @@ def test_transfer_equals_a_plain_loop(tasks):
     assert found.change_interval("few", "many").mean == pytest.approx(found.change[0, 1])
 
 
-def test_the_diagonal_is_what_compare_finds(tasks):
-    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=5, share=0.2)))
-    for place, items in enumerate(tasks.values()):
-        alone = compare(
-            items.evidence,
-            items.labels,
-            [Davidson()],
-            groups=items.groups,
-            protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
-        )
-        np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)
-
-
 def test_tasks_are_read_off_votes_and_labels():
     votes = read_votes(
         {

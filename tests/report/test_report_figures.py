@@ -31,7 +31,7 @@ from btdagg.report.figures import (
     positional_bias_figure,
     sweep_figures,
 )
-from btdagg.report.style import LABEL_COLOURS, SETTINGS, method_styles, series_styles, wrapped
+from btdagg.report.style import LABEL_COLOURS, SETTINGS, wrapped
 from draws import distributions as confusions
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -211,15 +211,6 @@ def labels_of(figure):
 
 
 # Styles
-
-
-def test_styles_are_the_same_for_the_same_method_and_differ_within_a_figure():
-    few, many = method_styles(["Davidson", "x"]), method_styles(["y", "majority vote", "Davidson"])
-    assert few["Davidson"] == many["Davidson"]
-    styles = method_styles([*NAMES, "rounded median", "CI-SC"])
-    assert len(set(styles.values())) == len(styles)
-    assert len({(style.marker, style.colour) for style in styles.values()}) == len(styles)
-    assert len(set(series_styles([str(i) for i in range(12)]).values())) == 12
 
 
 # What is drawn

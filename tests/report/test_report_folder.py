@@ -185,15 +185,6 @@ def test_a_manifest_cannot_make_it_remove_other_files(out, tmp_path):
     assert files(out / "tables") == [".hidden", "b.csv", "b.md", "b.tex"]
 
 
-def test_nothing_is_added_before_a_section(out):
-    report = ReportFolder(out, "Title")
-    with pytest.raises(
-        InputError, match=r"^no section was begun, expected section\(\) before add\(\)"
-    ):
-        report.add(Table())
-    assert files(out) == []
-
-
 WRITER = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
