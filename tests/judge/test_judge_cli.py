@@ -11,7 +11,7 @@ import pytest
 import btdagg
 from btdagg.judge.store import NoStoreError, VoteStore
 from commands import one_line
-from judging import config, pairs_of, rows_of, start, statuses_of
+from judging import config, pairs_of, start, statuses_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -91,18 +91,6 @@ def test_a_dry_run_makes_no_store(cli, folder, store_place):
         VoteStore(store_place, create=False)
 
 
-def test_a_cap_ends_in_good_order(cli, folder, judge_server):
-    server = judge_server()
-    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
-    status, out, err = cli(*options, *config(max_calls=50))
-    assert status == 3
-    assert "50 new votes" in out
-    assert err == (
-        "stopped early: the cap of 50 calls is reached; all votes so far are kept, the same "
-        "command continues\n"
-    )
-
-
 def test_a_process_is_interrupted_and_goes_on(cli, folder, judge_server):
     server = judge_server("--latency-ms", "50")
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
@@ -175,32 +163,6 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            ["--report", "seen"],
-            "v.db is a vote store; --export its votes, and use these",
-        ),
-    ],
-)
-def test_a_store_is_not_looked_at_and_exported_at_once(cli, folder, judge_server, options, said):
-    served = ["--model", "m", "--base-url", judge_server().url]
-    assert cli("judge", "pairs.jsonl", *served, "-n", "2", "-s", "v.db")[0] == 0
-    assert one_line(*cli("votes", "v.db", "-o", "x.csv", *options)).startswith(said)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--export", "x.csv"], "--export wants a vote store, and v.csv is not one"),
-    ],
-)
-def test_a_file_of_votes_is_no_store(cli, folder, options, said):
-    pl.DataFrame({"item": ["q1"], "vote": [1]}).write_csv("v.csv")
-    assert one_line(*cli("votes", "v.csv", *options)) == said
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
         (["-n", "5"], "n is 5, expected an even number"),
         ({"prices": {"prompt": 1}}, "{config}: prices.completion: Field required"),
         ({"max_cost": 1}, "a cap on cost needs prices"),
@@ -213,15 +175,6 @@ def test_what_cannot_be(cli, folder, options, said):
     options = config(**options) if isinstance(options, dict) else options
     line = one_line(*cli("judge", "pairs.jsonl", "--model", "m", *options))
     assert line.startswith(said.format(config=options[1]))
-
-
-def test_endpoints_that_cannot_work_leave_nothing_behind(cli, folder, judge_server):
-    server = judge_server("--api-key", "another")
-    options = ["judge", "pairs.jsonl", "--model", "m", "-s", "v.db", "--base-url"]
-    line = one_line(*cli(*options, server.url))
-    assert line == f"{server.url}: refuses the key of OPENAI_API_KEY (HTTP 401)"
-    assert rows_of("v.db") == []
-    assert one_line(*cli("votes", "absent.db")) == "absent.db: no such file"
 
 
 def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from btdagg import InputError
 from btdagg.judge.pairs import Pair, read_pairs
-from btdagg.judge.prompts import TEMPLATES, FewShot, PromptTemplate, labelled_pairs
+from btdagg.judge.prompts import FewShot, PromptTemplate, labelled_pairs
 
 TEMPLATE = PromptTemplate("t", "{first} | {second}", "Judge. {answer}")
 EXAMPLES = [(Pair(f"q{n}", f"a{n}", f"b{n}"), label) for n, label in enumerate((1, 1, 0, -1))]
@@ -52,36 +51,6 @@ def test_examples_answer_as_is_asked(kind, form):
     assert "onfidence" not in messages[0]["content"]
 
 
-def test_the_digest_is_of_the_examples_too():
-    template = TEMPLATES["response"]
-    variants = [
-        FewShot(template, EXAMPLES),
-        FewShot(template, EXAMPLES[::-1]),
-        FewShot(template, EXAMPLES[:2]),
-        FewShot(template, [(EXAMPLES[0][0], 0)]),
-        FewShot(TEMPLATE, EXAMPLES),
-    ]
-    assert len({shots.digest for shots in variants}) == len(variants)
-    assert FewShot(template, tuple(EXAMPLES)).digest == variants[0].digest
-
-
-@pytest.mark.parametrize(
-    ("template", "examples", "message"),
-    [
-        (TEMPLATE, [], "examples is empty, expected at least one labelled pair"),
-        (
-            TEMPLATE.asking(allow_tie=False),
-            [(PAIR, 0)],
-            "label of item 'q9' is a tie, which template t does not allow here",
-        ),
-    ],
-)
-def test_bad_examples_are_refused(template, examples, message):
-    with pytest.raises(InputError) as caught:
-        FewShot(template, examples)
-    assert str(caught.value) == message
-
-
 PAIRS = read_pairs({"item": [1, 2, 3], "a": ["x", "y", "z"], "b": ["u", "v", "w"]})
 
 
@@ -89,19 +58,3 @@ def test_examples_are_the_labelled_pairs():
     found = labelled_pairs(PAIRS, {"item": ["3", "1", "7"], "label": ["B", "tie", "A"]})
     assert [(pair.item, label) for pair, label in found] == [("1", 0), ("3", -1)]
     assert len(labelled_pairs(PAIRS, {"item": [3, 1], "label": [1, 1]}, n_examples=1)) == 1
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (
-            {"item": ["x"], "label": [1]},
-            "data frame: no pair of data frame has a label: pairs begin with item '1', labels "
-            "with item 'x'",
-        ),
-    ],
-)
-def test_labels_have_to_fit(columns, message):
-    with pytest.raises(InputError) as caught:
-        labelled_pairs(PAIRS, columns)
-    assert message in str(caught.value)

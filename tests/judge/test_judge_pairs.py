@@ -31,11 +31,6 @@ def test_columns_have_other_names(item, response, prompt):
     assert list(pairs) == list(read_pairs(COLUMNS))
 
 
-def test_the_first_name_is_taken_and_the_other_is_a_field():
-    pairs = read_pairs({**COLUMNS, "source": ["s", "t"]})
-    assert (pairs[0].prompt, pairs[0].fields) == ("?", {"source": "s"})
-
-
 def test_no_judge_is_shown_a_label():
     pairs = read_pairs({**COLUMNS, "label": [1, 0], "vote": [0, 1], "group": ["g", "g"]})
     assert pairs[0].fields == {"group": "g"}

@@ -82,18 +82,6 @@ def test_a_mistake_is_one_line_and_the_corrected_command_completes(
     assert "40 new votes" in out
 
 
-def test_a_proxy_that_is_none(cli, folder, endpoint, monkeypatch):
-    server = endpoint(of_model_m)
-    for name in ("HTTP_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(name, "socks9://h:1")
-    line = one_line(*plainly(cli, server.url))
-    assert line.startswith("the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: Unknown scheme")
-    assert server.requests == []
-    for name in ("HTTP_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name)
-    assert plainly(cli, server.url)[0] == 0
-
-
 def test_a_proxy_that_is_not_there(cli, folder, endpoint, monkeypatch):
     server = endpoint(of_model_m)
     for name in ("NO_PROXY", "no_proxy"):

@@ -157,17 +157,6 @@ def test_caps_hold_over_all_rounds(tmp_path):
         assert not run.is_complete
 
 
-def test_what_failed_is_asked_for_again_once(tmp_path):
-    rule, pairs, place = RULES["lossless"], pairs_of(10), tmp_path / "v.db"
-    silent = Judge(10, silent=0.5)
-    first, _ = go(pairs, rule, silent, place)
-    assert first.statuses["unparsed"] > 0
-    run, _ = go(pairs, rule, Judge(10, silent=0.5, seed=3), place, again=("unparsed",))
-    assert run.n_calls > 0
-    run, _ = go(pairs, rule, lambda _: "Verdict: [[TIE]]", place, again=("unparsed",))
-    assert run.settled.n_settled == 10
-
-
 def test_a_rule_can_depend_on_the_pair(tmp_path):
     pairs, asked = pairs_of(20), Judge(20)
     never = StoppingRule.cost_optimal(MODEL, N, VOTES, price=1.0, step=2)
@@ -206,23 +195,6 @@ def test_open_pairs_are_those_that_are_not_settled(tmp_path):
     settled = {item for item, samples in there.items() if rule.stops_one(*counts_of(samples))}
     assert {pair.item for pair in left} == {pair.item for pair in pairs} - settled
     assert 0 < len(left) < 10
-
-
-@pytest.mark.parametrize(
-    ("rule", "options", "message"),
-    [
-        (StoppingRule.lossless(MODEL, 6, step=2), {},
-         "n is 8, expected the 6 of the stopping rule"),
-        (StoppingRule.lossless(MODEL, N), {},
-         "the rule has step 1, expected an even one: votes come in pairs of both orders"),
-    ],
-)  # fmt: skip
-def test_rules_that_do_not_fit_are_refused(rule, options, message, tmp_path):
-    asked = Judge(5)
-    with pytest.raises(InputError) as error:
-        go(pairs_of(5), rule, asked, tmp_path / "v.db", **options)
-    assert str(error.value) == message
-    assert asked.n_calls == 0
 
 
 def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
