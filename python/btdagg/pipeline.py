@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.client import samples_of
 from btdagg.judge.jobs import judge, opened
@@ -297,8 +297,8 @@ async def label_pairs(
     """
     pipeline = Pipeline(pairs, labels, judging, rule=rule)
     endpoint = {"base_url": base_url, "api_key": api_key}
-    async with opened(store, client, judging, **endpoint) as (place, asked):
-        return await pipeline.run(store=place, client=asked, stop=stop, watch=watch)
+    async with opened(store, client, judging, **endpoint) as (place, answering):
+        return await pipeline.run(store=place, client=answering, stop=stop, watch=watch)
 
 
 def _decided(votes: Votes, gold: Labels, fitted: Mapping[str, Fitted]) -> pl.DataFrame:

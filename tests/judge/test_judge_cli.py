@@ -163,10 +163,10 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["-n", "5"], "n is 5, expected an even number"),
+        (["-n", "5"], "-n is 5, expected an even number"),
         ({"prices": {"prompt": 1}}, "{config}: prices.completion: Field required"),
         ({"max_cost": 1}, "a cap on cost needs prices"),
-        ({"confidence": "high"}, "confidence is 'high', expected none, logprobs or verbal"),
+        ({"confidence": "high"}, "confidence is 'high', expected one of none, logprobs, verbal"),
         (["--store", "no/v.db"], "no/v.db: unable to open database file"),
         ({"concurrency": 0}, "concurrency is 0, expected an integer of at least 1"),
     ],

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.client import ChatClient, Status, batched
 from btdagg.judge.judging import Judging
@@ -86,8 +86,13 @@ async def judge(
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     judging.prompt.check(pairs)
     address = {"base_url": base_url, "api_key": api_key, "headers": headers}
-    async with opened(store, client, judging, **address) as (place, asked):
-        job: dict[str, Any] = {"client": asked, "store": place, "stop": stop, "watch": watch}
+    async with opened(store, client, judging, **address) as (place, endpoint_client):
+        job: dict[str, Any] = {
+            "client": endpoint_client,
+            "store": place,
+            "stop": stop,
+            "watch": watch,
+        }
         if judging.batch:
             return await judge_by_batches(partial(judging.plan, pairs), judging, **job)
         job |= {"read": judging.read, "judging": judging, "endpoint": endpoint}

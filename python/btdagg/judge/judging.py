@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
@@ -111,6 +111,11 @@ class Sampling:
 
 
 SAMPLING = Sampling()
+_NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "temperature": (lambda number: number >= 0, "0 or more"),
+    "top_p": (lambda number: 0 < number <= 1, "more than 0 and at most 1"),
+    "timeout": (lambda number: number > 0, "more than 0"),
+}
 _INTEGERS = {"max_answer_tokens": 1, "thinking_budget": 1, "request_seed": 0, "max_attempts": 1}
 _CHOICES = {
     "system_role": ("system", "developer", "user"),
@@ -208,25 +213,21 @@ class Judging:
         if not self.model.strip():
             raise InputError("model is empty, expected its name at the endpoint")
         samples_of(self.n, self.order)
-        if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
-            raise InputError(f"temperature is {self.temperature}, expected 0 or more")
-        if self.top_p is not None and not 0 < as_number(self.top_p, "top_p") <= 1:
-            raise InputError(f"top_p is {self.top_p}, expected more than 0 and at most 1")
-        if as_number(self.timeout, "timeout") <= 0:
-            raise InputError(f"timeout is {self.timeout}, expected more than 0")
+        for name, (is_in_range, expected) in _NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None and not is_in_range(as_number(value, name)):
+                raise InputError(argument=name, came=value, expected=expected)
         for name, least in _INTEGERS.items():
             if getattr(self, name) is not None:
                 as_integer(getattr(self, name), name, least)
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
-                *others, last = choices
-                listed = f"{', '.join(others)} or {last}"
-                raise InputError(f"{name} is {getattr(self, name)!r}, expected {listed}")
+                expected = f"one of {', '.join(choices)}"
+                raise InputError(argument=name, came=getattr(self, name), expected=expected)
         for status in self.again:
             if status not in STATUSES[1:]:
-                raise InputError(
-                    f"status to retry is {status!r}, expected one of {', '.join(STATUSES[1:])}"
-                )
+                expected = f"one of {', '.join(STATUSES[1:])}"
+                raise InputError(argument="again", came=status, expected=expected)
         self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
 
     @cached_property
@@ -266,8 +267,8 @@ class Judging:
         first, *others = messages
         if self.system_role == "developer":
             return [{**first, "role": "developer"}, *others]
-        said = f"{first['content']}\n\n{others[0]['content']}"
-        return [{**others[0], "content": said}, *others[1:]]
+        content = f"{first['content']}\n\n{others[0]['content']}"
+        return [{**others[0], "content": content}, *others[1:]]
 
     def request(self, work: Work, order: Order) -> ChatRequest:
         """What is asked about an item in an order."""

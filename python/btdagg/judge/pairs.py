@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.votes import Table, read_table
 from btdagg.votes.schema import PAIRS, parse
@@ -118,7 +118,7 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
     table = with_item(read_table(source, [], columns=columns))
     renamed = {}
     for name, names in _NAMES.items():
-        column = next((each for each in names if each in table.columns), None)
+        column = next((other for other in names if other in table.columns), None)
         if column is not None:
             renamed[column] = name
         elif name in ("item", "a", "b"):

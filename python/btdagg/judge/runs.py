@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.client import Usage
@@ -322,29 +322,21 @@ class JudgeRun:
         }
 
 
-_SUMS = (
-    "n_items", "n_wanted", "n_calls", "n_retries", "n_limited", "n_canaries", "n_pair_faults",
-    "prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens",
-    "n_unknown_usage", "n_confident", "charged_tokens", "charged_cost", "seconds",
-)  # fmt: skip
-
-
 def add_to(total: JudgeRun, run: JudgeRun) -> None:
     """Add what a run has done to what others have."""
-    for name in _SUMS:
-        setattr(total, name, getattr(total, name) + getattr(run, name))
-    for name in ("cost", "reported_cost"):
-        if getattr(run, name) is not None:
-            setattr(total, name, (getattr(total, name) or 0.0) + getattr(run, name))
-    for name in ("statuses", "reasons", "there"):
-        getattr(total, name).update(getattr(run, name))
+    for name, value in vars(run).items():
+        if isinstance(value, Counter):
+            getattr(total, name).update(value)
+        elif name not in _OF_THE_LAST and value is not None:
+            setattr(total, name, (getattr(total, name) or 0) + value)
+
+
+_OF_THE_LAST = ("stopped", "is_useless", "n_batched", "settled", "waits_for", "waits_seconds")
 
 
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Return several runs, of which the last may have ended early, as one."""
-    last = runs[-1]
-    kept = ("stopped", "is_useless", "n_batched", "settled")
-    total = JudgeRun(**{name: getattr(last, name) for name in kept})
+    total = JudgeRun(**{name: getattr(runs[-1], name) for name in _OF_THE_LAST})
     for run in runs:
         add_to(total, run)
     return total

@@ -155,9 +155,9 @@ class _Sampler:
 
     async def _run_tasks(self, plan: Iterable[Work]) -> None:
         workers = [self._work(number) for number in range(self._judging.limits.concurrency)]
-        tasks = [asyncio.create_task(each) for each in (self._feed(plan), *workers)]
+        tasks = [asyncio.create_task(work) for work in (self._feed(plan), *workers)]
         guards = (self._obey(), self._cut_off(tasks), self._tell())
-        guarding = [asyncio.create_task(each) for each in guards]
+        guarding = [asyncio.create_task(guard) for guard in guards]
         try:
             await asyncio.wait(tasks)
             await self._settle_failures()
@@ -323,9 +323,9 @@ class _Sampler:
     async def _count(self, answered: Sequence[Answered]) -> None:
         """Make answers durable, then count them."""
         await self._writer.save(answered)
-        for each in answered:
-            del self._claimed[each.item, each.order, each.sample]
-            self._run.add(each.status, each.reason)
+        for answer in answered:
+            del self._claimed[answer.item, answer.order, answer.sample]
+            self._run.add(answer.status, answer.reason)
         if self._watch is not None:
             self._run.waits_for, self._run.waits_seconds = self._asker.state()
             self._watch(self._run)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg.judge.client import ORDERS, Asked, ChatClient, Order, Status, batched, samples_of
 from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging, Work
@@ -93,8 +93,6 @@ async def judge_by_rule(
         if by_rule.wants_more(pairs):
             runs.append(JudgeRun(stopped="the caps are used up"))
     total = total_of(runs)
-    if len(runs) > 1 and total.stopped.startswith("the cap of"):
-        total.stopped += f"; that is what was left of it after {len(runs) - 1} rounds"
     # A sample may have been asked for in several rounds, so that their statuses cannot be added.
     n_settled, after = by_rule.summary(pairs)
     total.statuses, total.there = after - before, after & before
