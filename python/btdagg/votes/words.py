@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.votes import schema
-from btdagg.votes.table import Table, as_text, listing, refuse
+from btdagg.votes.table import Table, as_text, listing, refuse, require
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,19 +59,12 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
 def shown_second(table: Table, name: str, values: Sequence[str]) -> pl.Expr:
     """Whether a row calls A what was shown second: its column has one of these values."""
     column = name.strip().lower()
-    if column not in table.columns:
-        raise InputError(
-            f"flip_where {name}: no column {column!r}; {table.source} has {listing(table.columns)}",
-            argument="flip_where",
-        )
+    require(table, [column])
     present = table.values(column).fill_null("").to_list()
     words = [value.strip().lower() for value in values]
-    for word in words:
-        if word not in (value.strip().lower() for value in present):
-            raise InputError(
-                f"flip_where {column}={word}: {table.source} has {listing(present)}",
-                argument="flip_where",
-            )
+    for word in set(words).difference(value.strip().lower() for value in present):
+        expected = f"one of {listing(present)}"
+        raise InputError(argument="flip_where", came=f"{column}={word}", expected=expected)
     shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
     return shown.is_in(words)
 
