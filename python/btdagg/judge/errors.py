@@ -18,8 +18,9 @@ from btdagg.judge.client import ChatError, ChatReply, Fault, rate_limits_of
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds
 _LONGEST_MESSAGE = 200
 _OUT_OF_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
+# Codes of filters, however deep in the body of an error, and Anthropic's words, without a code.
 _FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
-_BLOCKED = "blocked by content filtering policy"  # Anthropic's words, without a code
+_BLOCKED = "blocked by content filtering policy"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 # What may help where a connection failed.
 _REMEDIES = {
@@ -77,10 +78,9 @@ class Faults:
 
     def refusal(self, status: int | None, body: object, latency: float = 0.0) -> ChatReply | None:
         """Return the refusal that an error is if a filter has refused a text."""
-        if status not in (400, 403):
-            return None
-        message = self.brief(_message_of(body))
-        if not _names_a_filter(body) and _BLOCKED not in message:
+        message, written = self.brief(_message_of(body)), str(body)
+        is_filter = _BLOCKED in message or any(f"'{code}'" in written for code in _FILTERED)
+        if status not in (400, 403) or not is_filter:
             return None
         message = message or "refused by the filter of the endpoint"
         return ChatReply(f"HTTP {status}: {message}", "", "refusal", latency=latency)
@@ -207,15 +207,6 @@ def _message_of(body: object) -> str:
     text = body.get("error", "") if isinstance(body, Mapping) else body
     shown = "" if text is None else str(text)
     return "" if shown.lstrip().startswith("<") else shown  # a page says nothing to people here
-
-
-def _names_a_filter(error: object) -> bool:
-    """Whether the code of an error, or of what caused it, is that of a filter."""
-    if not isinstance(error, Mapping):
-        return False
-    if any(error.get(name) in _FILTERED for name in ("code", "type")):
-        return True
-    return any(_names_a_filter(error.get(name)) for name in ("error", "innererror", "inner_error"))
 
 
 # Keys that endpoints echo, whole or abbreviated, are not shown
