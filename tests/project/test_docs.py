@@ -118,24 +118,15 @@ def test_formulas_and_directives_are_no_blocks():
     [
         (fenced(("python", "1 + 1  # 3")), r"page.md:2: 1 \+ 1  # 3: it is 2"),
         (
-            fenced(("python", "import numpy as np\nnp.zeros((2, 3))  # (3, 2)")),
-            "page.md:3: np.zeros",
-        ),
-        (
             fenced(("python", "print(1.5)"), ("", "1.4")),
             "page.md:4: not printed, or not there: 1.4",
         ),
         (fenced(("console", "echo a\necho b"), ("", "b\na")), "page.md:5: not printed.*: a"),
         (fenced(("", "b")), "page.md:1: output of no block that was run"),
         (
-            fenced("<!-- not run: R -->", ("console", "echo b"), ("", "b")),
-            "page.md:5: output of no",
-        ),
-        (
             fenced(("console", "btdagg votes no.csv")),
             "page.md:1: btdagg votes no.csv: status 2: .*no",
         ),
-        (fenced(("console", "btdagg nothing")), "page.md:1: btdagg nothing: status 2"),
         (fenced(("console", "exit 3")), "page.md:1: exit 3: status 3"),
         (fenced(("console", "false &")), "page.md:1: false  has ended"),
         (fenced(("json", "{}")), "page.md:1: nobody runs 'json'; mark it, or give it a file name"),
@@ -145,10 +136,6 @@ def test_formulas_and_directives_are_no_blocks():
         ),
         ("```python\n1", "line 1: a block without an end"),
         (fenced("<!-- not run -->", ("python", "1")), "line 1: want <!-- not run: REASON -->"),
-        (
-            fenced("<!-- not run: R -->", "text", ("python", "1")),
-            "line 1: a mark that is not right",
-        ),
     ],
 )
 def test_a_fault_of_a_page_is_found(run, page, message):

@@ -49,14 +49,7 @@ class BatchDecider:
     probabilities: bool = False
 
     def __call__(self, batch: Batch) -> Batch:
-        """Return a batch with its columns, among them counts, and those that are added after them.
-
-        Raises
-        ------
-        InputError
-            If a column is not there, one that is added is there already, or a count is null,
-            negative or not whole; the message names the row of the batch.
-        """
+        """Return a batch with its columns, and after them those that are added."""
         with needs("arrow", "deciding Arrow batches"):
             import pyarrow as pa
         for side in _SIDES:

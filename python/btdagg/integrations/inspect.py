@@ -87,9 +87,9 @@ def calibrated(
     Parameters
     ----------
     model : path, DavidsonModel or StoppingRule, optional
-        What decides; a rule where epochs are stopped by it. Where Inspect knows the reducer by its
-        name alone, ``btdagg/calibrated``, as ``inspect eval-retry`` does, it is the file that the
-        environment variable BTDAGG_MODEL names.
+        What decides; a rule where epochs are stopped by it. By default the file that the
+        environment variable BTDAGG_MODEL names, as for ``inspect eval-retry``, which knows the
+        reducer by its name alone.
     words : mapping of str to -1, 0, 1 or None, optional
         What values mean that are not -1, 0, 1, A, tie or B; None is a missing vote.
 
@@ -139,10 +139,9 @@ def win_rate(
     words: Words | None = None,
     level: float = 0.95,
 ) -> Metric:
-    """Estimate how often A wins, from labels by people of some samples and the votes of all.
+    """Estimate how often A wins, from people's labels of some samples and the votes of all.
 
-    It is `btdagg.estimate`: the interval is for new samples of the kind and holds whatever the
-    judge is worth.
+    It is `btdagg.estimate`: the interval holds for new samples, whatever the judge is worth.
 
     Parameters
     ----------
@@ -163,14 +162,8 @@ def win_rate(
     -------
     Metric
         Its value is a mapping such as ``{"net win rate": 0.1, "low": -0.1, "high": 0.3, "labels":
-        20}``. All but the number of labels are NaN with fewer than two labels or groups of them;
-        and, with a warning, where epochs were not reduced by `calibrated` or `tallied` and their
-        means are no votes.
-
-    Raises
-    ------
-    InputError
-        If an item has two labels; when it is computed, if a label or a group cannot be read.
+        20}``. All but the number of labels are NaN with fewer than two labels or groups of them,
+        and, with a warning, where epochs were not reduced by `calibrated` or `tallied`.
     """
     by_word = meanings(words)
     by_item: dict[str, int] = {}
@@ -195,11 +188,8 @@ def judge_win_rate(
 ) -> Metric:
     """Estimate how often A would win on new samples if the judge's labels were the truth.
 
-    The interval is one of the judge and not of the truth, from which it may be far off by what the
-    judge gets wrong on every sample. `win_rate` has an interval of the truth.
-
-    Parameters and value are as of `win_rate`, without the number of labels. The labels are those of
-    `calibrated`, or of the majority of the votes.
+    What the judge gets wrong on every sample is not in the interval; `win_rate` has an interval of
+    the truth. Parameters and value are as there, without the number of labels.
     """
     return _metric(None, groups, quantity, level)
 
@@ -278,12 +268,6 @@ class StopByRule:
         Name of the scorer whose scores are the votes; of a task with one scorer, that one.
     words : mapping of str to -1, 0, 1 or None, optional
         As of `calibrated`.
-
-    Raises
-    ------
-    InputError
-        When a task starts, if it is not clear which scorer is meant, or if another task of the run
-        was begun with this stopper.
     """
 
     def __init__(
@@ -391,9 +375,9 @@ def pairwise(
     Returns
     -------
     Scorer
-        With both orders its value is ``{"AB": 1, "BA": 0}``, votes from A's point of view, of which
-        an answer without a readable verdict is NaN; else one vote. A score without a vote is
-        unscored, with the reason ``grader_failed``. The answers are its explanation.
+        With both orders its value is ``{"AB": 1, "BA": 0}``, votes from A's point of view; else one
+        vote. An answer without a readable verdict is NaN, a score without any vote unscored, with
+        the reason ``grader_failed``. The answers are its explanation.
     """
     from btdagg.judge.answers import parse_verdict
     from btdagg.judge.prompts import get_template

@@ -234,9 +234,8 @@ def read_inspect_votes(
     Raises
     ------
     InputError
-        If a log cannot be read, or none has samples; if it has several scorers and none is named;
-        if a score is no vote (the message names sample and epoch); or if runs of a task evaluate
-        different models, which are not the judges.
+        If a log has several scorers and none is named, a score is no vote, or runs of a task
+        evaluate different models that are not the judges.
     """
     by_word, extra = meanings(words), columns or {}
     rows: list[dict[str, Any]] = []
@@ -291,11 +290,6 @@ def read_inspect_labels(
     -------
     Labels
         Samples whose label is empty, or not in the metadata, are its `unlabelled`.
-
-    Raises
-    ------
-    InputError
-        If a log cannot be read, a label is no vote, or a sample has two.
     """
     by_word, extra = meanings(words), columns or {}
     rows: dict[tuple[str, Any], dict[str, Any]] = {}
@@ -349,8 +343,7 @@ def write_inspect_labels(
     Raises
     ------
     InputError
-        Where `read_inspect_votes` does; if the output exists, or the log has scores of that name
-        which btdagg did not write.
+        If the output exists, or the log has scores of that name which btdagg did not write.
     """
     target, by = Path(output), as_decider(model)
     if target.exists():
