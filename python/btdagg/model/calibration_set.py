@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,11 +40,8 @@ class Bounds:
 
     def __post_init__(self) -> None:
         for name in PARAMETERS:
-            pair: Any = getattr(self, name)
-            try:
-                lower, upper = (as_number(value, f"bounds of {name}") for value in pair)
-            except (TypeError, ValueError):
-                lower, upper = math.nan, math.nan
+            pair = getattr(self, name)
+            lower, upper = (as_number(value, f"bounds of {name}") for value in pair)
             if not lower <= upper or (name == "nu" and lower <= 0):
                 above = " above 0" if name == "nu" else ""
                 expected = f"two finite numbers{above} in ascending order"

@@ -170,18 +170,8 @@ class DavidsonModel(SavedAsJson, Displayed):
     ) -> float:
         """Weighted mean of the discrete ranked probability score; lower is better, 0 to 2.
 
-        Parameters
-        ----------
-        counts : (n, 3) array of non-negative integers
-            Votes per item in label order: minus, tie, plus.
-        labels : (n,) array of -1, 0, 1, or None for soft labels
-            Gold labels.
-        weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
-            Weight of each item, or of each label of each item. 1 unless given.
-
-        References
-        ----------
-        The paper's equation for DRPS; Gneiting and Raftery (2007).
+        Takes counts, labels and weights as `btdagg.calibrate` does. The paper's equation for DRPS;
+        Gneiting and Raftery (2007).
         """
         return self._loss(counts, labels, weights, n_threads)[0]
 

@@ -320,10 +320,6 @@ def calibrate_panel(
     seed : int
         Of the folds.
 
-    Returns
-    -------
-    PanelCalibration
-
     Warns
     -----
     CalibrationWarning

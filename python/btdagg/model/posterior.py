@@ -193,17 +193,8 @@ class Posterior:
     def stable(self, counts: ArrayLike, *, level: float = 0.95, n_threads: int = 1) -> Stability:
         """Say of each item how likely another draw of labels would decide it as the model does.
 
-        Parameters
-        ----------
-        counts : (n, 3) array of non-negative integers
-            Items to decide; any, not only those of the calibration.
-        level : float
-            Agreement from which a decision is called stable.
-
-        Returns
-        -------
-        Stability
-            Its `agreement` is the chance of the model's own label.
+        `counts` are of any items, not only those of the calibration; `level` is the agreement from
+        which a decision is called stable. The agreement is the chance of the model's own label.
 
         Notes
         -----

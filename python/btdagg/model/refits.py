@@ -80,15 +80,8 @@ class Refits(SavedAsJson):
     ) -> Stability:
         """Return for each item whether its decision is stable under the refits.
 
-        Parameters
-        ----------
-        counts : (n, 3) array of non-negative integers
-            Items to decide; any, not only those of the calibration.
-        level : float, optional
-            Share of the refits that must give the same label as the model. By default the level of
-            the intervals.
-        n_threads : int
-            Threads over the refits; they do not change a bit of the result.
+        `counts` are of any items, not only those of the calibration; `level` is the share of the
+        refits that must give the model's label, unless given the level of the intervals.
         """
         threads = as_integer(n_threads, "n_threads", 1)
         smoothing = self.model.alpha, self.model.kappa
@@ -211,12 +204,8 @@ def bootstrap(
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative integers
-        Votes per item in label order: minus, tie, plus.
-    labels : (n,) array of -1, 0, 1
-        Gold labels.
-    weights : (n,) array of non-negative numbers, optional
-        Weight of each item. 1 unless given.
+    counts, labels, weights
+        As for `calibrate`, with one label each.
     groups : (n,) array, optional
         Group of each item, such as its prompt. Whole groups are drawn.
     n_refits : int
@@ -227,18 +216,8 @@ def bootstrap(
         The same seed draws the same items, at any number of threads.
     n_threads : int
         Threads over the refits; they do not change a bit of the result.
-    prior : Prior or "weak", optional
-        As for `calibrate`: of the fit and of every refit.
-    **options
-        `alpha`, `kappa` and `bounds`, as for `calibrate`.
-
-    Returns
-    -------
-    Bootstrap
-
-    Notes
-    -----
-    Warnings of `calibrate` are in ``.calibration.warnings``.
+    prior, **options
+        As for `calibrate`, where the options are `alpha`, `kappa` and `bounds`.
 
     References
     ----------

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from btdagg._core import InputError
 from btdagg.model.sql.decisions import (
     SIDES,
@@ -65,13 +63,6 @@ class VotesTable:
     judge: str | None = None
     where: Mapping[str, object] = field(default_factory=dict)
     numbers: bool = False
-
-    def __post_init__(self) -> None:
-        for column, wanted in self.where.items():
-            values = _as_list(wanted)
-            if not values or not all(map(_is_text_or_number, values)):
-                name, expected = f"where of {column!r}", "texts or finite numbers"
-                raise InputError(argument=name, came=wanted, expected=expected)
 
     @property
     def keys(self) -> dict[str, str]:
@@ -320,9 +311,3 @@ def _as_list(wanted: object) -> list[Any]:
 
 def _texts(wanted: object) -> list[str]:
     return [str(value) for value in _as_list(wanted)]
-
-
-def _is_text_or_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
-        return False
-    return isinstance(value, str | int) or bool(np.isfinite(value))
