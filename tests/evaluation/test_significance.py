@@ -421,8 +421,6 @@ def test_what_cannot_be_tested_is_refused(arguments, message):
         (lambda: pairwise_pvalues([[0, 1]]), "losses has 1 methods, expected at least two"),
         (lambda: pairwise_pvalues([[0, 1], [np.nan, 1]]), "losses[1, 0] is NaN, expected a finite"),
         (lambda: combine_pvalues([0.1, 0.2], rule="median"), "rule is 'median', expected one of"),
-        (lambda: split_pvalues([]), "losses is empty, expected at least one split"),
-        (lambda: split_pvalues([np.eye(2), np.ones((3, 2))]), "losses[1] has 3 rows, expected 2"),
         (lambda: holm([0.5, np.nan]), "pvalues[1] is nan, expected a number from 0 to 1"),
         (lambda: rank_clusters([0, 1, 2], np.ones((2, 2))), "pvalues is (2, 2), expected a symm"),
         (lambda: rank_clusters([0, 1], np.ones((2, 2)), tau=1), "tau is 1.0, expected a number"),

@@ -91,7 +91,7 @@ def test_evaluations_hand_neighbours_to_who_wants_them():
         for i, method in enumerate(methods)
     }
     assert len(set(mean.values())) == 4
-    with pytest.raises(btdagg.InputError, match="neighbours wants votes of other tasks or judges"):
+    with pytest.raises(btdagg.InputError, match="neighbours needs votes of other tasks or judges"):
         evaluate(
             votes.filter({"task": ["math"]}), gold, aggregators=[Neighbours()], protocol=protocol
         )

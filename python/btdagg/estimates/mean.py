@@ -259,8 +259,8 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
 
 def _deviations_of(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[np.float64]:
     """Deviations by group, 0 where they are nothing but rounding."""
-    found = sample.deviations(values)
-    return np.where(np.abs(found) < 1e-14, 0.0, found)
+    deviations = sample.deviations(values)
+    return np.where(np.abs(deviations) < 1e-14, 0.0, deviations)
 
 
 def tuned_weights(

@@ -134,17 +134,15 @@ class Drawing:
     def _places(self, before: Table) -> NDArray[np.int64]:
         """Return the numbers of the items of before."""
         key = [name for name in ("task", "item") if name in self.items.columns]
-        here = self.items.select(*_keys(self.items, key)).with_row_index("\0place")
-        there = before.frame.select(*_keys(before.frame, key))
-        joined = there.join(here, on=key, how="left", maintain_order="left", nulls_equal=True)
-        places = joined["\0place"]
-        if places.null_count():
-            item = before.frame["item"][int(places.is_null().arg_true()[0])]
+        rows = self.items.select(*_keys(self.items, key)).rows()
+        place = {row: number for number, row in enumerate(rows)}
+        drawn = before.frame.select(*_keys(before.frame, key)).rows()
+        for *_, item in filter(lambda row: row not in place, drawn):
             raise InputError(
                 f"{before.source}: item {item!r} has no votes in {self.source}, expected the votes "
                 "that it was drawn from"
             )
-        return places.to_numpy().astype(np.int64)
+        return np.array([place[row] for row in drawn], dtype=np.int64)
 
     def _refuse_another_draw(
         self, before: Table, place: NDArray[np.int64], again: ChosenItems

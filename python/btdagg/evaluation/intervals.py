@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer, as_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,9 +30,7 @@ def mean_interval(values: ArrayLike) -> Interval:
     Over splits, as in the paper, it says how sure the mean over splits is. It is no interval for
     new items: the splits share theirs.
     """
-    array = as_numbers(values, "values").astype(np.float64)
-    if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
-        raise InputError("values want at least two finite numbers in one dimension")
+    array = np.asarray(values, dtype=np.float64)
     mean = float(array.mean())
     half = _Z * float(array.std(ddof=1)) / len(array) ** 0.5
     return Interval(mean, mean - half, mean + half)
@@ -42,9 +38,6 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 def share_interval(share: float, n: int) -> Interval:
     """Share of n independent items and its 95% interval, by Wilson's score."""
-    n = as_integer(n, "n", 1)
-    if not 0 <= share <= 1:
-        raise InputError(f"share is {share}, expected a number from 0 to 1")
     (low,), (high,) = wilson(share, np.array([n]), _Z)
     return Interval(share, float(low), float(high))
 

@@ -136,10 +136,12 @@ class _PanelPart(Part):
         decisions: Iterable[str] = (),
     ) -> tuple[LabelledItems, LabelledCounts]:
         """Join the votes of every judge with the labels of their items; see `Part.labelled`."""
-        found = panel_counts(self.votes, judges=self.judges, column=self.column, n_votes=n_votes)
-        by_judge = dict(zip(self.judges, np.swapaxes(found.counts, 0, 1), strict=True))
-        evidence = Evidence(found.counts.sum(axis=1), ids=found.ids, by_judge=by_judge)
-        items = join(self.votes, self.labels, (found.ids, evidence)).labelled()
+        ids, counts, _ = panel_counts(
+            self.votes, judges=self.judges, column=self.column, n_votes=n_votes
+        )
+        by_judge = dict(zip(self.judges, np.swapaxes(counts, 0, 1), strict=True))
+        evidence = Evidence(counts.sum(axis=1), ids=ids, by_judge=by_judge)
+        items = join(self.votes, self.labels, (ids, evidence)).labelled()
         return LabelledItems(items.counts, items.labels, items.groups), items
 
 
@@ -147,9 +149,9 @@ def _mean_votes(
     parts: Sequence[_PanelPart], judges: Sequence[str], n_votes: int | None
 ) -> dict[str, float]:
     """Votes of a labelled item by judge, on average."""
-    evidence = [part.labelled(n_votes)[0].evidence for part in parts]
-    n_items = sum(map(len, evidence))
+    of_parts = [part.labelled(n_votes)[0].evidence for part in parts]
+    n_items = sum(map(len, of_parts))
     return {
-        judge: sum(float(one.by_judge[judge].sum()) for one in evidence) / n_items
+        judge: sum(float(evidence.by_judge[judge].sum()) for evidence in of_parts) / n_items
         for judge in judges
     }

@@ -343,11 +343,11 @@ class Protocol:
     Parameters
     ----------
     splitter : Splitter
-        Splits items into those to calibrate on and those to evaluate: 100 times at random with a
-        twentieth calibrated on, unless given.
+        Splits items into those to calibrate on and those to evaluate; by default 100 times at
+        random, with a twentieth calibrated on.
     test : SplitTest, GroupTest or None
-        How differences between methods are tested: exactly, with twice the median of the p-values
-        over splits, unless given. ``PAPER_TEST`` is the paper's reading; `GroupTest` goes with
+        How differences between methods are tested; by default exactly, with twice the median of the
+        p-values over splits. ``PAPER_TEST`` is the paper's reading; `GroupTest` goes with
         `CrossFit`, `SplitTest` with other splitters; None tests nothing.
     labels : tuple of int
         The labels that there are, in ascending order.

@@ -157,13 +157,7 @@ def split_pvalues(
     (splits, methods, methods) array
         As `pairwise_pvalues` for each split; `combine_pvalues` combines them.
     """
-    if not len(losses):
-        raise InputError("losses is empty, expected at least one split")
-    n_methods = [len(as_losses(split, "losses", "(methods, items)")) for split in losses]
-    for number, n in enumerate(n_methods):
-        same_length(f"losses[{number}]", n, "losses[0]", n_methods[0])
     of_splits = [None] * len(losses) if groups is None else groups
-    same_length("groups", len(of_splits), "losses", len(losses))
     return np.stack(
         [
             _pairwise(_test("two-sided", method, n_resamples, seed, number), split, group, 1)

@@ -107,7 +107,7 @@ class Neighbours(_Calibrated):
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`."""
         if self.prior is None:
-            raise InputError("neighbours wants votes of other tasks or judges, or a prior")
+            raise InputError("neighbours needs votes of other tasks or judges, or a prior")
         object.__setattr__(self, "calibration", calibrate(counts, labels, prior=self.prior))
         return self
 
