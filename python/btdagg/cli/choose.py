@@ -28,8 +28,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
-from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design
-from btdagg.estimates.to_label import Drawing
+from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design, Drawing
 from btdagg.report.table import Entry
 
 

@@ -28,7 +28,7 @@ from btdagg.cli.common import (
 from btdagg.cli.reporting import ReportOption, names, open_report, print_report_table, say_where
 from btdagg.estimates.items import all_items, with_remarks
 from btdagg.estimates.prediction_powered import estimate_items
-from btdagg.estimates.to_label import COLUMNS
+from btdagg.estimates.sample_design import COLUMNS
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
     difference_fields,
