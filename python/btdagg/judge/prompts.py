@@ -135,12 +135,12 @@ class PromptTemplate:
         quoted = {
             name: str(value).replace("{", "{{").replace("}", "}}") for name, value in values.items()
         }
-        parts = {part: _filled(getattr(self, part), quoted) for part in _PARTS}
+        parts: dict[str, Any] = {part: _filled(getattr(self, part), quoted) for part in _PARTS}
         return replace(self, **parts)
 
     def check(self, pairs: Pairs) -> None:
         """Refuse pairs that have no column for a placeholder, or one of them nothing in it."""
-        names = [name for name in ("prompt", "reference") if name in pairs.columns]
+        names: list[str] = [name for name in ("prompt", "reference") if name in pairs.columns]
         names += ["first", "second", *pairs.fields]
         for name in sorted(self.placeholders - {"first", "second"}):
             if name not in names:
