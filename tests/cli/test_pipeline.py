@@ -141,17 +141,9 @@ def test_what_does_not_go_together_is_refused_before_any_call(tmp_path):
     assert answers.n_calls == 0
     assert not (tmp_path / "v.db").exists()
     elsewhere = pl.DataFrame({"item": ["x", "y"], "label": [1, 0]})
-    with pytest.raises(
-        InputError, match=r"no label is of an item of .*; labels are of x, y \.\.\."
-    ):
-        asyncio.run(
-            label_pairs(
-                PAIRS, elsewhere, JUDGING, store=tmp_path / "v.db", client=FunctionClient(answers)
-            )
-        )
+    with pytest.raises(InputError, match=r"labels are of x, y \.\.\."):
+        Pipeline(PAIRS, elsewhere, JUDGING)
     alike = labels_of(15).with_columns(label=pl.lit(1))
-    with pytest.raises(
-        InputError, match=r"all 15 labels of these pairs are 1, expected at least two"
-    ):
+    with pytest.raises(InputError, match="all 15 labels of these pairs are 1"):
         Pipeline(PAIRS, alike, JUDGING)
     assert answers.n_calls == 0
