@@ -19,7 +19,7 @@ from btdagg import (
     read_votes,
 )
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits, compare, evaluate
 from btdagg.evaluation.intervals import mean_interval
 from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import Decided, MajorityVote, RoundedMedian
@@ -228,6 +228,26 @@ def test_what_an_aggregator_decides_has_to_be_labels(decided, message):
         compare(
             [[1, 0, 0]] * 10, [0, 1] * 5, [Mine("mine")], protocol=Protocol(RandomSplits(size=2))
         )
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        Protocol(RandomSplits(n_splits=3), loss=lambda gold, decided: (decided - gold) ** 2),
+        Protocol(CrossFit(3, 1, 2), GroupTest(), loss=lambda gold, decided: (decided - gold) ** 2),
+    ],
+)
+def test_a_protocol_may_have_another_loss(protocol):
+    sample = sampled(n_items=60)
+    compared = compare(sample.counts, sample.labels, protocol=protocol)
+    majority = compared.methods[1]
+    squares = (majority_vote(sample.counts) - sample.labels.astype(int)) ** 2
+    if compared.new_items is not None:
+        assert majority.mae_interval.mean == pytest.approx(squares.mean())
+    assert majority.losses.tolist() == [[0, 1, 4], [1, 0, 1], [4, 1, 0]]
+    gold = compared.gold
+    expected = min(gold @ row for row in np.array([[0, 1, 4], [1, 0, 1], [4, 1, 0]]))
+    assert compared.best_constant[1] == pytest.approx(expected)
 
 
 def test_without_a_test_there_are_scores_and_no_ranks():
