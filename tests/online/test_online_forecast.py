@@ -116,7 +116,7 @@ def test_the_command_line(tmp_path):
         "--prior is weak, and without MODEL, VOTES and LABELS the plan is from the tasks of a prior"
     )
     text = one_line(*ended("plan", "--prior", tmp_path / "prior.json", "-n", 9))
-    assert text.startswith("-n is 9, and the tasks of")
+    assert text.startswith("-n is 9, expected at most 8")
     assert "VOTES and LABELS" in one_line(*ended(*given, "-o", "r.json"))
     assert "VOTES and LABELS" in one_line(*ended("plan", "model.json", "-n", 8))
 
