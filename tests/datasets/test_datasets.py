@@ -16,7 +16,7 @@ import polars as pl
 import pooch
 import pytest
 
-from btdagg import InputError, align, majority_vote, tally
+from btdagg import InputError, majority_vote
 from btdagg.paper import load_rewardbench2, load_wmt23, wmt23
 
 # WMT23: the real archive
@@ -522,18 +522,6 @@ def test_rb2_jsonl_and_folders_give_the_same_pairs(source, tmp_path):
     (folder / "README.md").write_text("test")
     assert load_rewardbench2(folder).frame.equals(wanted)
     assert load_rewardbench2(str(folder), split="train").frame.height == 6
-
-
-def test_rb2_labels_meet_votes(all_pairs):
-    labels = all_pairs.labels()
-    assert labels.n_missing == 0
-    assert labels.frame.columns == ["item", "task", "group", "label"]
-    items = all_pairs.frame["item"].to_list()[:50]
-    both = align(*tally(items, np.ones(50, dtype=int)), labels)
-    assert both.labels.tolist() == all_pairs.frame["label"].to_list()[:50]
-    assert both.groups.tolist() == all_pairs.frame["group"].to_list()[:50]
-    math = all_pairs.filter({"task": "math"})
-    assert len(math.labels().ids) == N_PAIRS["math"]
 
 
 def test_rb2_writes_what_the_judge_sees(tmp_path):

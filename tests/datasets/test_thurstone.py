@@ -135,20 +135,3 @@ def test_a_seed_gives_the_same_items_whatever_the_number_of_votes():
         shared = min(n_votes, 12)
         np.testing.assert_array_equal(sample.votes[:, :shared], twelve.votes[:, :shared])
         np.testing.assert_array_equal(sample.labels, twelve.labels)
-
-
-def test_where_the_judge_needs_no_correction_majority_vote_wins():
-    """Few labels then cost more than they give."""
-    regime = REGIMES["wmt-en-de"]
-    matched = replace(regime, judge_tie_rate=float(regime.gold_shares[1]))
-    truth = Thurstone(item_bias=0.2, vote_noise=0.3, position_bias=0.0, gold_noise=0.2)
-    wins = 0
-    for seed in range(10):
-        sample = simulate(matched, 2000, 8, seed=seed, truth=truth)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            model = calibrate(sample.counts[:50], sample.labels[:50]).model
-        counts, labels = sample.counts[50:], sample.labels[50:]
-        ours = mean_absolute_error(labels, model.decide(counts))
-        wins += mean_absolute_error(labels, majority_vote(counts)) < ours
-    assert wins >= 6

@@ -205,17 +205,6 @@ def test_two_scores_in_a_row_are_a_vote():
     assert rows(found, "item", "vote", "margin") == [("x", 1, 2.5), ("y", 0, 0.0)]
 
 
-def test_a_pair_is_one_item_whoever_is_shown_first():
-    file = table(q=["1", "1"], first=["x", "y"], second=["y", "x"], better=["A", "A"],
-                 order=["AB", "AB"])  # fmt: skip
-    names = {"group": "q", "system_a": "first", "system_b": "second", "vote": "better"}
-    found = read(file, columns=names)
-    assert rows(found, "item", "system_a", "system_b", "vote", "order") == [
-        ("1|x|y", "x", "y", 1, "AB"),
-        ("1|x|y", "x", "y", -1, "BA"),
-    ]
-
-
 def test_labels_and_ratings_of_a_table(cli):
     table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "A", "tie"], p=[0.5, 0.5, 0.25])
     imported = read("votes.csv", columns={"label": "gold", "probability": "p"})
@@ -699,19 +688,6 @@ def test_real_votes_are_the_same_imported(shared, name):
     found = read(file)
     assert (found.kind, found.formats) == ("votes", ("table",))
     assert found.votes.tally().sort("item").equals(btdagg.read_votes(file).tally().sort("item"))
-
-
-def test_the_estimate_of_systems_takes_what_was_imported(cli):
-    winners = ["model_1"] * 30 + ["model_2"] * 20 + ["tie"] * 10
-    judged = [game(w, w, "x", "y", question_id=k) for k, w in enumerate(winners)]
-    assert cli("import", lines(judged), "-o", "votes.parquet")[0] == 0
-    people = [{"question_id": k, "model_a": "x", "model_b": "y", "winner": w, "judge": "expert_1",
-               "turn": 1} for k, w in enumerate(["model_a", "tie", "model_b"] * 10)]  # fmt: skip
-    assert cli("import", lines(people, "p.jsonl"), "-o", "labels.csv")[0] == 0
-    status, out, err = cli("estimate", "votes.parquet", "labels.csv", "--systems",
-                           "system_a,system_b", "--json")  # fmt: skip
-    assert status == 0, err
-    assert json.loads(out)["n_labels"] == 30
 
 
 def test_formats_may_be_mixed_but_not_judges_and_people():

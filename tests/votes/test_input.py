@@ -285,21 +285,6 @@ def test_standard_input_is_read_by_what_it_begins_with(kind, cli, folder, monkey
     assert cli("decide", "model.json", "-") == wanted
 
 
-@pytest.mark.parametrize(
-    "line", ["calibrate votes.csv labels.csv -o out.json --json", "decide model.json votes.csv"]
-)
-def test_commands_read_standard_input(cli, folder, line, monkeypatch):
-    command = line.split()
-    wanted = cli(*command)
-    files = [word for word in command if word.endswith(".csv")]
-    for file in files:
-        as_standard_input(monkeypatch, (folder / file).read_bytes())
-        assert cli(*("-" if word == file else word for word in command)) == wanted
-    if len(files) > 1:
-        message = one_line(*cli(*("-" if word in files else word for word in command)))
-        assert message == "standard input is named twice, expected it for one table only"
-
-
 def test_standard_input_goes_by_that_name_in_errors(cli, folder, monkeypatch):
     as_standard_input(monkeypatch, b"item,vote\nx,1\ny,C\n")
     message = one_line(*cli("decide", "model.json", "-"))

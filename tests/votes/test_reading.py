@@ -17,7 +17,6 @@ import pytest
 
 from btdagg._core import InputError
 from btdagg.judge import read_pairs
-from btdagg.paper import read_ratings
 from btdagg.votes import Labels, align, read_labels, read_votes
 
 DATA = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[3] / "shared")) / "data"
@@ -559,22 +558,6 @@ def test_rewardbench_votes():
     gold = pd.read_csv(DATA / "rb2" / "labels.csv").set_index("item").loc[ids]
     np.testing.assert_array_equal(aligned.labels, gold["label"])
     np.testing.assert_array_equal(aligned.groups, gold["group"])
-
-
-@real_data
-def test_wmt_ratings():
-    path = DATA / "wmt23" / "ratings_zhen.csv"
-    ratings = read_ratings(path)
-    frame = pd.read_csv(path)
-    assert ratings.votes.shape == (1885, 8)
-    assert ratings.present.sum() == len(frame)
-    table = frame.pivot_table(index="item", columns="rater", values="vote")
-    table = table.loc[ratings.items, ratings.raters]
-    np.testing.assert_array_equal(ratings.present, table.notna())
-    np.testing.assert_array_equal(ratings.votes, table.fillna(0))
-    expected = counts_by_pandas(frame).loc[ratings.items].to_numpy()
-    np.testing.assert_array_equal(ratings.counts(), expected)
-    assert len(ratings.filter({"identical": 0}).items) == 1835
 
 
 class Dataset:

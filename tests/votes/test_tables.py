@@ -12,7 +12,6 @@ from btdagg import InputError, align, calibrate, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.judge.client import samples_of
 from btdagg.judge.store import Answered, VoteStore
-from btdagg.methods import by_name
 from btdagg.votes import source
 from judging import ASKED
 
@@ -152,19 +151,6 @@ def test_what_is_summed_while_reading_is_what_the_rows_say(tmp_path, sampled, ju
     (tmp_path / "v.parquet").unlink()  # none of this reads it again
     assert (in_file.tally().height, in_file.most_rows) == (40, in_memory.most_rows)
     assert in_file.filter({"judge": "m"}).tally().height == 40
-
-
-@pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 2)])
-def test_ids_that_would_be_cut_are_looked_at_row_by_row(tmp_path, kind):
-    votes = pl.DataFrame({"item": [1.0, 2.0, 2.5], "vote": [1, 1, 0]})
-    votes = votes.with_columns(pl.col("item").cast(kind))
-    votes.write_parquet(tmp_path / "v.parquet")
-    told = []
-    for source_ in (votes, tmp_path / "v.parquet"):
-        with pytest.raises(InputError, match=r"row 3, column item: got .*2\.5") as caught:
-            read_votes(source_)
-        told.append(str(caught.value).partition(", row")[2])
-    assert told[0] == told[1]
 
 
 def test_repeats_are_found_whatever_the_numbers_of_samples(tmp_path):
@@ -336,13 +322,6 @@ def test_labels_of_the_votes_task_are_taken():
     assert model == calibrate(SAMPLE.counts, SAMPLE.labels).model
     with pytest.raises(InputError, match="in several tasks"):
         calibrate(read_votes(LONG), read_labels(twice))
-
-
-def test_confidences_come_with_the_votes():
-    votes = read_votes(LONG.with_columns(confidence=pl.lit(0.5)))
-    (method,) = by_name(["soft-sc-mean"])
-    decided = method.decide(votes)
-    assert decided.tolist() == method.decide(votes.evidence()[1]).tolist()
 
 
 def test_what_has_no_order_in_common_is_refused():

@@ -140,6 +140,8 @@ def _read(source: Any, name: str | None) -> Table:
             return _scan_parquet([os.fspath(path) for path in source], name or "files")
         if all(isinstance(row, Mapping) for row in source):
             source = _columns_of_rows(source)
+    with needs("tables", "reading tables"):  # files do without it, and start sooner
+        import narwhals  # noqa: F401
     columns = source if isinstance(source, Mapping) else _columns_of_frame(source)
     series = [_series(str(title), values) for title, values in columns.items()]
     return _tidy(_frame(series, name := name or "data frame"), name)
