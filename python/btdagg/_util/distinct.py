@@ -36,8 +36,8 @@ def distinct_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.
             values, codes = np.unique(column, return_inverse=True)
             n = len(values)
         if size * n >= _LARGEST:
-            found, number = np.unique(number, return_inverse=True)
-            size = len(found)
+            values, number = np.unique(number, return_inverse=True)
+            size = len(values)
         number, size = number * n + codes, size * n
     _, first, number = np.unique(number, return_index=True, return_inverse=True)
     return first, number

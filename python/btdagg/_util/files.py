@@ -60,18 +60,18 @@ class FileFormat(NamedTuple):
     def loads(self, text: str | bytes, source: str, build: Build[Value]) -> Value:
         """Return what `build` makes of the fields that `dumps` wrote."""
         try:
-            found = json.loads(text)
+            parsed = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{source}: not JSON: {error}") from None
-        return self.value(found, source, build)
+        return self.value(parsed, source, build)
 
-    def value(self, found: Any, source: str, build: Build[Value]) -> Value:
+    def value(self, parsed: Any, source: str, build: Build[Value]) -> Value:
         """Return what `build` makes of the fields of an object with a header.
 
         What `build` raises of missing keys and of wrong types and values counts as damage.
         """
         try:
-            return build(self.fields(found))
+            return build(self.fields(parsed))
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
         except _DAMAGE as error:
@@ -81,20 +81,20 @@ class FileFormat(NamedTuple):
         """Return the fields with format and version before them."""
         return {"format": self.name, "version": self.version, **fields}
 
-    def fields(self, found: Any) -> dict[str, Any]:
+    def fields(self, parsed: Any) -> dict[str, Any]:
         """Check format and version, and return what else there is."""
-        if not isinstance(found, dict) or found.get("format") != self.name:
+        if not isinstance(parsed, dict) or parsed.get("format") != self.name:
             raise InputError(
                 f'no btdagg {self.what}, expected an object with "format": "{self.name}"'
             )
-        version = found.get("version")
+        version = parsed.get("version")
         if isinstance(version, bool) or version != self.version:
             newer = isinstance(version, int) and version > self.version
             hint = "; a newer btdagg may read it" if newer else ""
             raise InputError(
                 f"{self.what} version {version!r}, this btdagg reads version {self.version}{hint}"
             )
-        return {name: value for name, value in found.items() if name not in ("format", "version")}
+        return {name: value for name, value in parsed.items() if name not in ("format", "version")}
 
     def damaged(self, source: str, error: Exception) -> InputError:
         """Return the error of a file whose parts are missing or do not belong together."""

@@ -51,17 +51,17 @@ def places(
         Another of either gives another order.
     """
     n_groups = int(groups.max()) + 1
-    known = [_in_order(values) for values in content] or [groups[:, None]]
-    items = _hashed([_columns(values) for values in known])
-    mirrored = _hashed([_columns(_mirrored(values)) for values in known])
+    contents = [_in_order(values) for values in content] or [groups[:, None]]
+    items = _hashed([_columns(values) for values in contents])
+    mirrored = _hashed([_columns(_mirrored(values)) for values in contents])
     leaning = int((items - mirrored).view(np.int64).sum())
     key = _mixed(_mixed(np.array([seed], dtype=np.uint64)) + np.uint64(repetition))
     by_content = _mixed(_sums(items + mirrored, groups, n_groups) + key)
     by_side = _sums(mirrored if leaning < 0 else items, groups, n_groups)
     order = np.lexsort((by_side, by_content))
-    found = np.empty(n_groups, dtype=np.int64)
-    found[order] = np.arange(n_groups)
-    return found
+    place = np.empty(n_groups, dtype=np.int64)
+    place[order] = np.arange(n_groups)
+    return place
 
 
 def numbered(
@@ -80,10 +80,10 @@ def numbered(
     """
     if groups is not None:
         return as_groups(groups, "items", n_items)
-    found = np.empty(n_items, dtype=np.int64)
+    number = np.empty(n_items, dtype=np.int64)
     order = np.lexsort(told) if len(told) else np.arange(n_items)
-    found[order] = np.arange(n_items)
-    return found
+    number[order] = np.arange(n_items)
+    return number
 
 
 def _in_order(values: ArrayLike) -> NDArray[Any]:
@@ -92,8 +92,8 @@ def _in_order(values: ArrayLike) -> NDArray[Any]:
     if counts.ndim < 3:
         return counts
     judges = np.swapaxes(counts, 0, 1)
-    either = [_hashed([_columns(one)]) + _hashed([_columns(one[:, ::-1])]) for one in judges]
-    return counts[:, np.argsort([_mixed(one).sum() for one in either], kind="stable")]
+    hashes = [_hashed([_columns(judge)]) + _hashed([_columns(judge[:, ::-1])]) for judge in judges]
+    return counts[:, np.argsort([_mixed(hashed).sum() for hashed in hashes], kind="stable")]
 
 
 def _columns(values: ArrayLike) -> NDArray[np.uint64]:
@@ -110,19 +110,19 @@ def _mirrored(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _hashed(content: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    found = np.zeros(content[0].shape[1], dtype=np.uint64)
+    hashes = np.zeros(content[0].shape[1], dtype=np.uint64)
     for column in np.concatenate(content):
-        found = _mixed(found + column)
-    return found
+        hashes = _mixed(hashes + column)
+    return hashes
 
 
 def _sums(
     items: NDArray[np.uint64], groups: NDArray[np.int64], n_groups: int
 ) -> NDArray[np.uint64]:
     """Add up hashes by group, whatever the order of the items."""
-    found = np.zeros(n_groups, dtype=np.uint64)
-    np.add.at(found, groups, items)
-    return found
+    sums = np.zeros(n_groups, dtype=np.uint64)
+    np.add.at(sums, groups, items)
+    return sums
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -130,5 +130,5 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
-    return found
+    mixed ^= mixed >> np.uint64(31)
+    return mixed

@@ -18,14 +18,7 @@ def as_id_array(items: Any, *, unsigned: bool, name: str = "items") -> NDArray[A
     """Return ids as an array of integers, of NumPy's fixed-width strings, or of objects.
 
     Whether each object is a str is left to the compiled code that takes them, which names the row.
-
-    Parameters
-    ----------
-    items : (m,) array of integers or strings
-    unsigned : bool
-        Whether integers may go up to 2**64 where none is negative.
-    name : str
-        What errors call them.
+    ``unsigned`` integers may go up to 2**64 where none is negative.
     """
     is_list = isinstance(items, list | tuple)
     if is_list and items and isinstance(items[0], str):
@@ -59,18 +52,10 @@ def _is_integer(item: object) -> bool:
 
 
 def _refuse_wide(ids: Iterable[object], name: str, *, unsigned: bool) -> None:
-    """Raise an `InputError` for the first integer that does not fit in 64 bits with the others.
-
-    Parameters
-    ----------
-    ids : iterable of objects
-    name : str
-    unsigned : bool
-        Whether ids may go up to 2**64 where none is negative.
-    """
-    whole = {row: item for row, item in enumerate(ids) if isinstance(item, int)}
-    n_bits = 64 if unsigned and min(whole.values(), default=0) >= 0 else 63
-    for row, item in whole.items():
+    """Raise an `InputError` for the first integer that does not fit in 64 bits with the others."""
+    integers = {row: item for row, item in enumerate(ids) if isinstance(item, int)}
+    n_bits = 64 if unsigned and min(integers.values(), default=0) >= 0 else 63
+    for row, item in integers.items():
         if not -(2**63) <= item < 2**n_bits:
             limit = "of at least -2**63" if item < 0 else f"below 2**{n_bits}"
-            raise InputError(f"{name}[{row}] is {item}, expected an integer {limit}")
+            raise InputError(argument=name, row=row, came=item, expected=f"an integer {limit}")

@@ -33,8 +33,8 @@ class _Brief(Repr):
         if level <= 0 and value:
             return "{...}"
         parts = [  # in its own order: sorting a large one would take long
-            f"{self.repr1(key, level - 1)}: {self.repr1(one, level - 1)}"
-            for key, one in islice(value.items(), self.maxdict)
+            f"{self.repr1(key, level - 1)}: {self.repr1(item, level - 1)}"
+            for key, item in islice(value.items(), self.maxdict)
         ]
         return f"{{{', '.join([*parts, *['...'] * (len(value) > self.maxdict)])}}}"
 

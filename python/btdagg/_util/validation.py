@@ -224,9 +224,7 @@ def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.flo
         values = [np.nan if is_missing(value) else value for value in values]
     array = _label_array(values, name, expected).astype(np.float64)
     good = np.isnan(array) | np.isin(array, (-1, 0, 1))
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(f"{name}[{row}] is {array[row]:g}, expected {expected}", argument=name)
+    _all_good(good, array, name, expected)
     return array
 
 
@@ -357,21 +355,25 @@ def as_number(value: object, name: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if isinstance(value, str | bytes) or not np.isfinite(number):
-        # Python refuses to write out integers of thousands of digits.
-        n_bits = value.bit_length() if isinstance(value, int) else 0
-        shown = repr(value) if n_bits <= 4096 else f"an integer of {n_bits} bits"
-        raise InputError(f"{name} is {shown}, expected a finite number", argument=name)
+        if isinstance(value, int):  # too large for a float, and perhaps for Python to write out
+            value = np.inf if value > 0 else -np.inf
+        raise InputError(
+            f"{name} is {value!r}, expected a finite number",
+            argument=name, came=value, expected="a finite number",
+        )  # fmt: skip
     return number
 
 
 def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> int:
     """Return an integer from `least` to `most` as an int."""
-    limit = f"at least {least}"
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        if least <= value <= most:
-            return int(value)
-        limit = limit if value < least else f"at most {most}"
-    raise InputError(f"{name} is {value!r}, expected an integer of {limit}", argument=name)
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if is_integer and least <= value <= most:  # type: ignore[operator]
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    too_large = is_integer and value > most  # type: ignore[operator]
+    expected = f"an integer of {f'at most {most}' if too_large else f'at least {least}'}"
+    raise InputError(
+        f"{name} is {value!r}, expected {expected}", argument=name, came=value, expected=expected
+    )
 
 
 def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, ...]:
@@ -379,11 +381,11 @@ def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, .
     if judges is None and n_judges is not None:
         return tuple(str(number) for number in range(1, n_judges + 1))
     if isinstance(judges, str) or not isinstance(judges, Sequence | np.ndarray) or not len(judges):
-        raise InputError(f"judges is {judges!r}, expected a sequence of names", argument="judges")
+        raise InputError(argument="judges", came=judges, expected="a sequence of names")
     names = tuple(judges)
     for place, name in enumerate(names):
         if not isinstance(name, str) or not name:
-            raise InputError(f"a name of judges is {name!r}, expected text", argument="judges")
+            raise InputError(argument="judges", row=place, came=name, expected="text")
         if name in names[:place]:
             raise InputError(f"judges has {name!r} twice", argument="judges")
     if n_judges is not None and len(names) != n_judges:
