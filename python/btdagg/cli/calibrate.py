@@ -185,15 +185,15 @@ class _CalibrationData(NamedTuple):
 
 
 def _read(context: typer.Context) -> _CalibrationData:
-    given = context.params
-    n_votes, with_neighbours = given["n_votes"], given["prior"] in (None, "neighbours")
-    if given["labels"] is not None:
+    options = context.params
+    n_votes, with_neighbours = options["n_votes"], options["prior"] in (None, "neighbours")
+    if options["labels"] is not None:
         data = read_data(context)
         items = data.votes.labelled(data.gold, n_votes)
         return _CalibrationData(
             data.votes, items, neighbours_of(data, n_votes) if with_neighbours else None
         )
-    (raw,) = tables_of(given["columns"], given["votes"])
+    (raw,) = tables_of(options["columns"], options["votes"])
     if "number" not in raw.columns:
         raise InputError(
             f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
@@ -202,7 +202,7 @@ def _read(context: typer.Context) -> _CalibrationData:
     if n_votes is not None:
         raise InputError(f"-n is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
-    table = filtered(everything, given["filters"])
+    table = filtered(everything, options["filters"])
     items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)
     neighbours = neighbours_in(everything, table) if with_neighbours else None
     return _CalibrationData(table, items_of_histogram, neighbours)

@@ -114,11 +114,11 @@ def read_data(context: typer.Context) -> Data:
     from btdagg.votes import read_labels, read_votes
     from btdagg.votes.join import with_task
 
-    given = context.params
-    raw_votes, raw_labels = tables_of(given["columns"], given["votes"], given["labels"])
+    options = context.params
+    raw_votes, raw_labels = tables_of(options["columns"], options["votes"], options["labels"])
     gold = read_labels(raw_labels)
     everything = with_task(read_votes(raw_votes), gold)
-    return Data(gold, everything, filtered(everything, given["filters"]))
+    return Data(gold, everything, filtered(everything, options["filters"]))
 
 
 def parse_pairs(

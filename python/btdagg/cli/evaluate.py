@@ -115,24 +115,24 @@ def evaluate(
 
 def compare(context: typer.Context, protocol: Protocol, **settings: Any) -> None:
     """Score methods by a protocol; print the scores, and write the report of --report."""
-    given = context.params
+    options = context.params
     data = read_data(context)
     gold, table = data.gold, data.votes
     confidence = None
-    if "confidence" in renames(given["columns"]):
+    if "confidence" in renames(options["columns"]):
         confidence = "confidence"  # which may be any numbers of at least 0
-    budgets, by = numbers_of_votes(given["n_votes"]), names(given["by"], "by")
+    budgets, by = numbers_of_votes(options["n_votes"]), names(options["by"], "by")
     table.refuse_of_counts(n_votes=budgets)
     beside = votes_alike(data.everything, table)
     n_parts = len(labelled_parts(beside, gold, by=grouping(beside, by))[0])
-    aggregators = _aggregators(given["methods"], table, confidence, budgets, n_parts)
+    aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts)
     study = Study(
         table,
         gold,
-        varied=_varied(data.everything, given["filters"]) if given["report"] else {},
+        varied=_varied(data.everything, options["filters"]) if options["report"] else {},
         by=by,
         n_votes=budgets,
-        aggregators=methods_with_priors(aggregators, given["prior"], n_parts),
+        aggregators=methods_with_priors(aggregators, options["prior"], n_parts),
         confidence=confidence,
         protocol=protocol,
         neighbours=beside,
@@ -152,7 +152,7 @@ def compare(context: typer.Context, protocol: Protocol, **settings: Any) -> None
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
     evaluation = replace(evaluation, about_data=tuple(about_data))
     overall = over_all_items(study.votes, gold) if is_whole else None
-    if given["json"]:
+    if options["json"]:
         scores = scores_as_json(evaluation, **settings, n_unlabelled=gold.n_missing)
         print_json({**scores, "estimates": overall and estimates_as_json(overall)})
     else:
