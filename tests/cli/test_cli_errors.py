@@ -149,7 +149,7 @@ sys.meta_path.insert(0, Press())
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "numpy", "polars", "narwhals"])
+@pytest.mark.parametrize("module", ["typer", "numpy", "polars"])
 @pytest.mark.parametrize("error", ["", "TypeError('expected a message argument') from None"])
 def test_ctrl_c_while_a_library_is_loaded_is_a_line(folder, module, error):
     before = INTERRUPTED.format(module=module, error=error)

@@ -6,6 +6,7 @@ import codecs
 import sys
 from collections.abc import Sequence
 from itertools import product
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Console
@@ -88,7 +89,7 @@ class Terminal(Console):
                 table = Table(box=None, padding=(0, 1), pad_edge=False)
                 for place, name in enumerate(header[n_above:], start=n_above):
                     side: Any = "left" if place < n_labels else "right"
-                    text = name.replace(" ", "\n") if broken else name
+                    text = _broken(name, [row[place] for row in cells]) if broken else name
                     table.add_column(text, justify=side, vertical="bottom", no_wrap=True)
                 for row in cells:
                     first = Text("  " if n_above else "").append_text(row[n_above])
@@ -132,6 +133,12 @@ class Terminal(Console):
     def _cell(self, cell: Entry) -> Text:
         line = visible(cell.text).replace("\n", "\\n").replace("\t", "\\t")
         return Text(_encodable(line, self.encoding), "bold" if cell.bold else "")
+
+
+def _broken(name: str, cells: Sequence[Text]) -> str:
+    """Break the name of a column that is wider than its cells into about two lines."""
+    least = max(cell.cell_len for cell in (*map(Text, name.split()), *cells))
+    return "\n".join(wrap(name, max(least, (len(name) + 1) // 2)))
 
 
 def write_data(text: str) -> None:
