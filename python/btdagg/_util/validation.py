@@ -355,8 +355,6 @@ def as_number(value: object, name: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if isinstance(value, str | bytes) or not np.isfinite(number):
-        if isinstance(value, int):  # too large for a float, and perhaps for Python to write out
-            value = np.inf if value > 0 else -np.inf
         raise InputError(
             f"{name} is {value!r}, expected a finite number",
             argument=name, came=value, expected="a finite number",
