@@ -40,8 +40,10 @@ fn calibration_set(n_items: usize) -> CalibrationSet {
 fn kernels(c: &mut Criterion) {
     let model = Model::new(1.2, 2.0, 0.8).expect("finite parameters");
     let (wide, narrow) = (rows::<i64>(), rows::<u8>());
-    let counts: Vec<Counts> =
-        rows::<u64>().into_iter().map(|[minus, tie, plus]| Counts::new(minus, tie, plus)).collect();
+    let counts: Vec<Counts> = rows::<u64>()
+        .into_iter()
+        .map(|[minus, tie, plus]| Counts::whole(minus, tie, plus))
+        .collect();
     let mut labels = vec![0_i8; N_ITEMS];
     let mut probabilities = vec![[0.0; 3]; N_ITEMS];
 

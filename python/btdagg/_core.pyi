@@ -105,9 +105,9 @@ class Posterior:
     def __new__(
         cls, set: CalibrationSet, n_labels: float, prior: Prior | None, weak_share: float
     ) -> Posterior: ...
-    def decisions(self, /, counts: NDArray[np.uint64], n_threads: int) -> NDArray[np.float64]: ...
+    def decisions(self, /, counts: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]: ...
     def probabilities(
-        self, /, counts: NDArray[np.uint64], n_threads: int
+        self, /, counts: NDArray[np.float64], n_threads: int
     ) -> NDArray[np.float64]: ...
     @property
     def parameters(self, /) -> tuple[float, float, float]: ...
@@ -148,7 +148,7 @@ def profile(
 class Refits:
     def __new__(
         cls,
-        counts: NDArray[np.uint64],
+        counts: NDArray[np.float64],
         labels: NDArray[np.int8],
         alpha: float,
         kappa: float,
@@ -184,16 +184,16 @@ def decide_under(
     thetas: NDArray[np.float64],
     alpha: float,
     kappa: float,
-    counts: NDArray[np.uint64],
+    counts: NDArray[np.float64],
     n_threads: int,
 ) -> NDArray[np.int8]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
-    items: NDArray[np.int64], votes: NDArray[np.int8]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    items: NDArray[np.int64], votes: NDArray[np.int8] | NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[Any]]: ...
 def tally_strings(
-    items: list[str], votes: NDArray[np.int8]
-) -> tuple[list[str], NDArray[np.int64]]: ...
+    items: list[str], votes: NDArray[np.int8] | NDArray[np.float64]
+) -> tuple[list[str], NDArray[Any]]: ...
 
 _Components = Sequence[tuple[float, Sequence[float]]]
 

@@ -178,7 +178,8 @@ def few_labels(
     rate, pseudo_labels, nothing = 3.0, 6.0, 0.02
     s, t = features(counts)
     minus, tie, plus = np.asarray(counts, dtype=np.float64).T
-    mean_vote = (plus - minus) / np.maximum(minus + tie + plus, 1)
+    total = minus + tie + plus
+    mean_vote = (plus - minus) / np.where(total > 0, total, 1)
 
     def at(theta: Floats) -> Floats:
         return np.stack([probabilities(s, t, *x) for x in theta])  # (g, k, 3)

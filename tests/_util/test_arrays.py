@@ -112,12 +112,13 @@ def test_tables_and_computing_meet_without_a_seam():
         ([["a", "b", "c"]], r"counts has dtype <U1, expected numbers"),
         ([[1, None, 2]], r"counts\[0, 1\] is None, expected a number below 2\*\*64"),
         (np.array([["2020-01-01"] * 3], dtype="M8[D]"), r"counts has dtype datetime64\[D\]"),
-        ([[0, 0, 1], [0, -1, 1]], r"counts\[1, 1\] \(tie\) is -1, expected a non-negative integer"),
-        ([[0.0, 0.5, 1.0]], r"counts\[0, 1\] \(tie\) is 0.5, expected a non-negative integer"),
-        ([[np.nan, 0, 1]], r"counts\[0, 0\] \(minus\) is NaN, expected a non-negative integer"),
         (
-            [[0, 0, 1e300]],
-            r"counts\[0, 2\] \(plus\) is 10+, expected a non-negative integer below 2",
+            [[0, 0, 1], [0, -1, 1]],
+            r"counts\[1, 1\] \(tie\) is -1, expected a finite number of at least 0",
+        ),
+        (
+            [[np.nan, 0, 1]],
+            r"counts\[0, 0\] \(minus\) is NaN, expected a finite number of at least 0",
         ),
         ([[0, 0, 2**70]], r"counts\[0, 2\] is 1180591620717411303424, expected a number below"),
         ([[-(2**70), 0, 1]], r"counts\[0, 0\] is -118\d+, expected a number of at least -2\*\*63"),
@@ -192,11 +193,9 @@ def test_weights_are_repetitions_and_soft_labels_weights():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((-1, 0, 0), "minus is -1, expected a non-negative integer"),
-        ((0, 0, None), "plus is None, expected a non-negative integer"),
-        ((0, 0, 2**64), "plus is 18446744073709551616, expected a non-negative integer below 2"),
-        ((0, 1e20, 0), r"tie is 1e\+20, expected a non-negative integer below 2\*\*64"),
-        ((float("nan"), 0, 0), "minus is nan, expected a non-negative integer"),
+        ((-1, 0, 0), "minus is -1, expected a finite number of at least 0"),
+        ((0, 0, None), "plus is None, expected a finite number of at least 0"),
+        ((float("nan"), 0, 0), "minus is nan, expected a finite number of at least 0"),
     ],
 )
 def test_one_bad_count_is_named(arguments, message):

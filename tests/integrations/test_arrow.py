@@ -81,10 +81,10 @@ def test_a_rule_says_where_it_stops(with_risk):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tie": [1, None]}, r"counts\[1, 1\] \(tie\) is NaN, expected a non-negative"),
+        ({"tie": [1, None]}, r"counts\[1, 1\] \(tie\) is NaN, expected a finite number"),
         ({"label": [1, 1]}, "batch has a column 'label' already, which is added"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_batch_is_named(change, message):
     columns = {"minus": [1, 2], "tie": [0, 0], "plus": [3, 1]}
     with pytest.raises(InputError, match=message):

@@ -242,7 +242,7 @@ def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
         bounds = Bounds(nu=(1e-4, 2.0)) if number % 2 else Bounds()
         fitted = calibrate(counts, labels, bounds=bounds)
         refits = _core.Refits(
-            counts.astype(np.uint64),
+            counts.astype(np.float64),
             labels.astype(np.int8),
             1.0,
             1.0,

@@ -21,7 +21,7 @@ def random_inputs(rng):
     smoothing = (1.0, 1.0) if rng.random() < 0.5 else tuple(10 ** rng.uniform(-3, 2, size=2))
     scale = rng.choice([4.0, 12.0, 100.0, 2.0**20, 2.0**32], size=(N_ITEMS, 1))
     counts = np.floor(rng.random((N_ITEMS, 3)) ** 2 * (scale + 1)).clip(0, 2**32)
-    return parameters, smoothing, counts.astype(np.uint64)
+    return parameters, smoothing, counts.astype(np.float64)
 
 
 def assert_close(got, wanted, scale=None):

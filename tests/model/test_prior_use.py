@@ -238,7 +238,7 @@ def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
     drawn = np.random.default_rng(0).multinomial(25, repeats / 25, size=20)
     weights = drawn.astype(float)
     theta = refitted(
-        kinds[:, :3].astype(np.uint64), kinds[:, 3].astype(np.int8), weights, "weak", 1.0, 1.0
+        kinds[:, :3].astype(np.float64), kinds[:, 3].astype(np.int8), weights, "weak", 1.0, 1.0
     )
     for times, found in zip(drawn, theta, strict=True):
         rows = np.repeat(kinds, times, axis=0)

@@ -10,13 +10,13 @@ CALLS = {
     "refits": """
         weights = np.ones((400_000, 60))
         refits = _core.Refits(
-            counts[:60].astype(np.uint64), labels[:60].astype(np.int8), 1.0, 1.0,
+            counts[:60].astype(np.float64), labels[:60].astype(np.int8), 1.0, 1.0,
             [1e-3, -9.0, -10.0], [5.0, 6.9, 10.0],
         )
         call = lambda: refits.fit(weights, 1)
     """,
     "decide_under": """
-        thetas, rows = np.ones((20_000, 3)), counts[:20_000].astype(np.uint64)
+        thetas, rows = np.ones((20_000, 3)), counts[:20_000].astype(np.float64)
         call = lambda: _core.decide_under(thetas, 1.0, 1.0, rows, 1)
     """,
     "calibrate": """

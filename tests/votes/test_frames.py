@@ -165,7 +165,7 @@ def test_a_bad_count_in_a_frame_is_named_in_label_order(library):
     bad = np.array([[1, 2, 3], [4, -5, 6]])
     for order in ORDERS:
         with pytest.raises(
-            InputError, match=r"counts\[1, 1\] \(tie\) is -5, expected a non-negative"
+            InputError, match=r"counts\[1, 1\] \(tie\) is -5, expected a finite number"
         ):
             MODEL.decide(frame(library, order, bad))
     columns = {"plus": [1, 2], "minus": [3, None], "tie": [1, 1]}

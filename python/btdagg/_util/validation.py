@@ -145,23 +145,34 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def as_whole_counts(counts: ArrayLike) -> NDArray[Any]:
-    """Return counts as `as_counts` does, all of them non-negative integers below 2**64."""
+def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
+    """Return counts as an (n, 3) array of int64, or of float64 if they are not whole."""
     array = as_counts(counts)
     with np.errstate(invalid="ignore"):
-        good = (array >= 0) & (array % 1 == 0)
-        if array.dtype.kind == "f":
-            good &= array < 2.0**64
-    if not good.all():
-        row, column = np.unravel_index(np.argmin(good), array.shape)
-        value = array[row, column]
-        limit = " below 2**64" if np.isfinite(value) and value >= 2.0**64 else ""
-        raise InputError(
-            f"counts[{row}, {column}] ({list(COUNT_COLUMNS)[column]}) is {value}, expected a "
-            f"non-negative integer{limit}",
-            argument="counts",
-        )
+        good = (array >= 0) & np.isfinite(array)
+    _counts_are(good, array, "a finite number of at least 0")
+    is_whole = array.dtype.kind in "iu" or bool((array % 1 == 0).all())
+    fits = not array.size or array.max() < 2**63
+    return array.astype(np.int64 if is_whole and fits else np.float64, copy=False)
+
+
+def as_whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return counts as `as_checked_counts` does where they must be whole."""
+    array = as_checked_counts(counts)
+    if array.dtype.kind == "f":
+        expected = "a whole number below 2**63"
+        _counts_are((array % 1 == 0) & (array < 2.0**63), array, expected)
     return array
+
+
+def _counts_are(good: NDArray[np.bool_], array: NDArray[Any], expected: str) -> None:
+    if not good.all():
+        row, column = map(int, np.unravel_index(np.argmin(good), array.shape))
+        value, name = array[row, column], list(COUNT_COLUMNS)[column]
+        raise InputError(
+            f"counts[{row}, {column}] ({name}) is {value}, expected {expected}",
+            argument="counts", row=(row, column), came=value, expected=expected,
+        )  # fmt: skip
 
 
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:

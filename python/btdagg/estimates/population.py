@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.distinct import distinct_rows
 from btdagg._util.folds import deal
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_whole_counts
+from btdagg._util.validation import as_checked_counts
 from btdagg.estimates.mean import (
     Ends,
     LabelledSample,
@@ -56,12 +56,12 @@ class Predictor(Protocol):
         """Return probabilities of B, tie and A, (n, 3)."""
 
 
-def as_any_counts(counts: ArrayLike) -> NDArray[np.int64]:
+def as_any_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3)."""
-    array = as_panel_counts(counts) if np.ndim(counts) == 3 else as_whole_counts(counts)
+    array = as_panel_counts(counts) if np.ndim(counts) == 3 else as_checked_counts(counts)
     if not len(array):
         raise InputError("counts is empty, expected at least one item", argument="counts")
-    return array.astype(np.int64)
+    return array
 
 
 @readable

@@ -170,7 +170,7 @@ def estimate(
 
     Parameters
     ----------
-    counts : (N, 3) array of non-negative integers
+    counts : (N, 3) array of non-negative numbers
         Votes of all items in label order: minus, tie, plus; or of several judges,
         (N, judges, 3), who are used as a panel. Or votes, as `btdagg.read_votes` returns them.
     labels : (N,) array of -1, 0, 1, or NaN or None where there is none

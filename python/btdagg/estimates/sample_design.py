@@ -105,7 +105,7 @@ def choose(
 
     Parameters
     ----------
-    counts : (N, 3) array of non-negative integers
+    counts : (N, 3) array of non-negative numbers
         Votes of all items in label order: minus, tie, plus; or of several judges,
         (N, judges, 3), which are pooled. Or votes, as `btdagg.read_votes` returns them.
     n : int

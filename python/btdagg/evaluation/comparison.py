@@ -74,7 +74,7 @@ def compare(
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative integers, or Evidence
+    counts : (n, 3) array of non-negative numbers, or Evidence
         Votes per item in label order: minus, tie, plus; with what else aggregators need.
     labels : (n,) array of -1, 0, 1
         Gold labels.

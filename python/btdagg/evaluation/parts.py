@@ -13,9 +13,9 @@ from btdagg._core import InputError
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    as_checked_counts,
     as_labels,
     as_names,
-    as_whole_counts,
     same_index,
     same_length,
 )
@@ -66,7 +66,7 @@ class LabelledItems:
     ) -> None:
         evidence, labels, groups = labelled(evidence, labels, groups)
         own, gold = Evidence.of(evidence), as_labels(labels)
-        as_whole_counts(own.counts)
+        as_checked_counts(own.counts)
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import as_whole_counts, in_label_order, refuse_booleans, unmasked
+from btdagg._util.validation import as_checked_counts, in_label_order, refuse_booleans, unmasked
 from btdagg.model.calibration import Calibration
 from btdagg.model.calibration import calibrate as _calibrate
 
@@ -59,7 +59,7 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     X is an (n, 3) array of vote counts in label order, or a data frame with the columns minus, tie
-    and plus and no other, in any order. Counts are non-negative integers, so pipelines must not
+    and plus and no other, in any order. Counts are numbers of votes, so pipelines must not
     scale or fill them in before.
 
     `predict` gives the label of least expected absolute error, the median of the predicted
@@ -149,7 +149,7 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array, *rest = checked if labels else (checked,)
         if array.shape[1] != len(_LABELS):
             raise InputError(f"X has shape {array.shape}, expected (n, 3): minus, tie, plus")
-        counts = as_whole_counts(array)
+        counts = as_checked_counts(array)
         return (counts, *rest) if labels else counts
 
     def __getstate__(self) -> dict[str, Any]:

@@ -77,13 +77,13 @@ class Davidson(_Calibrated):
         self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
     ) -> Callable[[NDArray[np.int64]], NDArray[np.int8]]:
         """Fit with each row of weights; see `Refittable`."""
-        items, smoothing = counts.astype(np.uint64), (self.alpha, self.kappa)
+        items, smoothing = counts.astype(np.float64), (self.alpha, self.kappa)
         if self.prior is None:
             lower, upper = (ends.tolist() for ends in self.bounds.box())
             parameters = _core.Refits(items, labels, *smoothing, lower, upper).fit(weights, 1)[0]
         else:
             parameters = refitted(items, labels, weights, self.prior, *smoothing)
-        return lambda rows: _core.decide_under(parameters, *smoothing, rows.astype(np.uint64), 1)
+        return lambda rows: _core.decide_under(parameters, *smoothing, rows.astype(np.float64), 1)
 
 
 @readable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_whole_counts
+from btdagg._util.validation import as_checked_counts
 from btdagg.methods.base import Needs, WithoutFit
 from btdagg.votes.evidence import Evidence
 
@@ -29,7 +29,7 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative integers
+    counts : (n, 3) array of non-negative numbers
         Votes per item in label order: minus, tie, plus. An item without votes is a tie.
 
     References
@@ -37,7 +37,7 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
     Self-consistency: Wang et al. (2023), the paper's baseline SC. The paper states no rule for
     labels that share the most votes; this one is mirror-symmetric.
     """
-    minus, tie, plus = as_whole_counts(counts).T
+    minus, tie, plus = as_checked_counts(counts).T
     labels = np.zeros(len(minus), dtype=np.int8)
     labels[(plus > tie) & (plus > minus)] = 1
     labels[(minus > tie) & (minus > plus)] = -1
@@ -61,7 +61,7 @@ def rounded_median(counts: ArrayLike) -> NDArray[np.int8]:
     Of two votes, a 0 and a 1 give 1, a 0 and a -1 give -1, a -1 and a 1 give 0. The paper uses it
     for two greedy samples.
     """
-    minus, tie, plus = as_whole_counts(counts).T
+    minus, tie, plus = as_checked_counts(counts).T
     labels = np.zeros(len(minus), dtype=np.int8)
     # A side has at least half of the votes: it is the median, or one of the two middle votes and
     # the other is no vote for the other side. Differences, because sums could overflow.
@@ -113,7 +113,7 @@ class SoftSelfConsistency(WithoutFit):
         """Label of each item, (n,), from evidence with confidences."""
         evidence = Evidence.of(counts)
         confidences = evidence.require_confidences(self.name)
-        votes = as_whole_counts(evidence.counts)
+        votes = as_checked_counts(evidence.counts)
         absolute = 0.0
         if self.score == "mean":
             scores = confidences.total / np.maximum(votes, 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import as_labels, as_whole_counts, same_index, same_length
+from btdagg._util.validation import as_checked_counts, as_labels, same_index, same_length
 from btdagg.methods.base import not_fitted
 from btdagg.votes.join import labelled
 
@@ -22,8 +22,9 @@ _ROUNDING = 1e-9
 
 def _mean_votes(counts: ArrayLike) -> NDArray[np.float64]:
     """Return the mean vote of each item, (n,); 0 of one without votes."""
-    minus, tie, plus = as_whole_counts(counts).T.astype(np.float64)
-    return np.asarray((plus - minus) / np.maximum(minus + tie + plus, 1))
+    minus, tie, plus = as_checked_counts(counts).T.astype(np.float64)
+    total = minus + tie + plus
+    return np.asarray((plus - minus) / np.where(total > 0, total, 1))
 
 
 def _labelled_means(

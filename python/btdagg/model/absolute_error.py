@@ -12,7 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_labels, as_whole_counts
+from btdagg._util.validation import as_checked_counts, as_labels
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
 from btdagg.model.corners import Corners, corners, log_lead
@@ -105,7 +105,7 @@ def calibrate_by_mae(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         usual = calibrate(counts, labels, alpha=alpha, kappa=kappa, bounds=bounds)
-    rows, gold = as_whole_counts(counts), as_labels(labels)
+    rows, gold = as_checked_counts(counts), as_labels(labels)
     n = len(gold)
     items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
     if len(items.s) > _MOST_ITEMS:

@@ -115,7 +115,7 @@ def calibrate(
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative integers
+    counts : (n, 3) array of non-negative numbers
         Votes per item in label order: minus, tie, plus; in a data frame in columns of these names.
         Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels

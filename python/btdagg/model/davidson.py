@@ -65,7 +65,7 @@ class DavidsonModel(SavedAsJson, Displayed):
     no more than rounding are equal, and equal risks give a tie. Swapping A and B mirrors every
     result exactly.
 
-    Methods over arrays take `counts`, (n, 3) non-negative integers of any number type, or a data
+    Methods over arrays take `counts`, (n, 3) non-negative numbers of any type, or a data
     frame with the columns minus (or b), tie (or same) and plus (or a), and `n_threads`, which does
     not change a bit of the result. They release the GIL and raise `InputError` naming the row of
     the first bad count.

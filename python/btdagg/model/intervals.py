@@ -10,7 +10,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.distinct import distinct_rows
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_number, as_whole_counts
+from btdagg._util.validation import as_checked_counts, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def stability_of(
     model: DavidsonModel,
     counts: ArrayLike,
     level: float,
-    shares_of: Callable[[NDArray[np.uint64]], NDArray[np.float64]],
+    shares_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> Stability:
     """Decide items, given what makes the shares of the labels of distinct rows of counts."""
     level = as_level(level)
@@ -72,11 +72,11 @@ def stability_of(
     return Stability(labels, shares, agreement, agreement >= level)
 
 
-def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the distinct rows of counts and where each item's are: items repeat, rows less so."""
-    whole = as_whole_counts(counts).astype(np.uint64)
-    first, place = distinct_rows(*whole.T)
-    return np.ascontiguousarray(whole[first]), place
+    checked = as_checked_counts(counts)
+    first, place = distinct_rows(*checked.T)
+    return np.ascontiguousarray(checked[first], dtype=np.float64), place
 
 
 def as_level(level: float, name: str = "level") -> float:

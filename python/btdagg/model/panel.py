@@ -19,13 +19,13 @@ from btdagg._util.folds import deal, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
+    as_checked_counts,
     as_groups,
     as_integer,
     as_labels,
     as_number,
     as_numbers,
     as_weights,
-    as_whole_counts,
     names_of_judges,
     same_length,
 )
@@ -139,7 +139,7 @@ class PanelModel(SavedAsJson, Displayed):
         minus, tie, plus = self.predict_proba(counts).T
         return np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
 
-    def _checked(self, counts: ArrayLike) -> NDArray[np.uint64]:
+    def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""
         if isinstance(counts, CountsItself):
             from btdagg.votes.panel import panel_counts
@@ -199,7 +199,7 @@ class PanelModel(SavedAsJson, Displayed):
         return cls(**saved)
 
 
-def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[np.uint64]:
+def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:
     """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
     array = as_numbers(counts, "counts")
     n_judges = array.shape[1] if judges is None and array.ndim == 3 else len(judges or ())
@@ -209,13 +209,13 @@ def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> N
     columns = []
     for place, name in enumerate(names_of_judges(judges, n_judges)):
         try:
-            columns.append(as_whole_counts(array[:, place]).astype(np.uint64))
+            columns.append(as_checked_counts(array[:, place]))
         except InputError as error:
             raise InputError(f"judge {name!r}: {error}") from None
     return np.stack(columns, axis=1)
 
 
-def panel_features(counts: NDArray[np.uint64], alpha: float, kappa: float) -> tuple[Floats, Floats]:
+def panel_features(counts: NDArray[Any], alpha: float, kappa: float) -> tuple[Floats, Floats]:
     """Return margin and tie features of each judge, (n, judges); of an absent one, the mean's."""
     n, n_judges, _ = counts.shape
     features = DavidsonModel(0.0, 0.0, 0.0, alpha, kappa).features(counts.reshape(-1, 3))
@@ -303,7 +303,7 @@ def calibrate_panel(
 
     Parameters
     ----------
-    counts : (n, judges, 3) array of non-negative integers
+    counts : (n, judges, 3) array of non-negative numbers
         Votes per item and judge in label order: minus, tie, plus. A judge without votes on an item
         is absent, which says nothing; see `btdagg.PanelModel`. Or votes with a column `judge`, as
         `btdagg.read_votes` returns them.
@@ -503,7 +503,7 @@ def _fit(items: _LabelledFeatures, centre: Floats, spread: float, starts: Sequen
 
 
 def _starts(
-    items: _LabelledFeatures, counts: NDArray[np.uint64], alpha: float, kappa: float
+    items: _LabelledFeatures, counts: NDArray[Any], alpha: float, kappa: float
 ) -> list[list[Floats]]:
     """Starts along every centre: the fits to each judge alone, which no local minimum holds up."""
     lower, upper = (ends.tolist() for ends in Bounds().box())

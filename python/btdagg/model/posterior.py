@@ -118,7 +118,7 @@ def _few_labels(counts: Any, labels: Any, weights: Any, alpha: float, kappa: flo
 
 
 def refitted(
-    counts: NDArray[np.uint64],
+    counts: NDArray[np.float64],
     labels: NDArray[np.int8],
     times: NDArray[np.float64],
     prior: Prior | Literal["weak"],

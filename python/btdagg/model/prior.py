@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,7 +14,13 @@ from btdagg._core import InputError
 from btdagg._util.distinct import distinct_rows
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, as_labels, as_number, as_whole_counts, same_length
+from btdagg._util.validation import (
+    CountsItself,
+    as_checked_counts,
+    as_labels,
+    as_number,
+    same_length,
+)
 from btdagg.model.calibration_set import calibration_set
 
 if TYPE_CHECKING:
@@ -33,13 +40,13 @@ class Neighbour:
 
     Attributes
     ----------
-    counts : (k, 3) array of int64
+    counts : (k, 3) array of int64, or of float64 where counts are not whole
         Distinct votes per item in label order: minus, tie, plus.
     labels : (k, 3) array of int64
         How many items with these votes have each label.
     """
 
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     labels: NDArray[np.int64]
     _particles: dict[tuple[float, float, int, int], NDArray[np.float64]] = field(
         default_factory=dict, init=False, repr=False
@@ -65,7 +72,7 @@ class Neighbour:
     @property
     def n_votes(self) -> int:
         """Most votes of an item."""
-        return int(self.counts.sum(axis=1).max())
+        return math.ceil(float(self.counts.sum(axis=1).max()) - 1e-6)
 
 
 @readable
@@ -158,7 +165,12 @@ class Prior(SavedAsJson):
                     "name": name,
                     "n_votes": neighbour.n_votes,
                     "n_labels": neighbour.n_labels,
-                    "rows": np.column_stack([neighbour.counts, neighbour.labels]).tolist(),
+                    "rows": [
+                        [*counts, *labels]
+                        for counts, labels in zip(
+                            neighbour.counts.tolist(), neighbour.labels.tolist(), strict=True
+                        )
+                    ],
                 }
                 for name, neighbour in self.neighbours.items()
             ],
@@ -169,8 +181,9 @@ class Prior(SavedAsJson):
         """Return the prior from the fields of `as_dict`."""
         neighbours = {}
         for neighbour in fields["neighbours"]:
-            rows = np.array(neighbour["rows"], dtype=np.int64).reshape(-1, 6)
-            neighbours[str(neighbour["name"])] = Neighbour(rows[:, :3], rows[:, 3:])
+            rows = np.array(neighbour["rows"], dtype=np.float64).reshape(-1, 6)
+            counts, labels = as_checked_counts(rows[:, :3]), rows[:, 3:].astype(np.int64)
+            neighbours[str(neighbour["name"])] = Neighbour(counts, labels)
         return cls(neighbours, fields["alpha"], fields["kappa"], fields["weak_share"])
 
     def to_json(self) -> str:
@@ -253,8 +266,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
         items = counts.labelled(labels)
         counts, labels = items.counts, items.labels
         names += [items.ids, *([] if items.groups is None else [items.groups])]
-    whole, gold = as_whole_counts(counts), as_labels(labels)
-    votes = whole.astype(np.int64)
+    votes, gold = as_checked_counts(counts), as_labels(labels)
     same_length("labels", len(gold), "counts", len(votes))
     if not len(gold):
         raise InputError("labels is empty, expected at least one item", argument="labels")

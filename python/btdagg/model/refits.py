@@ -17,11 +17,11 @@ from btdagg._util.distinct import distinct_rows
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    as_checked_counts,
     as_groups,
     as_integer,
     as_labels,
     as_weights,
-    as_whole_counts,
     same_index,
     same_length,
 )
@@ -87,7 +87,7 @@ class Refits(SavedAsJson):
         smoothing = self.model.alpha, self.model.kappa
         step = max(1, _HELD // len(self.parameters))
 
-        def shares_of(rows: NDArray[np.uint64]) -> NDArray[np.float64]:
+        def shares_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             shares = np.empty((len(rows), 3))
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
@@ -282,7 +282,7 @@ class _WeightedItems:
     cell, and `repeats`, (u,), how many such units there are.
     """
 
-    counts: NDArray[np.uint64]
+    counts: NDArray[np.float64]
     labels: NDArray[np.int8]
     kinds: csr_array[Any, Any]
     repeats: NDArray[np.int64]
@@ -354,7 +354,7 @@ def _labelled_items(
     if weights is not None and prior is not None:
         raise InputError(argument="weights", came=weights, expected="None with a prior")
     counts, labels, groups = labelled(counts, labels, groups, weights)
-    checked, gold = as_whole_counts(counts), as_labels(labels)
+    checked, gold = as_checked_counts(counts), as_labels(labels)
     same_length("labels", len(gold), "counts", len(checked))
     by_item = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
     same_length("weights", len(by_item), "counts", len(checked))
@@ -371,7 +371,7 @@ def _labelled_items(
             **options,
         )
     used = by_item > 0
-    table = checked[used].astype(np.uint64)
+    table = checked[used].astype(np.float64)
     # Mean 1, so that sums of them neither overflow nor underflow.
     scaled = by_item[used] / by_item.max()
     scaled /= scaled.mean()

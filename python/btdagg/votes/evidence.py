@@ -58,7 +58,7 @@ class Evidence:
 
     Attributes
     ----------
-    counts : (n, 3) array of non-negative integers
+    counts : (n, 3) array of non-negative numbers
         Votes per item in label order: minus, tie, plus.
     confidences : Confidences or None
         Confidences of the votes, if there are any.
@@ -68,7 +68,7 @@ class Evidence:
         Names of the items in messages; by default their row numbers.
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
-    by_judge : mapping of str to (n, 3) array of non-negative integers
+    by_judge : mapping of str to (n, 3) array of non-negative numbers
         Of a panel, the counts of each judge, which `counts` has summed up.
     """
 

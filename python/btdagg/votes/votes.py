@@ -21,7 +21,6 @@ from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
     as_integer,
-    as_labels,
     same_index,
     same_length,
 )
@@ -30,6 +29,7 @@ from btdagg.votes.evidence import Confidences, Evidence
 from btdagg.votes.join import join
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.source import read_table
+from btdagg.votes.strength import as_strengths
 from btdagg.votes.table import (
     NUMBER,
     PLACE,
@@ -535,31 +535,46 @@ def column_of_decisions(name: str, n_votes: int | None) -> str:
     return name if n_votes is None or name in _WITHOUT_VOTES else f"{name}_{n_votes}"
 
 
-def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def tally(
+    items: ArrayLike, votes: ArrayLike, full_margin: float | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Gather long votes into counts by item.
 
     Parameters
     ----------
     items : (m,) array of integers or strings
         Item of each vote.
-    votes : (m,) array of -1, 0, 1
-        Votes from A's point of view. Leave out missing votes: they are no ties. Every entry is one
-        more vote; `read_votes` and `btdagg.online.OnlineTally` drop repeated samples.
+    votes : (m,) array of numbers
+        Votes from A's point of view: -1, 0 or 1, or how strongly in between, or margins, positive
+        where A is better. Leave out missing votes: they are no ties. Every entry is one more vote;
+        `read_votes` and `btdagg.online.OnlineTally` drop repeated samples.
+    full_margin : float, optional
+        The margin from which on a vote is a whole win. By default it is 1, and votes beyond are
+        refused.
 
     Returns
     -------
     ids : (n,) array
         Items in the order in which they are first seen, of the type that came; strings as objects.
-    counts : (n, 3) array of int64
-        Votes per item in label order: minus, tie, plus.
+    counts : (n, 3) array
+        Votes per item in label order: minus, tie, plus. Of int64; of float64 if votes are not all
+        -1, 0 or 1 of the full margin.
+
+    Notes
+    -----
+    A vote of strength w, which is the size of its margin over the full margin and at most 1, is w
+    of a win and 1 - w of a tie. Strengths are rounded to multiples of 1/1024, so that their sums
+    are exact in any order.
 
     Examples
     --------
     >>> ids, counts = tally(["x", "y", "x"], [1, 0, -1])
     >>> ids.tolist(), counts.tolist()
     (['x', 'y'], [[1, 0, 1], [0, 1, 0]])
+    >>> tally(["x", "y", "x"], [4, 0, -1], full_margin=4)[1].tolist()
+    [[0.25, 0.75, 1.0], [0.0, 1.0, 0.0]]
     """
-    of_votes, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
+    of_votes, cast = as_id_array(items, unsigned=True), as_strengths(votes, full_margin)
     same_length("votes", len(cast), "items", len(of_votes))
     same_index(items=items, votes=votes)
     if of_votes.dtype.kind in "iu":

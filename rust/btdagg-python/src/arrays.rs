@@ -104,13 +104,14 @@ pub fn copy_strings(
 }
 
 /// Rows of three numbers as counts.
-pub fn cells_of(counts: &[u64]) -> impl ExactSizeIterator<Item = Counts> {
-    counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts::new(minus, tie, plus))
+pub fn cells_of(counts: &[f64]) -> impl ExactSizeIterator<Item = Counts> {
+    counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts { minus, tie, plus })
 }
 
-/// Counts as Python's integers.
+/// Whole counts as Python's integers.
+#[expect(clippy::cast_possible_truncation, reason = "whole; the cast saturates")]
 pub fn signed(counts: Counts) -> [i64; 3] {
-    [counts.minus, counts.tie, counts.plus].map(|count| i64::try_from(count).unwrap_or(i64::MAX))
+    [counts.minus, counts.tie, counts.plus].map(|count| count as i64)
 }
 
 macro_rules! count_arrays {

@@ -82,12 +82,9 @@ pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<boo
 }
 
 /// One count from whatever Python number it is.
-pub fn count(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<u64> {
-    if let Ok(count) = value.extract::<u64>() {
-        return Ok(count);
-    }
+pub fn count(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let number = value.extract::<f64>().ok();
     number
         .and_then(CountValue::to_count)
-        .ok_or_else(|| raise(Error::value(name, value, "a non-negative integer below 2**64")))
+        .ok_or_else(|| raise(Error::value(name, value, "a finite number of at least 0")))
 }

@@ -57,13 +57,14 @@ impl Posterior {
         prior: Option<PyRef<'_, Prior>>,
         weak_share: f64,
     ) -> PyResult<Self> {
-        let set = &set.0;
+        let set = set.0.clone();
         let prior = prior.as_ref().map(|prior| (&prior.0, weak_share));
         run(py, 1, |_| {
+            let set = set.binned()?;
             let labels = set.labels_worth(n_labels);
             let occurrences: Vec<f64> =
                 set.labels().iter().map(|weights| weights.iter().sum()).collect();
-            btdagg::Posteriors::new(set, prior)?.posterior(&labels, Some(&occurrences))
+            btdagg::Posteriors::new(&set, prior)?.posterior(&labels, Some(&occurrences))
         })
         .map(Self)
     }
@@ -83,7 +84,7 @@ impl Posterior {
     /// The chance of each decision of each row of counts.
     fn decisions<'py>(
         &self,
-        counts: PyReadonlyArray2<'py, u64>,
+        counts: PyReadonlyArray2<'py, f64>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
@@ -94,7 +95,7 @@ impl Posterior {
     /// Mean probabilities of the labels of each row of counts.
     fn probabilities<'py>(
         &self,
-        counts: PyReadonlyArray2<'py, u64>,
+        counts: PyReadonlyArray2<'py, f64>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);

@@ -21,7 +21,7 @@ pub struct Refits(btdagg::Refits);
 impl Refits {
     #[new]
     fn new(
-        counts: PyReadonlyArray2<'_, u64>,
+        counts: PyReadonlyArray2<'_, f64>,
         labels: PyReadonlyArray1<'_, i8>,
         alpha: f64,
         kappa: f64,
@@ -65,7 +65,7 @@ pub fn decide_under<'py>(
     thetas: PyReadonlyArray2<'py, f64>,
     alpha: f64,
     kappa: f64,
-    counts: PyReadonlyArray2<'py, u64>,
+    counts: PyReadonlyArray2<'py, f64>,
     n_threads: usize,
 ) -> PyResult<Bound<'py, PyArray2<i8>>> {
     let py = thetas.py();

@@ -1,7 +1,7 @@
 use std::hash::Hash;
 
-use btdagg::{Error, Tally};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
+use btdagg::{Error, Tally, Vote};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -13,16 +13,32 @@ use crate::call::run;
 const BLOCK: usize = 1 << 16;
 
 /// What a tally returns: items and their counts.
-type Tallied<'py, Items> = PyResult<(Items, Bound<'py, PyArray2<i64>>)>;
+type Tallied<'py, Items> = PyResult<(Items, Bound<'py, PyAny>)>;
+
+/// Votes as labels, or with a strength.
+#[derive(FromPyObject)]
+pub enum Votes<'py> {
+    Labels(PyReadonlyArray1<'py, i8>),
+    Strengths(PyReadonlyArray1<'py, f64>),
+}
 
 /// Counts by item for integer ids: items in first-seen order and their (n, 3) counts.
 #[pyfunction]
 pub fn tally_integers<'py>(
     py: Python<'py>,
     items: PyReadonlyArray1<'py, i64>,
-    votes: PyReadonlyArray1<'py, i8>,
+    votes: Votes<'py>,
 ) -> Tallied<'py, Bound<'py, PyArray1<i64>>> {
-    let (items, votes) = (items.as_slice()?, votes.as_slice()?);
+    let items = items.as_slice()?;
+    let tally = match &votes {
+        Votes::Labels(votes) => of_integers(py, items, votes.as_slice()?),
+        Votes::Strengths(votes) => of_integers(py, items, votes.as_slice()?),
+    }?;
+    let ids = array_of(py, tally.items().iter().copied())?;
+    Ok((ids, counts_of(py, &tally, &votes)?))
+}
+
+fn of_integers(py: Python<'_>, items: &[i64], votes: &[impl Vote + Sync]) -> PyResult<Tally<i64>> {
     let mut tally = Tally::new();
     for (block, (items, votes)) in items.chunks(BLOCK).zip(votes.chunks(BLOCK)).enumerate() {
         py.check_signals()?;
@@ -31,8 +47,7 @@ pub fn tally_integers<'py>(
             tally.add_all(items, votes).map_err(counted_from(block * BLOCK))
         })?;
     }
-    let ids = array_of(py, tally.items().iter().copied())?;
-    Ok((ids, counts_of(py, &tally)?))
+    Ok(tally)
 }
 
 /// Counts by item for string ids: items in first-seen order and their (n, 3) counts.
@@ -40,9 +55,21 @@ pub fn tally_integers<'py>(
 pub fn tally_strings<'py>(
     py: Python<'py>,
     items: &Bound<'py, PyList>,
-    votes: PyReadonlyArray1<'py, i8>,
+    votes: Votes<'py>,
 ) -> Tallied<'py, Vec<String>> {
-    let votes = votes.as_slice()?;
+    let tally = match &votes {
+        Votes::Labels(votes) => of_strings(py, items, votes.as_slice()?),
+        Votes::Strengths(votes) => of_strings(py, items, votes.as_slice()?),
+    }?;
+    let counts = counts_of(py, &tally, &votes)?;
+    Ok((tally.items().to_vec(), counts))
+}
+
+fn of_strings(
+    py: Python<'_>,
+    items: &Bound<'_, PyList>,
+    votes: &[impl Vote + Sync],
+) -> PyResult<Tally<String>> {
     let mut tally = Tally::<String>::new();
     for (block, votes) in votes.chunks(BLOCK).enumerate() {
         py.check_signals()?;
@@ -55,8 +82,7 @@ pub fn tally_strings<'py>(
             tally.add_all(items, votes).map_err(counted_from(start))
         })?;
     }
-    let counts = counts_of(py, &tally)?;
-    Ok((tally.items().to_vec(), counts))
+    Ok(tally)
 }
 
 /// The error of a block, its row counted from the first row of all.
@@ -70,9 +96,17 @@ fn counted_from(start: usize) -> impl Fn(Error) -> Error {
     }
 }
 
+/// Integers where votes are labels, floats where they have a strength.
 fn counts_of<'py, K: Eq + Hash + Clone>(
     py: Python<'py>,
     tally: &Tally<K>,
-) -> PyResult<Bound<'py, PyArray2<i64>>> {
-    array_of_rows(py, tally.counts().iter().copied().map(signed))
+    votes: &Votes<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let counts = tally.counts().iter().copied();
+    Ok(match votes {
+        Votes::Labels(_) => array_of_rows(py, counts.map(signed))?.into_any(),
+        Votes::Strengths(_) => {
+            array_of_rows(py, counts.map(|c| [c.minus, c.tie, c.plus]))?.into_any()
+        }
+    })
 }

@@ -72,14 +72,14 @@ mod tests {
             for minus in 0..20 {
                 for tie in 0..20 {
                     for plus in 0..20 {
-                        let counts = Counts::new(minus, tie, plus);
+                        let counts = Counts::whole(minus, tie, plus);
                         assert_eq!(compiled.decide(counts), model.decide(counts));
                         assert_eq!(compiled.probabilities(counts), model.probabilities(counts));
                     }
                 }
             }
         }
-        let huge = Counts::new(u64::MAX, 3, 1 << 40);
+        let huge = Counts::whole(u64::MAX, 3, 1 << 40);
         assert_eq!(model.compile(12).decide(huge), model.decide(huge));
     }
 

@@ -1,29 +1,74 @@
+use std::cmp::Ordering;
 use std::fmt::Display;
+use std::hash::{Hash, Hasher};
 
-use crate::Error;
+use crate::{Error, Label};
 
 /// Votes of one item in label order: for B (minus), tie, for A (plus).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+///
+/// They need not be whole: a vote of strength w is w of a win and 1 − w of a tie. They are finite
+/// and at least 0.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     /// Votes of −1: B is better.
-    pub minus: u64,
+    pub minus: f64,
     /// Votes of 0.
-    pub tie: u64,
+    pub tie: f64,
     /// Votes of +1: A is better.
-    pub plus: u64,
+    pub plus: f64,
 }
 
 impl Counts {
     /// Counts in label order.
     #[must_use]
-    pub const fn new(minus: u64, tie: u64, plus: u64) -> Self {
-        Self { minus, tie, plus }
+    pub fn new(minus: impl Into<f64>, tie: impl Into<f64>, plus: impl Into<f64>) -> Self {
+        Self { minus: minus.into(), tie: tie.into(), plus: plus.into() }
     }
 
-    /// Number of votes; the largest integer where it does not fit.
+    /// Whole counts in label order; beyond 2⁵³ they are rounded.
     #[must_use]
-    pub const fn total(self) -> u64 {
-        self.minus.saturating_add(self.tie).saturating_add(self.plus)
+    #[expect(clippy::cast_precision_loss, reason = "features do not see it")]
+    pub const fn whole(minus: u64, tie: u64, plus: u64) -> Self {
+        Self { minus: minus as f64, tie: tie as f64, plus: plus as f64 }
+    }
+
+    /// Number of votes.
+    #[must_use]
+    pub fn total(self) -> f64 {
+        // Both sides first, so that the mirror image has the same bits.
+        (self.minus + self.plus) + self.tie
+    }
+
+    /// The count of a label.
+    pub(crate) const fn of(&mut self, label: Label) -> &mut f64 {
+        match label {
+            Label::Minus => &mut self.minus,
+            Label::Tie => &mut self.tie,
+            Label::Plus => &mut self.plus,
+        }
+    }
+
+    /// The counts that something makes of each.
+    pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        Self { minus: of(self.minus), tie: of(self.tie), plus: of(self.plus) }
+    }
+
+    /// Number of votes as an integer: the next larger one, but for rounding.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 0; the cast saturates"
+    )]
+    pub fn n_votes(self) -> u64 {
+        (self.total() - 1e-6).ceil() as u64
+    }
+
+    /// The three as integers, if they are whole.
+    #[must_use]
+    pub fn as_whole(self) -> Option<[u64; 3]> {
+        let [minus, tie, plus] = [self.minus, self.tie, self.plus].map(whole);
+        Some([minus?, tie?, plus?])
     }
 
     /// The counts after A and B have changed places.
@@ -33,17 +78,61 @@ impl Counts {
     }
 }
 
-/// Number types that can hold a count: every integer, and floats where their value is integral.
-pub trait CountValue: Copy + Send + Sync + Display + sealed::Sealed {
-    /// The value as a count, or `None` if it is negative, fractional, NaN or 2⁶⁴ or more.
-    fn to_count(self) -> Option<u64>;
-
-    /// The count, or all bits set where there is none.
-    #[doc(hidden)]
-    #[inline]
-    fn bits(self) -> u64 {
-        self.to_count().unwrap_or(u64::MAX)
+/// Without a NaN the order of the floats is one of all counts.
+impl Ord for Counts {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.minus.total_cmp(&other.minus))
+            .then(self.tie.total_cmp(&other.tie))
+            .then(self.plus.total_cmp(&other.plus))
     }
+}
+
+impl PartialOrd for Counts {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Eq for Counts {}
+
+impl PartialEq for Counts {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Hash for Counts {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        [self.minus, self.tie, self.plus].map(f64::to_bits).hash(state);
+    }
+}
+
+/// The integer that a float is, if it is one below 2⁶⁴.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "the cast saturates; comparing back finds every value it changed"
+)]
+pub(crate) fn whole(value: f64) -> Option<u64> {
+    let count = value as u64;
+    // u64::MAX rounds up to 2⁶⁴, which is not a u64.
+    (count as f64 == value && count != u64::MAX).then_some(count)
+}
+
+/// Number types that can hold a count: integers and floats.
+pub trait CountValue: Copy + Send + Sync + Display + sealed::Sealed {
+    /// Whether a count may be one that is not whole.
+    #[doc(hidden)]
+    const MAY_BE_FRACTION: bool;
+
+    /// The value as a count, or `None` if it is negative, infinite or NaN.
+    fn to_count(self) -> Option<f64>;
+
+    /// The count if it is whole, else all bits set.
+    #[doc(hidden)]
+    fn bits(self) -> u64;
 
     /// The value as an index, for a value known to be a small count.
     #[doc(hidden)]
@@ -58,9 +147,17 @@ macro_rules! integer_counts {
     ($($t:ty)*) => {$(
         impl sealed::Sealed for $t {}
         impl CountValue for $t {
+            const MAY_BE_FRACTION: bool = false;
+
             #[inline]
-            fn to_count(self) -> Option<u64> {
-                u64::try_from(self).ok()
+            #[allow(clippy::cast_precision_loss)] // counts beyond 2⁵³ are rounded
+            fn to_count(self) -> Option<f64> {
+                u64::try_from(self).ok().map(|count| count as f64)
+            }
+
+            #[inline]
+            fn bits(self) -> u64 {
+                u64::try_from(self).unwrap_or(u64::MAX)
             }
 
             #[inline]
@@ -80,16 +177,21 @@ macro_rules! float_counts {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            clippy::float_cmp,
-            reason = "the cast saturates; comparing back finds every value it changed"
+            reason = "asked of small counts alone"
         )]
         impl CountValue for $t {
+            const MAY_BE_FRACTION: bool = true;
+
             #[inline]
-            fn to_count(self) -> Option<u64> {
-                let count = self as u64;
-                // u64::MAX rounds up to 2⁶⁴, which is not a u64.
-                (count as $t == self && count != u64::MAX).then_some(count)
+            fn to_count(self) -> Option<f64> {
+                let count = f64::from(self);
+                // Of -0.0 the sum is 0.0.
+                (count >= 0.0 && count.is_finite()).then_some(count + 0.0)
+            }
+
+            #[inline]
+            fn bits(self) -> u64 {
+                whole(f64::from(self)).unwrap_or(u64::MAX)
             }
 
             #[inline]
@@ -102,10 +204,14 @@ macro_rules! float_counts {
 float_counts!(f32 f64);
 
 /// What is expected of a count.
-const COUNT: &str = "a non-negative integer below 2**64";
+const COUNT: &str = "a finite number of at least 0";
 
 /// One row: [`Counts`], or three numbers in label order.
 pub trait CountRow: Copy + Send + Sync + sealed::Sealed {
+    /// Whether a count may be one that is not whole.
+    #[doc(hidden)]
+    const MAY_BE_FRACTIONS: bool;
+
     /// The counts; `row` goes into the error.
     ///
     /// # Errors
@@ -124,6 +230,8 @@ pub trait CountRow: Copy + Send + Sync + sealed::Sealed {
 impl sealed::Sealed for Counts {}
 
 impl CountRow for Counts {
+    const MAY_BE_FRACTIONS: bool = true;
+
     #[inline]
     fn counts(self, _: usize) -> Result<Counts, Error> {
         Ok(self)
@@ -131,7 +239,7 @@ impl CountRow for Counts {
 
     #[inline]
     fn bits(block: &[Self]) -> u64 {
-        block.iter().fold(0, |all, row| all | row.minus | row.tie | row.plus)
+        block.iter().fold(0, |all, row| all | row.minus.bits() | row.tie.bits() | row.plus.bits())
     }
 
     #[inline]
@@ -143,6 +251,8 @@ impl CountRow for Counts {
 impl<T: CountValue> sealed::Sealed for [T; 3] {}
 
 impl<T: CountValue> CountRow for [T; 3] {
+    const MAY_BE_FRACTIONS: bool = T::MAY_BE_FRACTION;
+
     fn counts(self, row: usize) -> Result<Counts, Error> {
         let count = |column: usize, value: T| {
             value.to_count().ok_or_else(|| {
@@ -151,7 +261,7 @@ impl<T: CountValue> CountRow for [T; 3] {
             })
         };
         let [minus, tie, plus] = self;
-        Ok(Counts::new(count(0, minus)?, count(1, tie)?, count(2, plus)?))
+        Ok(Counts { minus: count(0, minus)?, tie: count(1, tie)?, plus: count(2, plus)? })
     }
 
     #[inline]
@@ -189,7 +299,7 @@ impl<T: CountValue> CountRow for [T; 3] {
 ///
 ///     fn block<'a>(&'a self, start: usize, len: usize, rows: &'a mut Vec<Counts>) -> &'a [Counts] {
 ///         let counts = |row: usize| {
-///             Counts::new(self.minus[row].into(), self.tie[row].into(), self.plus[row].into())
+///             Counts::new(self.minus[row], self.tie[row], self.plus[row])
 ///         };
 ///         rows.clear();
 ///         rows.extend((start..start + len).map(counts));
@@ -242,15 +352,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_are_counts_only_where_integral() {
-        assert_eq!(3.0_f64.to_count(), Some(3));
-        assert_eq!((-0.0_f64).to_count(), Some(0));
-        assert_eq!(2.0_f64.powi(63).to_count(), Some(1 << 63));
-        for bad in [0.5, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 2.0_f64.powi(64)] {
-            assert_eq!(bad.to_count(), None, "{bad}");
+    fn what_is_whole_has_few_bits_and_what_is_no_count_has_none() {
+        assert_eq!((3.0_f64.to_count(), 3.0_f64.bits()), (Some(3.0), 3));
+        assert_eq!((-0.0_f64).to_count().map(f64::to_bits), Some(0));
+        assert_eq!((0.5_f32.to_count(), 0.5_f32.bits()), (Some(0.5), u64::MAX));
+        assert_eq!(2.0_f64.powi(63).bits(), 1 << 63);
+        assert_eq!(2.0_f64.powi(64).bits(), u64::MAX);
+        for bad in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!((bad.to_count(), bad.bits()), (None, u64::MAX), "{bad}");
         }
-        assert_eq!(0.5_f32.to_count(), None);
-        assert_eq!(7.0_f32.to_count(), Some(7));
     }
 
     #[test]

@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn equal_risks_give_a_tie() {
         // Counts (1, 14, 2) with beta = 2, eta0 = 0, gamma = 1: 3/2 − 2/3 = 15/18 exactly.
-        let s = crate::features::margin(1, 2, 1.0);
-        let t = crate::features::tie(14, 3.0, 1.0);
+        let s = crate::features::margin(1.0, 2.0, 1.0);
+        let t = crate::features::tie(14.0, 3.0, 1.0);
         assert_eq!(action(Lead::new(2.0 * s), TieLogit::new(0.0, 1.0, t)), Label::Tie);
         assert_eq!(action(Lead::new(2.0 * s), TieLogit::new(-1e-13, 1.0, t)), Label::Plus);
         assert_eq!(action(Lead::new(0.0), plain(-1e300)), Label::Tie);

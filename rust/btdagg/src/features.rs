@@ -27,7 +27,7 @@ pub struct Features {
 pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Features {
     Features {
         s: margin(counts.minus, counts.plus, alpha),
-        t: tie(counts.tie, decisive(counts.minus, counts.plus), kappa),
+        t: tie(counts.tie, counts.minus + counts.plus, kappa),
     }
 }
 
@@ -35,9 +35,9 @@ pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Features {
 ///
 /// Positive where A leads; swapping A and B negates it exactly.
 #[must_use]
-pub fn margin(minus: u64, plus: u64, alpha: f64) -> f64 {
-    let trailing = to_f64(minus.min(plus)) + alpha;
-    let size = 0.5 * ln_ratio(to_f64(minus.abs_diff(plus)), trailing);
+pub fn margin(minus: f64, plus: f64, alpha: f64) -> f64 {
+    let trailing = minus.min(plus) + alpha;
+    let size = 0.5 * ln_ratio((plus - minus).abs(), trailing);
     if plus >= minus { size } else { -size }
 }
 
@@ -45,13 +45,8 @@ pub fn margin(minus: u64, plus: u64, alpha: f64) -> f64 {
 ///
 /// `decisive` is the number of votes that are no ties.
 #[must_use]
-pub fn tie(tie: u64, decisive: f64, kappa: f64) -> f64 {
-    -ln_ratio(decisive, to_f64(tie) + kappa)
-}
-
-/// Number of votes that are no ties; a float, so that it cannot overflow.
-pub(crate) fn decisive(minus: u64, plus: u64) -> f64 {
-    to_f64(minus) + to_f64(plus)
+pub fn tie(tie: f64, decisive: f64, kappa: f64) -> f64 {
+    -ln_ratio(decisive, tie + kappa)
 }
 
 /// `ln((part + rest) / rest)`, for `part ≥ 0` and `rest > 0`.
@@ -64,25 +59,19 @@ fn ln_ratio(part: f64, rest: f64) -> f64 {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts beyond 2⁵³ are rounded; s and t do not see it"
-)]
-fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LARGE: f64 = 4_294_967_296.0;
+
     #[test]
     fn margin_is_exactly_antisymmetric_and_accurate_for_close_large_counts() {
-        for (minus, plus) in [(0, 1), (3, 17), (1 << 32, (1 << 32) - 1), (u64::MAX, 0)] {
+        for (minus, plus) in [(0.0, 1.0), (3.5, 17.0), (LARGE, LARGE - 1.0), (1e19, 0.0)] {
             assert_eq!(margin(minus, plus, 1.0), -margin(plus, minus, 1.0));
         }
         // ½ ln(1 + 1/(2³² + 1)) at 30 digits: 1.16415321786277232999643987285e-10.
-        assert_eq!(margin(1 << 32, (1 << 32) + 1, 1.0), 1.164_153_217_862_772_3e-10);
+        assert_eq!(margin(LARGE, LARGE + 1.0, 1.0), 1.164_153_217_862_772_3e-10);
     }
 
     #[test]
@@ -90,7 +79,7 @@ mod tests {
         let none = features(Counts::default(), 1.0, 1.0);
         assert_eq!(none, Features { s: 0.0, t: 0.0 });
         let tiny = f64::from_bits(1);
-        let f = features(Counts::new(0, 0, u64::MAX), tiny, tiny);
+        let f = features(Counts::new(0, 0, 1e19), tiny, tiny);
         assert!(f.s.is_finite() && f.t.is_finite() && f.s > 0.0 && f.t < 0.0);
     }
 }

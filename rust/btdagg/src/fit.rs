@@ -139,7 +139,7 @@ mod tests {
             .collect();
         let weights: Vec<[f64; 3]> = rows
             .iter()
-            .map(|&[minus, tie, plus]| model.probabilities(crate::Counts::new(minus, tie, plus)))
+            .map(|&[minus, tie, plus]| model.probabilities(crate::Counts::whole(minus, tie, plus)))
             .collect();
         let mut builder = CalibrationSetBuilder::new();
         builder.add_soft(&rows[..], &weights, Execution::single()).unwrap();

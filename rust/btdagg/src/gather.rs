@@ -5,6 +5,7 @@ use rustc_hash::FxBuildHasher;
 use crate::batch::bits_of;
 use crate::counts::{CountRow, Counts, Rows};
 use crate::error::same_length;
+use crate::index::index;
 use crate::memory::reserved;
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
@@ -115,9 +116,10 @@ impl CalibrationSetBuilder {
     }
 
     fn at(&mut self, counts: Counts) -> &mut LabelWeights {
-        let Counts { minus, tie, plus } = counts;
-        match [minus, tie, plus].map(usize::try_from) {
-            [Ok(m), Ok(t), Ok(p)] if (m | t | p) >> DENSE_BITS == 0 => self.dense_at([m, t, p]),
+        match counts.as_whole() {
+            Some(whole) if whole.iter().all(|count| count >> DENSE_BITS == 0) => {
+                self.dense_at(whole.map(index))
+            }
             _ => self.sparse.entry(counts).or_default(),
         }
     }
@@ -137,7 +139,7 @@ impl CalibrationSetBuilder {
         let n = 1_u64 << DENSE_BITS;
         let mut rows = reserved(self.dense.len() + self.sparse.len())?;
         let dense = self.dense.into_iter().zip(0_u64..).map(|(weights, place)| {
-            (Counts::new(place / (n * n), place / n % n, place % n), weights)
+            (Counts::whole(place / (n * n), place / n % n, place % n), weights)
         });
         rows.extend(dense.chain(self.sparse).filter(|(_, weights)| any_weight(weights)));
         rows.sort_unstable_by_key(|(counts, _)| *counts);
@@ -166,7 +168,7 @@ impl CalibrationSetBuilder {
             same
         });
         // Without a row there is no set.
-        let max_votes = rows.iter().map(|(counts, _)| counts.total()).max().unwrap_or(0);
+        let max_votes = rows.iter().map(|(counts, _)| counts.n_votes()).max().unwrap_or(0);
         CalibrationSet::new(&rows, label_weights, alpha, kappa, self.n_items, max_votes)
     }
 }
@@ -215,7 +217,7 @@ mod tests {
         assert_eq!(add(&rows, &[0], None), "labels has 1 rows, expected 2 as in counts");
         assert_eq!(
             add(&rows, &[0, 0], None),
-            "counts[1, 1] (tie) is -4, expected a non-negative integer below 2**64"
+            "counts[1, 1] (tie) is -4, expected a finite number of at least 0"
         );
         assert_eq!(add(&rows[..1], &[2], None), "labels[0] is 2, expected -1, 0 or 1");
         assert_eq!(

@@ -104,7 +104,7 @@ pub use provenance::Provenance;
 pub use refits::{Cell, Refits, decide_under};
 pub use region::Bounds;
 pub use rows::Loss;
-pub use tally::Tally;
+pub use tally::{Tally, Vote};
 
 /// The example of the crate's README, so that it is tested.
 #[cfg(doctest)]

@@ -116,7 +116,7 @@ impl Model {
     #[must_use]
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
         let Counts { minus, tie, plus } = counts;
-        let eta = self.tie_logit(tie, features::decisive(minus, plus));
+        let eta = self.tie_logit(tie, minus + plus);
         davidson::probabilities(self.margin_logit(minus, plus), eta)
     }
 
@@ -130,7 +130,7 @@ impl Model {
     #[must_use]
     pub fn decide(&self, counts: Counts) -> Label {
         let Counts { minus, tie, plus } = counts;
-        let eta = self.tie_logit(tie, features::decisive(minus, plus));
+        let eta = self.tie_logit(tie, minus + plus);
         davidson::action(Lead::new(self.margin_logit(minus, plus)), eta)
     }
 
@@ -153,7 +153,7 @@ impl Model {
         // make a tie likelier, none is best and so are as many decisive votes as there can be.
         let unanimous = |decisive: u64| {
             let tie = if self.parameters.gamma >= 0.0 { 0 } else { n_votes - decisive };
-            Counts::new(0, tie, decisive)
+            Counts::whole(0, tie, decisive)
         };
         if self.parameters.gamma >= 0.0 {
             return self.decide(unanimous(n_votes)) == Label::Tie;
@@ -162,8 +162,8 @@ impl Model {
         // function of the decisive votes: its summit is where it begins to fall.
         let excess = |decisive: u64| {
             let counts = unanimous(decisive);
-            let lead = Lead::new(self.margin_logit(0, decisive));
-            davidson::excess(lead, self.tie_logit(counts.tie, features::decisive(0, decisive)))
+            let lead = Lead::new(self.margin_logit(0.0, counts.plus));
+            davidson::excess(lead, self.tie_logit(counts.tie, counts.plus))
         };
         let (mut low, mut high) = (0, n_votes);
         while low < high {
@@ -179,11 +179,11 @@ impl Model {
         [low, n_votes].into_iter().all(|decisive| self.decide(unanimous(decisive)) == Label::Tie)
     }
 
-    pub(crate) fn margin_logit(&self, minus: u64, plus: u64) -> f64 {
+    pub(crate) fn margin_logit(&self, minus: f64, plus: f64) -> f64 {
         self.parameters.margin_logit(features::margin(minus, plus, self.alpha))
     }
 
-    pub(crate) fn tie_logit(&self, tie: u64, decisive: f64) -> TieLogit {
+    pub(crate) fn tie_logit(&self, tie: f64, decisive: f64) -> TieLogit {
         self.parameters.tie_logit(features::tie(tie, decisive, self.kappa))
     }
 }
@@ -218,7 +218,7 @@ mod tests {
         let rows: Vec<[u64; 3]> =
             (0..30_000_u64).map(|i| [i % 13, (i / 13) % 11, (i * i) % 300]).collect();
         let direct: Vec<i8> =
-            rows.iter().map(|&[m, t, p]| model.decide(Counts::new(m, t, p)).value()).collect();
+            rows.iter().map(|&[m, t, p]| model.decide(Counts::whole(m, t, p)).value()).collect();
         for n_threads in [1, 2, 3, 7] {
             let execution = Execution::threads(n_threads.try_into().unwrap());
             let mut labels = vec![0_i8; rows.len()];
@@ -235,7 +235,7 @@ mod tests {
                 .map(|i| [i * i % 10, i % 7, i.wrapping_mul(most / 9) % most.min(300)])
                 .collect();
             let counts: Vec<Counts> =
-                triples.iter().map(|&[m, t, p]| Counts::new(m, t, p)).collect();
+                triples.iter().map(|&[m, t, p]| Counts::whole(m, t, p)).collect();
             let mut expected = vec![[0.0; 3]; triples.len()];
             let mut found = expected.clone();
             model.probabilities_into(&triples[..], &mut expected, Execution::single()).unwrap();

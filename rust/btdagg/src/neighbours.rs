@@ -15,6 +15,9 @@ use crate::{Error, Prior};
 /// Labels that a neighbour counts for at the most.
 const CAP: f64 = 400.0;
 
+/// Distinct rows of counts that are not whole, beyond which they are laid on a grid.
+const MANY: usize = 2048;
+
 impl Prior {
     /// So many equally likely parameters, learned from the items of a neighbour, whose weights are
     /// worth so many labels. Items with more than `n_votes` votes count as all the ways of keeping
@@ -28,7 +31,7 @@ impl Prior {
         n_votes: u64,
         n: usize,
     ) -> Result<Self, Error> {
-        let thin = set.thinned(n_votes)?;
+        let thin = set.thinned(n_votes)?.binned()?;
         let labels = thin.labels_worth(n_labels);
         Ok(Self { thetas: Posteriors::new(&thin, None)?.particles(&labels, CAP, n)? })
     }
@@ -49,7 +52,8 @@ impl CalibrationSet {
     }
 
     /// The same items with at most so many votes: one that has more counts as all the ways of
-    /// keeping so many of them, by how likely each is where they are drawn at random.
+    /// keeping so many of them, by how likely each is where they are drawn at random. Counts that
+    /// are not whole do not tell their votes: each is scaled down to so many.
     ///
     /// # Errors
     /// [`Error::Input`], if no item has a weight.
@@ -64,12 +68,16 @@ impl CalibrationSet {
             sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
         };
         for (&counts, row) in self.counts.iter().zip(self.rows.rows()) {
-            let Counts { minus, tie, plus } = counts;
-            let total = counts.total();
-            if total <= n_votes {
+            if counts.n_votes() <= n_votes {
                 add(counts, 1.0, row.weights);
                 continue;
             }
+            let Some([minus, tie, plus]) = counts.as_whole() else {
+                let kept = to_f64(n_votes) / counts.total();
+                add(counts.map(|count| kept * count), 1.0, row.weights);
+                continue;
+            };
+            let total = minus + tie + plus;
             let log_all = ln_choose(total, n_votes);
             for kept_minus in n_votes.saturating_sub(tie + plus)..=minus.min(n_votes) {
                 let left = n_votes - kept_minus;
@@ -79,20 +87,64 @@ impl CalibrationSet {
                         + ln_choose(tie, kept_tie)
                         + ln_choose(plus, kept_plus);
                     let share = (log_ways - log_all).exp();
-                    add(Counts::new(kept_minus, kept_tie, kept_plus), share, row.weights);
+                    add(Counts::whole(kept_minus, kept_tie, kept_plus), share, row.weights);
                 }
             }
         }
+        self.with_rows(rows, n_votes)
+    }
+
+    /// The same items on a grid, if their counts are not whole and nearly all distinct.
+    ///
+    /// A prior looks at each distinct row at thousands of points. The grid's step is a power of two,
+    /// the least of at least a 64th of an item's votes, or more where that leaves too many.
+    ///
+    /// # Errors
+    /// [`Error::NoWeight`], if no item has a weight.
+    pub fn binned(self) -> Result<Self, Error> {
+        let is_whole = |counts: &Counts| counts.as_whole().is_some();
+        let mut set = self;
+        for n_steps in [64.0, 32.0, 16.0, 8.0] {
+            if set.n_distinct() <= MANY || set.counts.iter().all(is_whole) {
+                break;
+            }
+            let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
+            for (counts, row) in set.counts.iter().zip(set.rows.rows()) {
+                let (counts, weights) = upright(on_grid(*counts, n_steps), row.weights);
+                let sums = rows.entry(counts).or_default();
+                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+            }
+            set = set.with_rows(rows, set.max_votes())?;
+        }
+        Ok(set)
+    }
+
+    fn with_rows(
+        &self,
+        rows: BTreeMap<Counts, LabelWeights>,
+        max_votes: u64,
+    ) -> Result<Self, Error> {
         let rows: Vec<(Counts, LabelWeights)> = rows.into_iter().collect();
         let label_weights = self.label_weights();
-        Self::new(&rows, label_weights, self.alpha, self.kappa, self.n_items(), n_votes)
+        Self::new(&rows, label_weights, self.alpha, self.kappa, self.n_items(), max_votes)
     }
+}
+
+/// Both sides to the next multiple of a step, and as many ties as are left of the votes.
+fn on_grid(counts: Counts, n_steps: f64) -> Counts {
+    let total = counts.total();
+    if total <= 0.0 {
+        return counts;
+    }
+    let step = (total / n_steps).log2().ceil().exp2();
+    let [minus, plus] = [counts.minus, counts.plus].map(|count| (count / step).round() * step);
+    Counts { minus, tie: (total - minus - plus).max(0.0), plus }
 }
 
 /// A row or its mirror image, whichever has no more votes for B.
 fn upright(counts: Counts, weights: LabelWeights) -> (Counts, LabelWeights) {
     let [minus, tie, plus] = weights;
-    match counts.minus.cmp(&counts.plus) {
+    match counts.minus.total_cmp(&counts.plus) {
         std::cmp::Ordering::Less => (counts, weights),
         std::cmp::Ordering::Equal => (counts, [0.0, tie, minus + plus]),
         std::cmp::Ordering::Greater => (counts.mirrored(), [plus, tie, minus]),
@@ -152,6 +204,34 @@ mod tests {
         }
         assert_eq!(weights_of(&set.thinned(12).unwrap()), weights_of(&set));
         assert!((once[&Counts::new(1, 0, 2)][2] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn thinned_fractions_are_scaled_and_many_of_them_lie_on_a_grid() {
+        let mut builder = CalibrationSetBuilder::new();
+        builder.add(&[[0.5, 1.5, 6.0]][..], &[1], None, Execution::single()).unwrap();
+        let thin = builder.build(1.0, 1.0).unwrap().thinned(2).unwrap();
+        assert_eq!(thin.counts, [Counts::new(0.125, 0.375, 1.5)]);
+
+        let share = |i: u32| f64::from(i * 37 % 8192) / 1024.0;
+        let rows: Vec<[f64; 3]> = (0..8192)
+            .map(|i| {
+                let (plus, minus) = (share(i), share(i * i) / 8.0 * (8.0 - share(i)));
+                [minus, 8.0 - plus - minus, plus]
+            })
+            .collect();
+        let labels: Vec<i8> = (0..8192).map(|i| i8::try_from(i % 3).unwrap() - 1).collect();
+        let mut builder = CalibrationSetBuilder::new();
+        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
+        let set = builder.build(1.0, 1.0).unwrap();
+        let binned = set.clone().binned().unwrap();
+        assert!(set.n_distinct() > 4000 && binned.n_distinct() <= MANY);
+        assert!(binned.counts.iter().all(|c| c.plus * 8.0 % 1.0 == 0.0 && c.total() == 8.0));
+        assert_eq!(binned.labels().iter().flatten().sum::<f64>().round(), 8192.0);
+        let theta = Parameters { beta: 1.3, eta0: 0.4, gamma: 0.8 };
+        let [before, after] =
+            [&set, &binned].map(|set| set.loss(theta, Execution::single()).unwrap().drps);
+        assert!((before - after).abs() < 1e-4, "{before} {after}");
     }
 
     #[test]

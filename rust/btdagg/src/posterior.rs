@@ -456,7 +456,7 @@ mod tests {
             .iter()
             .zip(0_u32..)
             .map(|(&[minus, tie, plus], i)| {
-                let [a, b, _] = model.probabilities(Counts::new(minus, tie, plus));
+                let [a, b, _] = model.probabilities(Counts::whole(minus, tie, plus));
                 let u = (f64::from(i) * 0.618_034).fract();
                 if u < a { -1 } else { i8::from(u >= a + b) }
             })
@@ -473,7 +473,7 @@ mod tests {
     fn every_counts() -> Vec<Counts> {
         (0..=8_u64)
             .flat_map(|minus| {
-                (0..=8 - minus).map(move |tie| Counts::new(minus, tie, 8 - minus - tie))
+                (0..=8 - minus).map(move |tie| Counts::whole(minus, tie, 8 - minus - tie))
             })
             .collect()
     }

@@ -50,7 +50,7 @@ impl Provenance {
     pub fn is_exceeded_by<R: Rows + ?Sized>(&self, rows: &R) -> bool {
         let Some(n_votes) = self.n_votes else { return false };
         let mut buffer = Vec::new();
-        let exceeds = |row: &R::Row| row.counts(0).is_ok_and(|counts| counts.total() > n_votes);
+        let exceeds = |row: &R::Row| row.counts(0).is_ok_and(|counts| counts.n_votes() > n_votes);
         let rows = rows.block(0, rows.len().min(LOOKED_AT), &mut buffer);
         !rows.is_empty() && rows.iter().all(exceeds)
     }

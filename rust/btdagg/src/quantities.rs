@@ -14,11 +14,11 @@ impl Quantity for FeatureValues<'_> {
     type Tie = f64;
     type Value = [f64; 2];
 
-    fn side(&self, minus: u64, plus: u64) -> f64 {
+    fn side(&self, minus: f64, plus: f64) -> f64 {
         features::margin(minus, plus, self.0.smoothing().0)
     }
 
-    fn tie(&self, tie: u64, decisive: f64) -> f64 {
+    fn tie(&self, tie: f64, decisive: f64) -> f64 {
         features::tie(tie, decisive, self.0.smoothing().1)
     }
 
@@ -35,11 +35,11 @@ impl<F: Fn([f64; 3]) -> [f64; 3] + Sync> Quantity for OfProbabilities<'_, F> {
     type Tie = TieLogit;
     type Value = [f64; 3];
 
-    fn side(&self, minus: u64, plus: u64) -> f64 {
+    fn side(&self, minus: f64, plus: f64) -> f64 {
         self.0.margin_logit(minus, plus)
     }
 
-    fn tie(&self, tie: u64, decisive: f64) -> TieLogit {
+    fn tie(&self, tie: f64, decisive: f64) -> TieLogit {
         self.0.tie_logit(tie, decisive)
     }
 
@@ -62,11 +62,11 @@ impl<L: From<Label> + Copy + Send> Quantity for Decisions<'_, L> {
     type Tie = TieLogit;
     type Value = L;
 
-    fn side(&self, minus: u64, plus: u64) -> Lead {
+    fn side(&self, minus: f64, plus: f64) -> Lead {
         Lead::new(self.0.margin_logit(minus, plus))
     }
 
-    fn tie(&self, tie: u64, decisive: f64) -> TieLogit {
+    fn tie(&self, tie: f64, decisive: f64) -> TieLogit {
         self.0.tie_logit(tie, decisive)
     }
 

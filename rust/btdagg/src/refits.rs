@@ -193,13 +193,13 @@ mod tests {
                     (std::cmp::Ordering::Less, _) => Label::Minus,
                     _ => Label::Plus,
                 };
-                Cell { counts: Counts::new(minus, tie, plus), label }
+                Cell { counts: Counts::whole(minus, tie, plus), label }
             })
             .collect()
     }
 
     fn set_of(cells: &[Cell], weights: &[f64]) -> CalibrationSet {
-        let rows: Vec<[u64; 3]> =
+        let rows: Vec<[f64; 3]> =
             cells.iter().map(|c| [c.counts.minus, c.counts.tie, c.counts.plus]).collect();
         let labels: Vec<i8> = cells.iter().map(|cell| cell.label.value()).collect();
         let mut builder = CalibrationSetBuilder::new();
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn refits_with_whole_weights_are_single_fits_to_the_last_bit() {
         let cells = cells(40, 8);
-        let ties = |cell: &&Cell| cell.counts.tie == 0;
+        let ties = |cell: &&Cell| cell.counts.tie == 0.0;
         let narrow = Bounds {
             upper: Parameters { eta0: 0.5, ..Bounds::default().upper },
             ..Bounds::default()

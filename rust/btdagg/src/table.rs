@@ -1,7 +1,7 @@
 //! Quantities of an item tabulated over all small counts.
 
+use crate::Counts;
 use crate::index::index;
-use crate::{Counts, features};
 
 /// Bytes that one table may take.
 const MAX_TABLE_BYTES: usize = 8 << 20;
@@ -16,14 +16,14 @@ pub(crate) trait Quantity: Sync {
     type Tie: Copy;
     type Value: Copy + Send;
 
-    fn side(&self, minus: u64, plus: u64) -> Self::Side;
-    fn tie(&self, tie: u64, decisive: f64) -> Self::Tie;
+    fn side(&self, minus: f64, plus: f64) -> Self::Side;
+    fn tie(&self, tie: f64, decisive: f64) -> Self::Tie;
     fn value(&self, side: Self::Side, tie: Self::Tie) -> Self::Value;
 
     fn of(&self, counts: Counts) -> Self::Value {
         self.value(
             self.side(counts.minus, counts.plus),
-            self.tie(counts.tie, features::decisive(counts.minus, counts.plus)),
+            self.tie(counts.tie, counts.minus + counts.plus),
         )
     }
 }
@@ -50,15 +50,17 @@ impl<V: Copy> Table<V> {
     }
 
     pub(crate) fn fill<Q: Quantity<Value = V>>(quantity: &Q, bits: u32) -> Self {
-        let n = 1_u64 << bits;
-        let ties: Vec<Vec<Q::Tie>> = (0..n)
-            .map(|tie| (0..2 * n).map(|k| quantity.tie(tie, features::decisive(k, 0))).collect())
+        let n = 1_u32 << bits;
+        let counts = |n: u32| (0..n).map(f64::from);
+        let ties: Vec<Vec<Q::Tie>> = counts(n)
+            .map(|tie| counts(2 * n).map(|decisive| quantity.tie(tie, decisive)).collect())
             .collect();
         let mut values = Vec::with_capacity(1 << (3 * bits));
         for minus in 0..n {
-            let sides: Vec<Q::Side> = (0..n).map(|plus| quantity.side(minus, plus)).collect();
+            let side = |plus| quantity.side(f64::from(minus), plus);
+            let sides: Vec<Q::Side> = counts(n).map(side).collect();
             for by_decisive in &ties {
-                let ties = by_decisive.iter().skip(index(minus));
+                let ties = by_decisive.iter().skip(index(minus.into()));
                 values.extend(sides.iter().zip(ties).map(|(&s, &t)| quantity.value(s, t)));
             }
         }
@@ -83,7 +85,7 @@ impl<V: Copy> Table<V> {
     /// The value for any counts, if they are in the table.
     #[inline]
     pub(crate) fn get(&self, counts: Counts) -> Option<V> {
-        let Counts { minus, tie, plus } = counts;
+        let [minus, tie, plus] = counts.as_whole()?;
         if (minus | tie | plus) >> self.bits != 0 {
             return None;
         }

@@ -60,19 +60,22 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         K: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
+        *self.counts_of(item).of(vote) += 1.0;
+    }
+
+    fn counts_of<Q>(&mut self, item: &Q) -> &mut Counts
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
+    {
         let place = match self.places.get(item) {
             Some(&place) => place,
             None => self.open(item.to_owned()),
         };
-        let counts = &mut self.counts[place];
-        match vote {
-            Label::Minus => counts.minus += 1,
-            Label::Tie => counts.tie += 1,
-            Label::Plus => counts.plus += 1,
-        }
+        &mut self.counts[place]
     }
 
-    /// Counts one vote (−1, 0, +1) for each item.
+    /// Counts one vote for each item: −1, 0 or +1 (`i8`), or a strength between them (`f64`).
     ///
     /// # Errors
     /// [`Error::Input`] for the first vote that is none, where the votes before
@@ -80,7 +83,7 @@ impl<K: Eq + Hash + Clone> Tally<K> {
     pub fn add_all<'a, Q>(
         &mut self,
         items: impl IntoIterator<Item = &'a Q, IntoIter: ExactSizeIterator>,
-        votes: &[i8],
+        votes: &[impl Vote],
     ) -> Result<(), Error>
     where
         K: Borrow<Q>,
@@ -89,7 +92,7 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         let items = items.into_iter();
         same_length("votes", votes.len(), items.len(), "items")?;
         for (row, (item, &vote)) in items.zip(votes).enumerate() {
-            self.add(item, Label::parse(vote, "votes", row)?);
+            vote.add_to(self.counts_of(item), row)?;
         }
         Ok(())
     }
@@ -124,9 +127,53 @@ impl<K: Eq + Hash + Clone> Tally<K> {
     }
 }
 
+/// A vote: a label as −1, 0 or +1, or how strongly it is for B (down to −1) or A (up to +1).
+pub trait Vote: Copy + sealed::Sealed {
+    /// Adds it to counts; the row goes into the error.
+    ///
+    /// # Errors
+    /// [`Error::Label`] if it is no vote.
+    fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for i8 {}
+    impl Sealed for f64 {}
+}
+
+impl Vote for i8 {
+    fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error> {
+        *counts.of(Label::parse(self, "votes", row)?) += 1.0;
+        Ok(())
+    }
+}
+
+/// A vote of strength w is w of a win and 1 − w of a tie.
+impl Vote for f64 {
+    fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error> {
+        let strength = self.abs();
+        if strength.is_nan() || strength > 1.0 {
+            return Err(Error::value("votes", self, "a number from -1 to 1").at(&[row]));
+        }
+        counts.tie += 1.0 - strength;
+        *(if self < 0.0 { &mut counts.minus } else { &mut counts.plus }) += strength;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strengths_split_their_votes_and_whole_ones_are_labels() {
+        let mut tally = Tally::<i64>::new();
+        tally.add_all(&[1, 1, 2], &[0.25, -0.5, 1.0]).unwrap();
+        assert_eq!(tally.counts(), [Counts::new(0.5, 1.25, 0.25), Counts::new(0, 0, 1)]);
+        let error = tally.add_all(&[1, 1], &[0.0, f64::NAN]).unwrap_err();
+        assert_eq!(error.to_string(), "votes[1] is NaN, expected a number from -1 to 1");
+    }
 
     #[test]
     fn tallies_are_additive_and_keep_first_seen_order() {

@@ -128,10 +128,9 @@ impl Thresholds {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a mean needs no more digits")]
 fn mean_vote(counts: &Counts) -> f64 {
-    let decisive = counts.plus.abs_diff(counts.minus) as f64;
-    decisive / (counts.total() as f64).max(1.0)
+    let total = counts.total();
+    if total > 0.0 { (counts.plus - counts.minus).abs() / total } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -437,15 +437,13 @@ impl Shard {
     }
 
     fn counts(&self, place: usize, deduplicates: bool) -> Counts {
-        let mut sum = Counts::default();
+        let mut sum = [0_u64; 3];
         for planes in self.lanes.iter().filter_map(|lane| lane.get(place)) {
-            let [minus, tie, plus] = *planes;
-            let counts = if deduplicates { count(*planes) } else { Counts::new(minus, tie, plus) };
-            sum.minus = sum.minus.saturating_add(counts.minus);
-            sum.tie = sum.tie.saturating_add(counts.tie);
-            sum.plus = sum.plus.saturating_add(counts.plus);
+            let counts = if deduplicates { count(*planes) } else { *planes };
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
         }
-        sum
+        let [minus, tie, plus] = sum;
+        Counts::whole(minus, tie, plus)
     }
 }
 
@@ -496,10 +494,9 @@ fn too_many_channels() -> Error {
 }
 
 /// The votes of samples that came with one label alone.
-fn count(planes: Planes) -> Counts {
+fn count(planes: Planes) -> [u64; 3] {
     let clear = !conflicts(planes);
-    let [minus, tie, plus] = planes.map(|plane| u64::from((plane & clear).count_ones()));
-    Counts::new(minus, tie, plus)
+    planes.map(|plane| u64::from((plane & clear).count_ones()))
 }
 
 /// A bit for each sample that came with several.

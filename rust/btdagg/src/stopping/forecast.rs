@@ -8,3 +8,9 @@ pub struct Forecast {
     /// Absolute error of the label.
     pub error: f64,
 }
+
+impl From<Forecast> for [f64; 3] {
+    fn from(Forecast { votes_left, change, error }: Forecast) -> Self {
+        [votes_left, change, error]
+    }
+}

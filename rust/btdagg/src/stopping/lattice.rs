@@ -65,10 +65,37 @@ pub(crate) fn check(n: usize, step: usize) -> Result<(), Error> {
 
 /// Counts as places of a table, if they have at most `n` votes.
 pub(crate) fn within(counts: Counts, n: usize) -> Option<[usize; 3]> {
-    let Counts { minus, tie, plus } = counts;
-    let [minus, tie, plus] = [minus, tie, plus].map(index);
+    let [minus, tie, plus] = counts.as_whole()?.map(index);
     let total = minus.saturating_add(tie).saturating_add(plus);
     (total <= n).then_some([minus, tie, plus])
+}
+
+/// The whole counts of as many votes around some, and their weights in them.
+///
+/// None if the number of votes is not whole or more than `n`.
+pub(crate) fn vertices(counts: Counts, n: usize) -> Option<([[usize; 3]; 3], [f64; 3])> {
+    let total = counts.total();
+    let votes = total.round();
+    #[expect(clippy::cast_precision_loss, reason = "a number of votes")]
+    if (total - votes).abs() > 1e-6 || votes > n as f64 {
+        return None;
+    }
+    let values = [counts.minus, counts.tie, counts.plus];
+    let below = values.map(f64::floor);
+    let [m, t, p] = below;
+    let missing = votes - (m + t + p);
+    let mut parts = [0, 1, 2].map(|i| values[i] - below[i]);
+    if missing > 1.5 {
+        parts = parts.map(|part| 1.0 - part); // each is one above all but one
+    }
+    let mut vertices = [Counts { minus: m, tie: t, plus: p }.as_whole()?.map(index); 3];
+    for (i, vertex) in vertices.iter_mut().enumerate() {
+        for (j, count) in vertex.iter_mut().enumerate() {
+            *count += usize::from(missing > 0.5 && (i == j) == (missing < 1.5));
+        }
+    }
+    let weights = if missing > 0.5 { parts } else { [1.0, 0.0, 0.0] };
+    Some((vertices, weights))
 }
 
 #[cfg(test)]

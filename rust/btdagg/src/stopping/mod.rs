@@ -34,6 +34,7 @@
 //! numbers: it neither cancels nor underflows.
 
 mod forecast;
+mod fractional;
 mod lattice;
 mod outlook;
 mod predictive;

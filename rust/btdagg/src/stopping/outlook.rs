@@ -4,7 +4,7 @@ use super::Predictive;
 use super::lattice::{counts_of, mirrored_sum};
 use crate::quantities::{Decisions, OfProbabilities};
 use crate::table::Quantity;
-use crate::{Counts, Label, Model, davidson, features};
+use crate::{Counts, Label, Model, davidson};
 
 /// Chances and errors joint with one sequence of votes to a place of the lattice: divided by the
 /// chance of that sequence they are conditional on it. All add up over the votes that may come.
@@ -95,7 +95,7 @@ fn on_last_layer<Q: Quantity>(quantity: Q, n: usize) -> impl Iterator<Item = Q::
     let ties: Vec<Q::Tie> = (0..=n)
         .map(|tie| {
             let Counts { minus, tie, plus } = to_counts([n - tie, tie, 0]);
-            quantity.tie(tie, features::decisive(minus, plus))
+            quantity.tie(tie, minus + plus)
         })
         .collect();
     counts_of(n).map(move |counts| {
@@ -105,5 +105,5 @@ fn on_last_layer<Q: Quantity>(quantity: Q, n: usize) -> impl Iterator<Item = Q::
 }
 
 pub(crate) fn to_counts([minus, tie, plus]: [usize; 3]) -> Counts {
-    Counts::new(minus as u64, tie as u64, plus as u64)
+    Counts::whole(minus as u64, tie as u64, plus as u64)
 }

@@ -1,6 +1,7 @@
 use std::sync::OnceLock;
 
-use super::lattice::{check, counts_of, layer, place, pull, within};
+use super::fractional;
+use super::lattice::{check, counts_of, layer, place, pull, vertices, within};
 use super::outlook::{Outlook, full_decisions, to_counts};
 use super::{Forecast, Predictive};
 use crate::counts::{CountRow, Counts, Rows};
@@ -31,11 +32,20 @@ pub enum Criterion {
     },
 }
 
+/// The whole counts around some, how much each counts, and a cell for what lies between them.
+struct Around {
+    cell: u8,
+    votes: [[usize; 3]; 3],
+    weights: [f64; 3],
+}
+
 /// Whether an item may stop at its counts, and with which label; a look-up in a table.
 #[derive(Debug, Clone)]
 pub struct StoppingRule {
     model: Model,
     n: usize,
+    step: usize,
+    is_lossless: bool,
     /// By minus, tie and plus, each up to `n`.
     cells: Vec<u8>,
     /// By place.
@@ -143,7 +153,8 @@ impl StoppingRule {
                 *labels = if settled { STOP | (*labels >> 1) } else { OPEN };
             }
         }
-        Self { model, n, cells: cells(n, &possible), forecasts: Vec::new(), asks: OnceLock::new() }
+        let (cells, is_lossless, asks) = (cells(n, &possible), true, OnceLock::new());
+        Self { model, n, step, is_lossless, cells, forecasts: Vec::new(), asks }
     }
 
     fn foreseen(
@@ -181,7 +192,8 @@ impl StoppingRule {
                 Forecast { votes_left, change, error }
             })
             .collect();
-        Self { model, n, cells: cells(n, &decided), forecasts, asks: OnceLock::new() }
+        let (cells, is_lossless) = (cells(n, &decided), criterion == Criterion::Lossless);
+        Self { model, n, step, is_lossless, cells, forecasts, asks: OnceLock::new() }
     }
 
     /// The model that decides by all `n` votes.
@@ -201,7 +213,7 @@ impl StoppingRule {
     /// # Errors
     /// [`Error::Input`] for more than `n` votes.
     pub fn stops(&self, counts: Counts) -> Result<bool, Error> {
-        self.look_up(counts).map(|(cell, _)| cell & STOP != 0)
+        Ok(self.look_up(counts)? & STOP != 0)
     }
 
     /// The label of an item that stops at these votes.
@@ -214,7 +226,7 @@ impl StoppingRule {
     /// # Errors
     /// As [`stops`](Self::stops).
     pub fn decide(&self, counts: Counts) -> Result<Label, Error> {
-        self.look_up(counts).map(|(cell, _)| self.label(cell, counts))
+        Ok(self.label(self.look_up(counts)?, counts))
     }
 
     /// What is expected from these votes on; `None` without a predictive distribution.
@@ -222,7 +234,11 @@ impl StoppingRule {
     /// # Errors
     /// As [`stops`](Self::stops).
     pub fn forecast(&self, counts: Counts) -> Result<Option<Forecast>, Error> {
-        self.look_up(counts).map(|(_, votes)| self.forecasts.get(place(votes)).copied())
+        let around = self.around(counts, 0)?;
+        Ok((!self.forecasts.is_empty()).then(|| {
+            let [votes_left, change, error] = self.mean_forecast(&around);
+            Forecast { votes_left, change, error }
+        }))
     }
 
     /// How many votes to ask for at once: the fewest after which the item may be settled, 0 where
@@ -231,8 +247,9 @@ impl StoppingRule {
     /// # Errors
     /// As [`stops`](Self::stops).
     pub fn votes_to_ask(&self, counts: Counts) -> Result<u8, Error> {
-        let (_, votes) = self.look_up(counts)?;
-        Ok(self.asks()[place(votes)])
+        let mut out = [0_u8];
+        self.votes_to_ask_into(&[counts][..], &mut out, Execution::single())?;
+        Ok(out[0])
     }
 
     /// How many votes to ask for each row of counts.
@@ -246,7 +263,13 @@ impl StoppingRule {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let asks = self.asks();
-        self.map(rows, out, execution, |_, votes| asks[place(votes)])
+        let between = |counts, around: &Around| {
+            if self.is_lossless {
+                return self.votes_to_settle(counts);
+            }
+            around.votes.iter().map(|votes| asks[place(*votes)]).min().unwrap_or(0)
+        };
+        self.map(rows, out, execution, |_, votes| asks[place(votes)], between)
     }
 
     /// Applies the rule to votes (−1, 0, +1) in their order: after how many the item stops, and with
@@ -262,11 +285,7 @@ impl StoppingRule {
                 return Ok((seen, self.decide(counts)?));
             }
             let Some(&vote) = votes.get(seen) else { break };
-            match Label::parse(vote, "votes", seen)? {
-                Label::Minus => counts.minus += 1,
-                Label::Tie => counts.tie += 1,
-                Label::Plus => counts.plus += 1,
-            }
+            *counts.of(Label::parse(vote, "votes", seen)?) += 1.0;
         }
         let came = format!("has {} rows", votes.len());
         Err(Error::input("votes", came, format!("{} as in the rule", self.n)))
@@ -305,7 +324,8 @@ impl StoppingRule {
         out: &mut [bool],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(rows, out, execution, |cell, _| cell & STOP != 0)
+        let between = |_, around: &Around| around.cell & STOP != 0;
+        self.map(rows, out, execution, |cell, _| cell & STOP != 0, between)
     }
 
     /// The label of each row of counts, as [`decide`](Self::decide) gives it.
@@ -318,10 +338,12 @@ impl StoppingRule {
         out: &mut [i8],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(rows, out, execution, |cell, votes| match i8::try_from(cell & OPEN) {
+        let between = |counts, around: &Around| self.label(around.cell, counts).value();
+        let at = |cell: u8, votes| match i8::try_from(cell & OPEN) {
             Ok(column @ 0..=2) => column - 1,
             _ => self.label(cell, to_counts(votes)).value(),
-        })
+        };
+        self.map(rows, out, execution, at, between)
     }
 
     /// What is expected from each row of counts on, as votes left, chance of a change and error.
@@ -337,10 +359,17 @@ impl StoppingRule {
         if self.forecasts.is_empty() {
             return Err(no_predictive());
         }
-        self.map(rows, out, execution, |_, votes| {
-            let Forecast { votes_left, change, error } = self.forecasts[place(votes)];
-            [votes_left, change, error]
-        })
+        let between = |_, around: &Around| self.mean_forecast(around);
+        self.map(rows, out, execution, |_, votes| self.forecasts[place(votes)].into(), between)
+    }
+
+    fn mean_forecast(&self, around: &Around) -> [f64; 3] {
+        let mut mean = [0.0; 3];
+        for (votes, weight) in around.votes.iter().zip(around.weights) {
+            let forecast: [f64; 3] = self.forecasts[place(*votes)].into();
+            mean.iter_mut().zip(forecast).for_each(|(sum, x)| *sum += weight * x);
+        }
+        mean
     }
 
     fn label(&self, cell: u8, counts: Counts) -> Label {
@@ -352,9 +381,55 @@ impl StoppingRule {
         }
     }
 
-    fn look_up(&self, counts: Counts) -> Result<(u8, [usize; 3]), Error> {
-        let votes = within(counts, self.n).ok_or_else(|| beyond(counts, 0, self.n))?;
-        Ok((self.cells[cell(votes, self.n)], votes))
+    fn look_up(&self, counts: Counts) -> Result<u8, Error> {
+        match within(counts, self.n) {
+            Some(votes) => Ok(self.cells[cell(votes, self.n)]),
+            None => self.around(counts, 0).map(|around| around.cell),
+        }
+    }
+
+    /// Where counts that need not be whole are, and whether they may stop.
+    ///
+    /// A lossless rule decides that exactly. Any other stops where it does at all of the whole
+    /// counts around, with one label.
+    fn around(&self, counts: Counts, row: usize) -> Result<Around, Error> {
+        let (votes, weights) =
+            vertices(counts, self.n).ok_or_else(|| beyond(counts, row, self.n))?;
+        let cells = votes.map(|votes| self.cells[cell(votes, self.n)]);
+        let total: usize = votes[0].iter().sum();
+        let cell = if !self.is_lossless {
+            let first = cells[0];
+            if cells.iter().all(|cell| *cell == first) { first } else { OPEN }
+        } else if total.is_multiple_of(self.step) {
+            let label = fractional::settled(&self.model, counts, to_f64(self.n - total));
+            label.map_or(OPEN, |label| STOP | label.column_bits())
+        } else {
+            OPEN
+        };
+        Ok(Around { cell, votes, weights })
+    }
+
+    /// The fewest votes, all alike, after which an item is settled by a lossless rule.
+    fn votes_to_settle(&self, counts: Counts) -> u8 {
+        let left = to_f64(self.n) - counts.total();
+        for more in 0..self.n {
+            let more_votes = to_f64(more);
+            let total = (counts.total() + more_votes).round();
+            if more_votes >= left || total % to_f64(self.step) != 0.0 {
+                continue;
+            }
+            let settles = |label| {
+                let mut after = counts;
+                *after.of(label) += more_votes;
+                fractional::settled(&self.model, after, left - more_votes).is_some()
+            };
+            if Label::ALL.into_iter().any(settles) {
+                return u8::try_from(more).unwrap_or(u8::MAX);
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most n")]
+        let left = left.max(0.0).round() as u8;
+        left
     }
 
     fn map<R: Rows + ?Sized, V: Send>(
@@ -363,14 +438,24 @@ impl StoppingRule {
         out: &mut [V],
         execution: Execution<'_>,
         value: impl Fn(u8, [usize; 3]) -> V + Sync,
+        between: impl Fn(Counts, &Around) -> V + Sync,
     ) -> Result<(), Error> {
         same_length("out", out.len(), rows.len(), "counts")?;
+        let has_fractions = has_fractions(rows);
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let mut buffer = Vec::new();
             let mut row = start;
             for out in part.chunks_mut(BLOCK) {
                 watch.poll()?;
                 let block = rows.block(row, out.len(), &mut buffer);
+                if has_fractions {
+                    for (i, (counts, out)) in block.iter().zip(out.iter_mut()).enumerate() {
+                        let counts = counts.counts(row + i)?;
+                        *out = between(counts, &self.around(counts, row + i)?);
+                    }
+                    row += out.len();
+                    continue;
+                }
                 let mut all_within = true;
                 for (counts, out) in block.iter().zip(out.iter_mut()) {
                     let votes = counts.small();
@@ -402,9 +487,26 @@ impl StoppingRule {
     }
 }
 
+/// Whether some counts are not whole: the votes to come are then not either.
+fn has_fractions<R: Rows + ?Sized>(rows: &R) -> bool {
+    let mut buffer = Vec::new();
+    R::Row::MAY_BE_FRACTIONS
+        && (0..rows.len()).step_by(BLOCK).any(|start| {
+            let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
+            let is_fraction = |row: &R::Row| row.counts(0).is_ok_and(|c| c.as_whole().is_none());
+            R::Row::bits(block) == u64::MAX && block.iter().any(is_fraction)
+        })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of votes")]
+const fn to_f64(number: usize) -> f64 {
+    number as f64
+}
+
 fn beyond(counts: Counts, row: usize, n: usize) -> Error {
-    let total = [counts.minus, counts.tie, counts.plus].map(u128::from).iter().sum::<u128>();
-    let expected = format!("at most {n}, the n of the rule");
+    let total = counts.total();
+    let kind = if total.fract() == 0.0 { "" } else { "a whole number of " };
+    let expected = format!("{kind}at most {n}, the n of the rule");
     Error::input("counts", format!("has {total} votes"), expected).at(&[row])
 }
 
@@ -462,4 +564,39 @@ fn cells(n: usize, by_place: &[u8]) -> Vec<u8> {
 #[inline]
 const fn cell([minus, tie, plus]: [usize; 3], n: usize) -> usize {
     (minus * (n + 1) + tie) * (n + 1) + plus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_whole_counts_a_rule_stops_where_it_does_all_around() {
+        let model = Model::new(1.4, 1.0, 0.9).unwrap();
+        let predictive = Predictive::new(&[(1.0, [1.0, 1.0, 1.0])]).unwrap();
+        let bounded = Criterion::RiskBounded { epsilon: 0.1 };
+        let rule = StoppingRule::new(model.clone(), 8, 2, bounded, Some(&predictive)).unwrap();
+        let lossless = StoppingRule::new(model, 8, 2, Criterion::Lossless, None).unwrap();
+        let mut n_stopped = 0;
+        for total in 0..=8_u32 {
+            for (i, j) in (0..=2 * total).flat_map(|i| (0..=2 * total - i).map(move |j| (i, j))) {
+                let [minus, plus] = [i, j].map(|k| f64::from(k) / 2.0);
+                let counts = Counts { minus, tie: f64::from(total) - minus - plus, plus };
+                let stops = rule.stops(counts).unwrap();
+                let around = rule.around(counts, 0).unwrap();
+                let at = |votes: [usize; 3]| rule.stops(to_counts(votes)).unwrap();
+                assert!(!stops || around.votes.iter().all(|votes| at(*votes)));
+                assert!((around.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                assert_eq!(rule.stops(counts.mirrored()).unwrap(), stops);
+                assert!(total % 2 == 0 || !lossless.stops(counts).unwrap());
+                let n_asked = lossless.votes_to_ask(counts).unwrap();
+                assert_eq!(n_asked == 0, lossless.stops(counts).unwrap());
+                n_stopped += u32::from(stops);
+            }
+        }
+        assert!(n_stopped > 30);
+        let error = rule.stops(Counts::new(0.5, 0, 0)).unwrap_err().to_string();
+        let expected = "a whole number of at most 8, the n of the rule";
+        assert_eq!(error, format!("counts[0] has 0.5 votes, expected {expected}"));
+    }
 }

@@ -1,0 +1,138 @@
+//! Lossless stopping of counts that are not whole: of votes that have a strength.
+//!
+//! What `left` more votes add lies in the simplex of that total. With gamma at most 0 a win is final
+//! if it survives them all for the other side, else if it survives any split of them into ties and
+//! votes for the other side; with gamma at least 0 a tie is final if it survives them all for
+//! either side, else if it survives any split into ties and votes for one. Along such a split the
+//! lead and the tie logit each change in one direction, which bounds the decision on an interval.
+
+use crate::counts::Counts;
+use crate::davidson::{self, Lead};
+use crate::{Label, Model};
+
+/// Strengths of votes are multiples of this: between two of them there is no vote.
+const STEP: f64 = 1.0 / 1024.0;
+
+/// The label that so many more votes cannot change, if there is one.
+pub(crate) fn settled(model: &Model, counts: Counts, left: f64) -> Option<Label> {
+    if left <= 0.0 {
+        return Some(model.decide(counts));
+    }
+    if model.parameters().beta < 0.0 {
+        return None;
+    }
+    let is_final = [
+        (Label::Tie, stays_tie(model, counts, left) && stays_tie(model, counts.mirrored(), left)),
+        (Label::Plus, stays_plus(model, counts, left)),
+        (Label::Minus, stays_plus(model, counts.mirrored(), left)),
+    ];
+    is_final.into_iter().find(|(_, is_final)| *is_final).map(|(label, _)| label)
+}
+
+fn stays_plus(model: &Model, counts: Counts, left: f64) -> bool {
+    let Counts { minus, tie, plus } = counts;
+    let after = |votes: f64| Counts { minus: minus + votes, tie: tie + (left - votes), plus };
+    if model.parameters().gamma <= 0.0 {
+        return model.decide(after(left)) == Label::Plus;
+    }
+    throughout(model, after, Label::Plus, 0.0, left)
+}
+
+/// Whether no votes for A make A win.
+fn stays_tie(model: &Model, counts: Counts, left: f64) -> bool {
+    let Counts { minus, tie, plus } = counts;
+    let after = |votes: f64| Counts { minus, tie: tie + (left - votes), plus: plus + votes };
+    if model.parameters().gamma >= 0.0 {
+        return model.decide(after(left)) == Label::Tie;
+    }
+    throughout(model, after, Label::Tie, 0.0, left)
+}
+
+/// Whether a decision holds after every number of votes from `low` to `high`, where the lead is
+/// least favourable to it at `high` and the tie logit at `low`.
+fn throughout(
+    model: &Model,
+    after: impl Fn(f64) -> Counts + Copy,
+    label: Label,
+    low: f64,
+    high: f64,
+) -> bool {
+    let (first, last) = (after(low), after(high));
+    let lead = Lead::new(model.margin_logit(last.minus, last.plus));
+    let tie = model.tie_logit(first.tie, first.minus + first.plus);
+    let worst = davidson::action(lead, tie);
+    if worst == label || label == Label::Tie && worst == Label::Minus {
+        // Where B leads at most, another search looks at it.
+        return true;
+    }
+    if [first, last].iter().any(|counts| model.decide(*counts) != label) {
+        return false;
+    }
+    if high - low <= STEP {
+        return true;
+    }
+    let middle = (0.5 * (low + high) / STEP).round() * STEP;
+    throughout(model, after, label, low, middle) && throughout(model, after, label, middle, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Labels that votes on a grid can still lead to, by enumeration.
+    fn reachable(model: &Model, counts: Counts, left: u32, parts: u32) -> Vec<Label> {
+        let n = left * parts;
+        let mut labels: Vec<Label> = (0..=n)
+            .flat_map(|minus| (0..=n - minus).map(move |plus| (minus, plus)))
+            .map(|(minus, plus)| {
+                let [minus, plus] = [minus, plus].map(|votes| f64::from(votes) / f64::from(parts));
+                model.decide(Counts {
+                    minus: counts.minus + minus,
+                    tie: counts.tie + (f64::from(left) - minus - plus),
+                    plus: counts.plus + plus,
+                })
+            })
+            .collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels
+    }
+
+    #[test]
+    fn what_is_final_no_votes_change_and_the_rest_some_do() {
+        let mut n_final = [0; 2];
+        for (beta, eta0, gamma) in [
+            (1.2, 1.0, 0.8),
+            (2.5, 0.2, 2.0),
+            (0.7, -0.5, -1.5),
+            (3.0, 1.5, -0.4),
+            (1.0, 0.3, 0.0),
+            (2.0, 2.5, 5.0),
+            (4.0, -1.0, -6.0),
+        ] {
+            let model = Model::new(beta, eta0, gamma).unwrap();
+            for left in 1..=4_u32 {
+                let seen = f64::from(6 - left);
+                for i in 0..=12_u32 {
+                    for j in 0..=12 - i {
+                        let [minus, plus] = [i, j].map(|k| f64::from(k) / 12.0 * seen);
+                        let counts = Counts { minus, tie: (seen - minus - plus).max(0.0), plus };
+                        let found = settled(&model, counts, left.into());
+                        let labels = reachable(&model, counts, left, 6);
+                        if let Some(label) = found {
+                            assert_eq!(labels, [label], "{model:?} {counts:?} {left}");
+                        } else if labels.len() == 1 {
+                            // Sixths do not show it: a finer grid does.
+                            let finer = reachable(&model, counts, left, 64);
+                            assert!(finer.len() > 1, "{model:?} {counts:?} {left}");
+                        }
+                        n_final[usize::from(found.is_some())] += 1;
+                        let mirrored = settled(&model, counts.mirrored(), left.into());
+                        assert_eq!(mirrored, found.map(Label::mirrored));
+                    }
+                }
+            }
+        }
+        assert!(n_final[0] > 200 && n_final[1] > 200, "{n_final:?}");
+    }
+}
