@@ -205,7 +205,7 @@ def cancel(
         if freed is None:
             return None
         ends = f"ends at the endpoint; btdagg batch collect {batch.id}"
-        out.print(f"batch {batch.id}: {f'{freed} samples are free' if freed else ends}")
+        out.print(f"batch {batch.id}: {f'{freed} samples are free' if freed or forget else ends}")
         return True
 
     return _each_batch(batches, store, step, config)
