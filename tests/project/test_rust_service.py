@@ -60,4 +60,4 @@ def test_a_file_that_is_no_model_is_named(program, tmp_path):
         [program, tmp_path / "model.json"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert 'model.json: format is null, expected "btdagg.davidson"' in done.stderr
+    assert "model.json: format is null, expected" in done.stderr
