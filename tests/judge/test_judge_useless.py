@@ -98,6 +98,3 @@ def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
     assert (status, found["is_done"], found["is_complete"]) == (3, True, False)
     assert found["n_without_vote"] == found["there"]["truncated"] > 0
     assert cli(*options, "-s", "v.db", *config(allow_missing=0.5))[0] == 0
-    assert cli(*options, *config(allow_missing=2))[2] == (
-        "btdagg: allow_missing is 2, expected a share from 0 to 1\n"
-    )
