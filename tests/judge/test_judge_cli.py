@@ -176,8 +176,6 @@ def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):
     n_labels = pl.read_csv("labels.csv").height
     assert f"{n_labels} items share a prompt with another, and the labels have no column" in err
     assert "each item decided by models calibrated on" in out
-    settings = json.loads(Path("out/report/report.json").read_text())["settings"]
-    assert settings["labelled items"] == {"m": n_labels}
     pl.read_csv("labels.csv").with_columns(group=pl.int_range(pl.len()) // 2).write_csv(
         "labels.csv"
     )
