@@ -256,6 +256,10 @@ def test_a_prior_is_saved_and_loaded(tmp_path):
         ("a", 8, 50),
         ("b", 12, 70),
     ]
+    for rows in ([], [[0, 1, 7, 0, 0, 0]], [[0, 1, 7, 2, -1, 0]]):
+        written["neighbours"][0]["rows"] = rows
+        with pytest.raises(btdagg.InputError, match=r"^f: rows is .*, expected at least one label"):
+            btdagg.Prior.from_json(json.dumps(written), source="f")
 
 
 def test_held_out_items_and_groups_are_left_out_of_the_neighbours():
@@ -348,6 +352,10 @@ def test_bad_arguments_are_named():
     refused(
         lambda: btdagg.calibrate(*pair, prior="weak", bounds=btdagg.Bounds(beta=(0.1, 2))),
         "expected None with a prior, which is one over the paper's box",
+    )
+    refused(
+        lambda: btdagg.calibrate(*pair, bounds=(1, 2)),
+        "bounds is (1, 2), expected a btdagg.Bounds or None",
     )
     refused(
         lambda: btdagg.calibrate(np.zeros((0, 3)), None, prior="weak"),

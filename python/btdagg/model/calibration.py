@@ -172,6 +172,8 @@ def calibrate(
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     n_threads = as_integer(n_threads, "n_threads", 1)
+    if not isinstance(bounds, Bounds | None):
+        raise InputError(argument="bounds", came=bounds, expected="a btdagg.Bounds or None")
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     if prior is None:

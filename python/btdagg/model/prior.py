@@ -183,6 +183,9 @@ class Prior(SavedAsJson):
         for neighbour in fields["neighbours"]:
             rows = np.array(neighbour["rows"], dtype=np.float64).reshape(-1, 6)
             counts, labels = as_checked_counts(rows[:, :3]), rows[:, 3:].astype(np.int64)
+            if (labels < 0).any() or not labels.any():
+                expected = "at least one label and none below 0"
+                raise InputError(argument="rows", came=neighbour["rows"], expected=expected)
             neighbours[str(neighbour["name"])] = Neighbour(counts, labels)
         return cls(neighbours, fields["alpha"], fields["kappa"], fields["weak_share"])
 

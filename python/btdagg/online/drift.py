@@ -177,8 +177,7 @@ class DriftMonitor(SavedAsJson):
             by_group = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
             scores = _means(*by_group)
         for number, values in enumerate(scores):
-            n_levels = _GROUP_LEVELS if self._open else len(_grid(self.n_votes, number))
-            pool = np.bincount(self._levels(values, number), minlength=n_levels)
+            pool = np.bincount(self._levels(values, number), minlength=self._n_levels(number))
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
 
     def __repr__(self) -> str:
@@ -277,6 +276,9 @@ class DriftMonitor(SavedAsJson):
         # Rounded twice, so that the order in which floats were added up decides nothing.
         return np.rint(np.round(values * (_GROUP_LEVELS - 1), 6)).astype(np.int64)
 
+    def _n_levels(self, facet: int) -> int:
+        return _GROUP_LEVELS if self._open else len(_grid(self.n_votes, facet))
+
     def _same_votes(self, votes: NDArray[np.int64], name: str) -> None:
         totals = votes.sum(axis=-1)
         wrong = (totals != self.n_votes).any(axis=1)
@@ -313,13 +315,21 @@ class DriftMonitor(SavedAsJson):
         """Return the monitor from the fields of `as_dict`."""
         monitor = cls.__new__(cls)
         monitor.level = as_level(fields["level"])
-        monitor.n_votes = tuple(fields["n_votes"])
+        monitor.n_votes = tuple(as_integer(n, "n_votes", 1, _MOST_VOTES) for n in fields["n_votes"])
         monitor._n_reference, monitor._n_items = fields["n_reference"], fields["n_items"]
         monitor._sums = np.array(fields["sums"], dtype=np.float64)
         monitor._totals = np.array(fields["totals"], dtype=np.int64)
         monitor._moved_at = list(fields["moved_at"])
         monitor._open = _Open(**fields["open"]) if "open" in fields else None
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
+        facets = range(len(FACETS))
+        sizes = [len(pool) for pool, *_ in fields["tests"]]
+        if (
+            sizes != [monitor._n_levels(facet) for facet in facets]
+            or (monitor._sums.shape, monitor._totals.shape) != 2 * ((2, len(facets)),)
+            or len(monitor._moved_at) != len(facets)
+        ):
+            raise ValueError("its parts are of different lengths")
         return monitor
 
     def to_json(self) -> str:
