@@ -1,13 +1,11 @@
 """The page of `btdagg label` in headless Chromium: by keyboard, hostile texts, states, audit."""
 
 import itertools
-import json
 import os
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from browser import launched
@@ -268,6 +266,7 @@ def states(browser, serve, size, scheme):
         def others():
             for choice in ("first", "second", "tie"):
                 server.label("Ben", server.item("Ben"), choice)
+            page.keyboard.press("d")
             for key in "21s":
                 press(page, key)
             page.wait_for_selector("#done:not([hidden])")
@@ -277,16 +276,6 @@ def states(browser, serve, size, scheme):
             page.click("#review")
             page.wait_for_selector("#trouble:not([hidden])")
 
-        def named():
-            page.evaluate("sessionStorage.clear()")
-            page.reload()
-            page.wait_for_selector("#start:not([hidden])")
-
-        def back():
-            page.fill("#rater", "Ada")
-            page.keyboard.press("Enter")
-            page.wait_for_selector("#work:not([hidden])")
-
         def differ():
             page.keyboard.press("d")
             page.wait_for_selector("#first mark")
@@ -294,9 +283,6 @@ def states(browser, serve, size, scheme):
         yield page, {
             "pair": lambda: None,
             "differences": differ,
-            "note": lambda: (page.keyboard.press("d"), page.keyboard.press("n")),
-            "start": named,
-            "again": back,
             "done": others,
             "trouble": again,
         }  # fmt: skip
@@ -324,24 +310,3 @@ def test_no_state_has_a_finding_of_the_audit(browser, serve, tmp_path, size, sch
             assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], name
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= WIDTHS[size][0], name  # nothing sticks out
-
-
-def test_pairs_that_differ_are_shown_again(browser, serve, tmp_path):
-    pairs_file(tmp_path, 3)
-    server = serve()
-    for _ in range(3):
-        server.label("Ben", server.item("Ben"), "tie")
-    rater = Rater(browser, server, "Ada")
-    for key in "1tt":
-        rater.press(key)
-    assert "Ada: response 1, Ben: tie" in rater.page.inner_text("#disputed")
-    rater.page.click("#disputed button")
-    rater.page.wait_for_selector("#work:not([hidden])")
-    rater.settle()
-    assert rater.place() == "Pair 1 of 3 · you chose response 1"
-    rater.press("t")
-    assert rater.page.is_hidden("#disputes")
-    server.stop()
-    assert pl.read_csv(server.output)["label"].to_list() == [0] * 6
-    assert json.dumps(server.rows()).count('"Ben"') == 3
-    rater.context.close()

@@ -195,35 +195,6 @@ def test_counts_and_decisions_of_others_serve_as_a_judge():
         leave_one_rater_out(ratings, counts, n_votes=2)
 
 
-def test_what_is_wrong_is_named():
-    rows, truth = some_ratings()
-    ratings, votes = read_ratings(table(rows)), votes_of(some_votes(truth))
-    with pytest.raises(InputError, match="no column 'doc'"):
-        leave_one_rater_out(ratings, votes, group="doc")
-    with pytest.raises(InputError, match="share is 2"):
-        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(share=2)))
-    with pytest.raises(InputError, match="n_splits is 1, expected an integer of at least 2"):
-        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(n_splits=1)))
-    with pytest.raises(InputError, match=r"no rater could be scored; r\d: calibrating on 1000 of"):
-        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(size=1000)))
-    with pytest.raises(InputError, match="no rater could be scored; x: data frame: no item of"):
-        leave_one_rater_out(read_ratings(table([("a", "x", 1)])))
-    with pytest.raises(InputError, match="item 'a' has several groups or none, expected one"):
-        leave_one_rater_out(
-            read_ratings(table([("a", "x", 1), ("a", "y", 1)], g=[1, 2])), group="g"
-        )
-    two = read_votes({"item": ["a", "a"], "vote": [1, 1], "judge": ["p", "q"]})
-    with pytest.raises(InputError, match="judge 'p' and of judge 'q'; filter by judge first"):
-        leave_one_rater_out(ratings, two)
-
-
-def test_a_judge_without_a_vote_is_refused():
-    ratings = read_ratings({"item": [1, 2] * 2, "rater": list("aabb"), "vote": [0, 1, 1, 1]})
-    votes = read_votes({"item": [1, 2], "vote": [None, None]})
-    with pytest.raises(InputError, match=r"none of the 2 items has a vote$"):
-        leave_one_rater_out(ratings, votes)
-
-
 # Real raters
 
 

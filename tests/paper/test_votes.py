@@ -1,6 +1,5 @@
 """What `btdagg paper votes` tabulates: tie rates, and errors by the order of showing."""
 
-import csv
 import random
 
 import polars as pl
@@ -71,17 +70,6 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
         )
         for one, two in zip(orders[name].methods, slow.methods, strict=True):
             assert (one.mae == two.mae).all()
-
-
-def test_orders_say_what_is_wrong():
-    rows, gold = ordered_rows()
-    labels = read_labels({"item": list(gold), "label": list(gold.values())})
-    with pytest.raises(InputError, match=r"^n_votes is 3, expected an even number: half in each"):
-        compare_orders(table(rows), labels, 3)
-    with pytest.raises(InputError, match=r"no item has 6 or more votes under each order$"):
-        compare_orders(table(rows), labels, 6)
-    with pytest.raises(InputError, match=r", j: all votes have order AB, expected several"):
-        compare_orders(table(rows).filter({"order": "AB"}), labels, 2)
 
 
 # Tie rates
@@ -166,16 +154,3 @@ def test_tie_rates_among_gold_ties_and_what_is_wrong():
     missing = read_votes({"item": [1], "judge": ["x"], "template": ["p"], "vote": [None]})
     with pytest.raises(InputError, match=r": all votes are missing$"):
         tie_rates(missing)
-
-
-@pytest.mark.parametrize("name", ["mtbench_order", "vicuna80"])
-def test_real_tie_rates_are_those_of_a_loop(shared, name):
-    path = shared / "data" / name / "votes.csv"
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["vote"]]
-    table_ = tie_rates(read_votes(path), "judge", "order")
-    for row, judge in enumerate(table_.row_names):
-        for column, order in enumerate(table_.column_names):
-            mine = [r for r in rows if (r["judge"], r["order"]) == (judge, order)]
-            assert table_.ties[row, column] == sum(float(r["vote"]) == 0 for r in mine)
-            assert table_.totals[row, column] == len(mine)

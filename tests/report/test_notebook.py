@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg._util.extras import MissingExtraError
 from btdagg.estimates import estimate
-from btdagg.report import ReportFigure, ReportTable, renderers
+from btdagg.report import ReportFigure, ReportTable
 from commands import WITHOUT
 from gallery import gallery, simulated, tables_of
 from pages import ROOT
@@ -107,15 +106,6 @@ def test_numbers_are_those_of_the_result(results):
     assert {f"{value:.4g}" for value in (*panel.beta, *panel.gamma)} <= set(cells("panel"))
 
 
-def test_warnings_and_remarks_are_shown(results):
-    with pytest.warns(btdagg.model.CalibrationWarning):
-        alike = btdagg.calibrate([[4, 0, 0], [0, 0, 4]] * 9, [-1, 1] * 9)
-    assert alike.warnings[0] in Elements(alike._repr_html_()).text
-    found = btdagg.estimate(*simulated(12))
-    assert found.remarks
-    assert found.remarks[0] in Elements(found._repr_html_()).text
-
-
 def test_names_of_users_are_escaped():
     counts, labels = simulated(120)
     partly = np.where(np.arange(120) < 60, labels, np.nan)
@@ -199,13 +189,6 @@ def test_without_the_extra_a_notebook_shows_the_repr_and_a_picture_names_it():
         "btdagg._util.extras.MissingExtraError: drawing figures needs matplotlib: "
         "pip install 'btdagg[report]'"
     )
-
-
-def test_what_has_no_picture_says_so():
-    with pytest.raises(btdagg.InputError, match="there is no figure of a dict"):
-        renderers.figure_of({})
-    assert renderers.as_html({}) is None
-    assert issubclass(MissingExtraError, ImportError)
 
 
 @pytest.mark.integration

@@ -31,7 +31,7 @@ from btdagg.report.figures import (
     positional_bias_figure,
     sweep_figures,
 )
-from btdagg.report.style import LABEL_COLOURS, SETTINGS, wrapped
+from btdagg.report.style import LABEL_COLOURS, SETTINGS
 from draws import distributions as confusions
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -160,18 +160,6 @@ def test_every_figure_shows_every_name_or_says_how_it_is_shortened(all_figures):
     assert {"template", *HOSTILE[:2]} <= set(texts(ties))
 
 
-def test_names_stay_different_when_they_are_cut():
-    names = [f"{'x' * 50}{i}{'y' * 50}" for i in range(3)]
-    shown = wrapped([*names, "a-long-name-with-hyphens", "gpt-5.4"], 12)
-    assert len(set(shown.values())) == 5
-    for name, text in shown.items():
-        lines = text.partition(" (")[0].split("\n")
-        assert max(map(len, lines)) <= 12
-        assert "…" in text or text.replace("\n", "") == name
-    assert shown["a-long-name-with-hyphens"] == "a-long-name-\nwith-hyphens"
-    assert shown["gpt-5.4"] == "gpt-5.4"
-
-
 @pytest.mark.soak
 def test_no_two_labels_overlap_and_none_is_cut(all_figures):
     for figure in all_figures:
@@ -208,9 +196,6 @@ def labels_of(figure):
         assert min(text.get_fontsize() for text in seen) >= 8
         boxes = [(text.get_text(), text.get_window_extent()) for text in seen]
     return boxes, *drawn.bbox.size
-
-
-# Styles
 
 
 # What is drawn
@@ -305,10 +290,3 @@ def test_points_have_their_intervals():
     assert interval.get_xdata() == pytest.approx([100 * low, 100 * high])
     assert point.get_xdata()[0] == pytest.approx(2)
     assert other.get_xdata()[0] == pytest.approx(98)
-
-
-def test_bias_is_around_zero():
-    axis = axes_of(positional_bias_figure(biases(["j"])))[0]
-    low, high = axis.get_xlim()
-    assert low == -high
-    np.testing.assert_allclose(axis.lines[0].get_xdata(), [-10, 30])

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from btdagg import InputError
-from btdagg._util.outputs import MANIFEST, OutputFolder
+from btdagg._util.outputs import MANIFEST
 from btdagg.report.folder import ReportFolder
 from exhibits import PNG, Figure, Table
 
@@ -88,27 +88,6 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
     assert found["skipped"] == [{"what": "Transfer", "reason": "there is one task"}]
 
 
-def test_a_report_is_written_once(out, monkeypatch):
-    written = []
-    write = OutputFolder.write
-    monkeypatch.setattr(
-        OutputFolder,
-        "write",
-        lambda self, file, data: written.append(file) or write(self, file, data),
-    )
-    with ReportFolder(out, "Title") as report:
-        for number in range(20):
-            report.section(f"s{number}", "One")
-            report.add(Table(f"t{number}"))
-        report.section("empty", "Empty")
-        report.skipped("Two", "why")
-        assert not written
-    assert len(written) == len(set(written)) == 20 * 3 + 2
-    assert "20 sections, <a" in status(out)[1]
-    assert ">1 skipped</a>" in status(out)[1]
-    assert status(out)[0] == described(out)["status"] == "complete"
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -130,13 +109,6 @@ def test_names_that_are_the_same_have_files_of_their_own(out):
     csvs = files(out / "tables")[::3]
     assert csvs[:2] == ["a-b-2.csv", "a-b.csv"]
     assert re.fullmatch(r"x-[0-9a-f]{6}\.csv", csvs[2])
-
-
-def test_a_file_in_place_of_the_folder_is_refused(out):
-    out.write_text("mine")
-    with pytest.raises(InputError, match=f"^{re.escape(str(out))} is a file; expected a folder"):
-        ReportFolder(out, "Title")
-    assert out.read_text() == "mine"
 
 
 @pytest.mark.parametrize("marker", [None, '{"files": 1}'])

@@ -115,15 +115,6 @@ def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
     assert set(pl.read_csv("out/tables/orders.csv")["task"]) == {"t", "u"}
 
 
-def test_a_judge_of_one_task_leaves_the_transfer_of_the_others(cli):
-    written({"t": 30, "u": 30}, ["j", "k", "l"], left_out=[("u", "k")])
-    assert cli(*EVALUATE)[0] == 0
-    names, skipped, stems = described()
-    assert "transfer" in names
-    assert skipped["Whether a calibration carries over: k"] == "tasks has 1, expected at least two"
-    assert {"tables/transfer-j", "tables/transfer-l", "figures/transfer-l"} <= stems
-
-
 def confounded(judges):
     """Votes of templates that differ in temperature too, for these judges."""
     frame = written({"t": 30}, ["j", "k"], templates=("p", "q"))
@@ -175,15 +166,6 @@ def test_orders_are_compared_where_there_are_both():
     ((key, reason),) = found.skipped
     assert key == ("t", "j")
     assert reason.endswith("t j: all votes have order AB, expected several values")
-
-
-def test_ties_alone_leave_the_table_of_positional_bias(cli):
-    written({"t": 30}).with_columns(vote=pl.lit(0)).write_csv("votes.csv")
-    assert cli(*EVALUATE)[0] == 0
-    names, _, stems = described()
-    assert "order" in names
-    assert {"tables/positional-bias", "tables/orders"} <= stems
-    assert "figures/positional-bias" not in stems
 
 
 def test_keys_that_would_have_one_name_are_told_apart():
