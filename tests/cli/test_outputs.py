@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 from contextlib import suppress
@@ -280,19 +281,18 @@ def test_names_of_all_tasks_are_claimed(cli, folder, judge_server):
     assert Path("new/model-y-z.json").exists()
 
 
-def test_a_report_leaves_tables_of_others_alone(cli, folder):
-    line = [*REPORT.split(), "new"]
-    assert cli(*line)[0] == 0
-    for end in ("csv", "md", "tex"):
-        Path(f"new/tables/votes.{end}").unlink()
-    manifest = json.loads(Path("new", MANIFEST).read_text())
-    manifest["files"].remove("tables/votes.csv")  # as if no report had had one
-    Path("new", MANIFEST).write_text(json.dumps(manifest))
-    Path("new/tables/votes.csv").write_text("mine")
-    status, _, err = cli(*line)
-    assert status == 2
-    assert "new/tables/votes.csv was not written by btdagg" in err
-    assert Path("new/tables/votes.csv").read_text() == "mine"
+@pytest.mark.parametrize("name", ["tables/scores.csv", "figures/scores.svg", "tables"])
+def test_a_file_in_the_way_of_a_report_stops_it_before_the_work(cli, folder, monkeypatch, name):
+    assert cli(*REPORT.split(), "new")[0] == 0
+    if name == "tables":
+        shutil.rmtree("new/tables")
+    Path("new", name).parent.mkdir(exist_ok=True)
+    Path("new", name).write_text("mine")
+    before = digests()
+    monkeypatch.setattr("btdagg.cli.evaluate.Study.run", lambda *_, **__: pytest.fail("it worked"))
+    message = one_line(*cli("evaluate", "votes.csv", "labels.csv", "--report", "new"))
+    assert re.match(f"new/{re.escape(name)} (was not written by btdagg|is a file)", message)
+    assert digests() == before
 
 
 # The mechanism

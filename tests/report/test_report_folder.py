@@ -129,7 +129,7 @@ def test_a_folder_with_something_else_is_refused_and_untouched(out, marker):
 def test_an_earlier_report_gives_way_file_by_file(out):
     small_report(out, "a", "b")
     (out / "notes.txt").write_text("mine")
-    (out / "tables" / "own.csv").write_text("mine")
+    (out / "tables" / "own.txt").write_text("mine")
     with ReportFolder(out, "Title") as report:
         report.section("one", "One")
         report.add(Table("b", note="new"), Table("c"))
@@ -139,7 +139,7 @@ def test_an_earlier_report_gives_way_file_by_file(out):
         assert "tables/a.csv" in text(out)
     assert files(out) == [
         *("index.html", "notes.txt", "report.json", "tables/b.csv", "tables/b.md", "tables/b.tex"),
-        *("tables/c.csv", "tables/c.md", "tables/c.tex", "tables/own.csv"),
+        *("tables/c.csv", "tables/c.md", "tables/c.tex", "tables/own.txt"),
     ]
 
 

@@ -37,6 +37,21 @@ def require_file(
         remove_drafts(folder)
 
 
+def require_folder(path: Path) -> None:
+    """Check that files can be made in a folder, or the folder itself."""
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise InputError(f"{path} is a file; expected a folder")
+    folders = (path, *path.absolute().parents)
+    _require_writable(path, next(filter(os.path.exists, folders), path))
+
+
+def _require_writable(output: Path, folder: Path) -> None:
+    try:
+        try_folder(folder)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+
+
 class OutputFolder:
     """A folder that a command fills; its manifest lists the files that commands wrote there.
 
@@ -60,9 +75,7 @@ class OutputFolder:
     def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.path = path
         self._reads = reads
-        if os.path.exists(path) and not os.path.isdir(path):
-            raise InputError(f"{path} is a file; expected a folder")
-        _require_writable(path, path, *path.absolute().parents)
+        require_folder(path)
         self._written = self._manifest()
         self.earlier = frozenset(self._written)
 
@@ -164,11 +177,3 @@ def table_if_any(path: Path) -> pl.DataFrame | None:
         return read_table(path, []).frame
     except InputError:
         return None
-
-
-def _require_writable(output: Path, *folders: Path) -> None:
-    """Check that files can be made in the first of the folders that exists."""
-    try:
-        try_folder(next((folder for folder in folders if folder.exists()), folders[0]))
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from btdagg import __version__
 from btdagg._core import InputError
 from btdagg._util.files import is_draft, remove_drafts
-from btdagg._util.outputs import OutputFolder
+from btdagg._util.outputs import OutputFolder, require_folder
 from btdagg.report.decision_map import decision_map, decision_map_script
 from btdagg.report.markup import asset, script_hash, template
 from btdagg.report.wording import stem as file_stem
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
 _MARKER = "report.json"
 _PAGE = "index.html"
-_OWN_FILE = re.compile(r"index\.html|report\.json|(?:tables|figures)/\w[\w.-]*")
 _FORMATS = {"md": "Markdown", "csv": "CSV", "tex": "LaTeX", "svg": "SVG", "png": "PNG"}
+_FOLDERS = ("tables", "figures")
+_OWN_FILE = re.compile(
+    rf"index\.html|report\.json|(?:{'|'.join(_FOLDERS)})/\w[\w.-]*\.(?:{'|'.join(_FORMATS)})"
+)
 _ROWS_OPEN = 80  # of a table from which it is folded up
 
 
@@ -257,6 +260,11 @@ def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> Output
         raise InputError(
             f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
         )
-    for name in ("tables", "figures"):
+    for name in _FOLDERS:
+        require_folder(path / name)
         remove_drafts(path / name)
-    return files.claim((_MARKER, _PAGE, *earlier))
+    # Names of tables and figures are not known yet: those that are taken may be among them.
+    taken = (
+        file.relative_to(path).as_posix() for name in _FOLDERS for file in path.glob(f"{name}/*")
+    )
+    return files.claim((_MARKER, _PAGE, *earlier, *filter(_OWN_FILE.fullmatch, taken)))
