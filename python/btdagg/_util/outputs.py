@@ -41,13 +41,13 @@ def require_folder(path: Path) -> None:
     """Check that files can be made in a folder, or the folder itself."""
     if os.path.lexists(path) and not os.path.isdir(path):
         raise InputError(f"{path} is a file; expected a folder")
-    folders = (path, *path.absolute().parents)
-    _require_writable(path, next(filter(os.path.exists, folders), path))
+    _require_writable(path, path, *path.absolute().parents)
 
 
-def _require_writable(output: Path, folder: Path) -> None:
+def _require_writable(output: Path, *folders: Path) -> None:
+    """Check that files can be made in the first of the folders that exists."""
     try:
-        try_folder(folder)
+        try_folder(next((folder for folder in folders if folder.exists()), folders[0]))
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
 
