@@ -20,7 +20,7 @@ import polars as pl
 
 from btdagg.votes.formats import read
 
-WORDS = {"model_a": "A", "model_b": "B"}
+WORDS = {"model_a": "first", "model_b": "second"}
 NUMBERS = {"model_a": 1, "tie": 0, "model_b": -1}
 
 
@@ -117,7 +117,6 @@ def main() -> None:
     mapped: dict[str, Any] = {
         "columns": {"item": "id", "vote": "winner"},
         "words": WORDS,
-        "flip_where": ("order", ["BA"]),
     }
     scored = {"columns": {"group": "prompt", "system": "model", "score": "rating"}}
     with tempfile.TemporaryDirectory() as place:

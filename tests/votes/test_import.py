@@ -52,7 +52,7 @@ WORDS = {"model_a": "A", "model_b": "B", "draw": "tie"}
 
 def test_a_table_by_a_map():
     found = read(table(**WINNERS), columns={"item": "id", "vote": "winner", "judge": "who"},
-                 words=WORDS, flip_where=("order", ["BA"]))  # fmt: skip
+                 words={"model_a": "first", "model_b": "second", "draw": "tie"})  # fmt: skip
     assert rows(found, "item", "vote", "judge", "order", "sample") == [
         ("q1", 1, "j", "AB", 0),
         ("q1", -1, "j", "BA", 0),
@@ -98,9 +98,10 @@ def test_words_that_are_numbers_mean_what_is_said_however_they_are_stored(number
     assert found.frame["order"].to_list() == ["AB"] * 3
 
 
-def test_flipped_rows_have_the_order_that_says_so():
+def test_orders_of_ones_own():
     found = read(table(id=["x", "y"], vote=["A", "A"], swapped=["no", "yes"]),
-                 columns={"item": "id"}, flip_where=("swapped", ["yes"]))  # fmt: skip
+                 columns={"item": "id", "order": "swapped"}, order={"no": "AB", "yes": "BA"},
+                 words={"a": "first"})  # fmt: skip
     assert rows(found, "item", "vote", "order") == [("x", 1, "AB"), ("y", -1, "BA")]
 
 
@@ -146,7 +147,7 @@ def test_frames_are_read_as_files_are():
     named = {"columns": {"item": "id", "vote": "winner"}, "words": {"left": "A", "right": "B"}}
     for frame in (pl.DataFrame(rows), pl.DataFrame(rows).lazy(), rows):
         assert read(frame, **named).votes.counts()[1].tolist() == [[0, 0, 1], [1, 0, 0]]
-    with pytest.raises(InputError, match=r"^data frame, row 1, column winner: got 'left'"):
+    with pytest.raises(InputError, match=r"^data frame, row 1, column vote: got 'left'"):
         read(rows, columns=named["columns"])
     battles = [
         {"question_id": "x", "model_a": "m", "model_b": "n", "winner": "model_a", "judge": "p"}
@@ -169,7 +170,7 @@ def test_texts_are_read_by_the_parser_of_answers():
     said = ["Both fine. [[A]]", "I prefer [[C]]", "Verdict: B", "no idea", "", "I'm sorry, I can't"]
     file = table(item=["a", "b", "c", "d", "e", "f"], judgment=said,
                  order=["AB", "AB", "BA", "AB", "AB", "AB"])  # fmt: skip
-    found = read(file, columns={"answer": "judgment"}, flip_where=("order", ["BA"]))
+    found = read(file, columns={"answer": "judgment"})
     assert rows(found, "item", "vote", "status") == [
         ("a", 1, "ok"), ("b", None, "unparsed"), ("c", 1, "ok"), ("d", None, "unparsed"),
         ("e", None, "empty"), ("f", None, "refused"),
@@ -177,7 +178,6 @@ def test_texts_are_read_by_the_parser_of_answers():
     assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
     (remark,) = found.remarks
     assert remark.startswith("an unparsed answer ends in 'I prefer [[C]]'; words says")
-    # Without flip_where the column `order` says who was shown first, or what is set for it.
     found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
     assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
     found = read(file, columns={"answer": "judgment"}, constants={"order": "ba"})
@@ -608,7 +608,7 @@ def test_a_sample_of_a_system_has_one_score():
     ("options", "argument", "message"),
     [
         ({"columns": {"item": "id", "vote": "winner"}}, "words", "unknown are 'model_a' 2 times"),
-        ({"columns": {"item": "id"}}, "columns", "no column of votes among id, winner, order"),
+        ({"columns": {"item": "id"}}, "columns", "no column of votes among item, winner, order"),
         ({"columns": {"vote": "winner", "group": "who"}}, "columns", "no column for system_a and"),
         ({}, "columns", "votes.csv: not in the format inspect or "),
         ({"format": "other"}, "format", "expected one of inspect, openai-batch"),

@@ -66,11 +66,12 @@ def import_(
             help="What words mean: model_a=A,model_b=B,draw=tie,error=missing.",
         ),
     ] = None,
-    flip_where: Annotated[
+    order: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=VALUE",
-            help="Turn the votes of these rows, which call A what was shown second: order=BA.",
+            metavar="WORD=ORDER,...",
+            help="What the words of the column order mean: yes=BA,no=AB. The words first and "
+            "second can then be said of votes: left=first,right=second.",
         ),
     ] = None,
     constants: Annotated[
@@ -118,15 +119,12 @@ def import_(
             raise InputError(
                 f"output is {output}, in {place}, a folder that is read", argument="output"
             )
-    flipped = parse_pairs(flip_where, "flip_where", "COLUMN=VALUE")
-    if len({column.lower() for column, _ in flipped}) > 1:
-        raise InputError("flip_where names two columns, expected one", argument="flip_where")
     imported = read(
         files,
         format,
         columns=_by_name(columns, "columns"),
         words=_by_name(words, "words"),
-        flip_where=(flipped[0][0].lower(), [value for _, value in flipped]) if flipped else None,
+        order=_by_name(order, "order"),
         constants={
             name.lower(): value for name, value in parse_pairs(constants, "constants", "NAME=VALUE")
         },

@@ -40,7 +40,7 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
-from btdagg.votes.words import in_own_words
+from btdagg.votes.words import in_own_orders, in_own_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -340,9 +340,10 @@ def read_votes(
     [1, -1]
     """
     table = read_table(source, ["item"], columns=columns)
-    if words is not None or order is not None:
-        require(table, ["vote"])
-        table = in_own_words(table, words, order)
+    if order is not None:
+        table = in_own_orders(table, order)
+    if words is not None:
+        table = in_own_words(table, words)
     if "vote" in table.columns:
         return _votes_of(table)
     if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):

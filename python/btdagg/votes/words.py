@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.votes import schema
-from btdagg.votes.table import Table, as_text, listing, refuse, require
+from btdagg.votes.table import Table, as_text, listing, refuse
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,40 +50,20 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
         counted = dict(bad.sort("len", column, descending=[True, False]).iter_rows())
         expected = f"{listing(list(words))} or {expected}" if words else expected
         if max(map(len, counted)) > _LONGEST:
-            advice = f"columns={{'answer': {column!r}}} reads verdicts in texts"
+            advice = "columns={'answer': ...} reads verdicts in texts"
             refuse(added, is_bad, column, f"{expected}; {advice}", "columns")
         refuse(added, is_bad, column, f"{expected}; {_advice(counted)}", "words")
     return added.with_columns([parser.value.alias(VOTE)])
 
 
-def shown_second(table: Table, name: str, values: Sequence[str]) -> pl.Expr:
-    """Whether a row calls A what was shown second: its column has one of these values."""
-    column = name.strip().lower()
-    require(table, [column])
-    present = table.values(column).fill_null("").to_list()
-    words = [value.strip().lower() for value in values]
-    for word in set(words).difference(value.strip().lower() for value in present):
-        expected = f"one of {listing(present)}"
-        raise InputError(argument="flip_where", came=f"{column}={word}", expected=expected)
-    shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
-    return shown.is_in(words)
-
-
-def in_own_words(
-    table: Table, words: Mapping[str, object] | None, order: Mapping[str, str] | None
-) -> Table:
-    """Return a table whose votes and orders in a user's own words are those of `VOTES`."""
+def in_own_words(table: Table, words: Mapping[str, object]) -> Table:
+    """Return a table whose votes in a user's own words are numbers."""
     import polars as pl
 
-    if order is not None:
-        names = {_word(word): str(name) for word, name in order.items()}
-        table = table.with_columns([_words_in(table, "order").replace(names).alias("order")])
-    if words is None:
-        return table
     sides = {
-        _word(word): _SIDES[side]
+        _word(word): _SIDES[str(side).lower()]
         for word, side in words.items()
-        if isinstance(side, str) and side in _SIDES
+        if str(side).lower() in _SIDES
     }
     meanings = as_words({word: m for word, m in words.items() if _word(word) not in sides})
     vote, is_of_side = pl.col(VOTE), _words_in(table, "vote").is_in(list(sides))
@@ -93,6 +73,12 @@ def in_own_words(
         vote = pl.when(is_of_side & (shown_as == "BA")).then(-vote).otherwise(vote)
     table = table.with_columns([vote.alias("vote")])
     return table.with_data(table.data.drop(VOTE))
+
+
+def in_own_orders(table: Table, order: Mapping[str, str]) -> Table:
+    """Return a table whose orders in a user's own words are AB and BA."""
+    names = {_word(word): str(name) for word, name in order.items()}
+    return table.with_columns([_words_in(table, "order").replace(names).alias("order")])
 
 
 def _word(value: object) -> str:

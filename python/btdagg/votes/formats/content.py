@@ -6,7 +6,7 @@ import codecs
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from btdagg.votes.source import (
     suffix_of,
 )
 from btdagg.votes.table import Table, listing
+from btdagg.votes.words import as_words
 
 _LINES = (".jsonl", ".ndjson")
 _LISTS = ("data", "rows")  # keys under which servers return their lists
@@ -37,8 +38,8 @@ class ImportOptions:
     """What a user says of files; see `btdagg.votes.formats.read`."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, int | None] = field(default_factory=dict)
-    flip_where: tuple[str, Sequence[str]] | None = None
+    words: Mapping[str, object] = field(default_factory=dict)
+    order: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     custom_id: str | None = None
@@ -47,7 +48,8 @@ class ImportOptions:
     @property
     def answer(self) -> AnswerFormat:
         """Words of verdicts in texts."""
-        words = {word: vote for word, vote in self.words.items() if vote is not None}
+        meanings = as_words(self.words)
+        words = {word: vote for word, vote in meanings.items() if vote is not None}
         by_vote = {vote: word.upper() for word, vote in words.items()}
         if len(by_vote) < len(words):
             raise InputError(

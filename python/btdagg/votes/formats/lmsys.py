@@ -169,7 +169,7 @@ def _read_pairs(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
     """Read comparisons of two models, of which A was shown first, or on the left."""
     table = content.table()
     if "winner" in table.columns:
-        table = voted(table, "winner", {**_WORDS, **options.words})
+        table = voted(table, "winner", {**_WORDS, **as_words(options.words)})
     else:
         table = _of_flags(table)
     question = next((name for name in _ITEMS if name in table.columns), "question_id")

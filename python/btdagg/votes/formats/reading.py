@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,6 @@ from btdagg.votes.schema import parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import Table, listing
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import as_words
 
 if TYPE_CHECKING:
     from btdagg.votes.source import Source
@@ -84,7 +83,7 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     words: Mapping[str, object] | None = None,
-    flip_where: tuple[str, Sequence[str]] | None = None,
+    order: Mapping[str, str] | None = None,
     constants: Mapping[str, str] | None = None,
     kind: Literal["votes", "ratings"] | None = None,
     name: str | None = None,
@@ -104,11 +103,11 @@ def read(
         Columns of a table by the names of docs/data.md, such as ``{"item": "id", "vote":
         "winner"}``. `answer` are texts with a verdict, `score` (with `group` and `system`) scores
         of responses, `score_a` and `score_b` scores of both; with `label` labels are returned.
-    words : mapping of str to -1, 0, 1, A, tie, B or None; optional
-        What words mean that are no votes, such as ``{"draw": "tie"}``; None is a missing vote. Of
+    words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
+        What words mean that are no votes, such as ``{"draw": "tie"}``; see `btdagg.read_votes`. Of
         texts, the words of verdicts, one for each vote.
-    flip_where : tuple of str and sequence of str, optional
-        Column, and its values in rows that call A what was shown second: ``("order", ["BA"])``.
+    order : mapping of str to AB or BA, optional
+        What the words in the column `order` mean: AB where A was shown first.
     constants : mapping of str to str, optional
         Columns that have one value in all rows, such as ``{"judge": "gpt-5.4"}``.
     kind : "votes" or "ratings", optional
@@ -130,7 +129,7 @@ def read(
         raise InputError(argument="kind", came=kind, expected="votes or ratings")
     values = _parsed(constants or {})
     options = ImportOptions(
-        columns or {}, as_words(words), flip_where, values, name, custom_id, answer_pattern
+        columns or {}, words or {}, order or {}, values, name, custom_id, answer_pattern
     )
     by_format: dict[str, list[Content]] = {}
     for content in _contents(files):
@@ -198,7 +197,7 @@ def _parsed(constants: Mapping[str, str]) -> dict[str, Any]:
 def _format_of(content: Content, name: str | None, options: ImportOptions) -> Format:
     """Return the format that is named, or else the one that a file has."""
     used = {use for format in FORMATS.values() for use in format.uses if getattr(options, use)}
-    columns = {"columns", "flip_where"} & used  # they say what the columns of a table mean
+    columns = {"columns", "order"} & used  # they say what the columns of a table mean
     if name is None:
         fitting = [format for format in FORMATS.values() if columns <= set(format.uses)]
         fitting = [format for format in fitting if format.recognizes(content)]
