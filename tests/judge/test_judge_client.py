@@ -18,10 +18,10 @@ from btdagg.judge.client import (
     Usage,
     split_thinking,
 )
-from btdagg.judge.errors import delay_before, parse_retry_after
-from btdagg.judge.openai_compatible import usage_of
+from btdagg.judge.dialects import usage_of
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
+from btdagg.judge.retries import delay_before, parse_retry_after
 from btdagg.judge.runs import Budget, Limits
 from judge_endpoints import completion
 

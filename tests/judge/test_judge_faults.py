@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from btdagg.judge.client import ChatError, FunctionClient, digest_of, samples_of
-from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging, Work
+from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore

@@ -66,7 +66,7 @@ def test_a_flag_wins_over_the_file(tmp_path, monkeypatch):
     [
         ("temprature = 1", "unknown key 'temprature', expected 'temperature', for example"),
         ("structured = 1", "structured: Input should be a valid boolean"),
-        ("timeout = true", "timeout: Input should be a valid number"),
+        ("allow_missing = 2", "allow_missing: Input should be less than or equal to 1"),
         ("again = ['failed', 5]", "again.str: Input should be a valid string"),
         ("prices = { prompt = 1 }", "prices.completion: Field required"),
         ("extra = { x = 2020-01-01 }", "extra.x: input was not a valid JSON value"),

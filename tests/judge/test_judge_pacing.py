@@ -16,9 +16,9 @@ from btdagg.judge.client import (
     rate_limits_of,
     seconds_of,
 )
-from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import Pacing
+from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore

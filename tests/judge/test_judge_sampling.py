@@ -13,10 +13,10 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Reading, Usage, samples_of
-from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.provider import ModelClient
+from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import Answered, Owner, StoreError, VoteStore

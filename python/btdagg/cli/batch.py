@@ -223,9 +223,9 @@ def _each_batch(
     has against one batch is printed, and keeps no other one back.
     """
     from btdagg.judge.batches.endpoint import BatchEndpoint
-    from btdagg.judge.errors import EndpointError
     from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
+    from btdagg.judge.retries import EndpointError
     from btdagg.judge.store import VoteStore
 
     keys = read_config(config)
@@ -272,7 +272,7 @@ def _each_batch(
 
 def _is_for(keys: Mapping[str, Any], batch: Batch) -> bool:
     """Whether the endpoint of a file's keys is that of a batch; no other one sees its key."""
-    from btdagg.judge.providers import provider_of
+    from btdagg.judge.client import provider_of
 
     if keys.get("base_url"):
         return without_credentials(keys["base_url"]) == batch.endpoint

@@ -16,11 +16,10 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg.cli.common import differences_said
-from btdagg.judge.client import STATUSES
+from btdagg.judge.client import SIMULATED, STATUSES
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import client_of
-from btdagg.judge.providers import SIMULATED
 from btdagg.judge.runs import Limits
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind
@@ -197,7 +196,7 @@ KEYS = [
 @cache
 def _file_model() -> Any:
     """What checks the keys of a file, each by the type of its field."""
-    from pydantic import ConfigDict, JsonValue, create_model
+    from pydantic import ConfigDict, Field, JsonValue, create_model
 
     config = ConfigDict(strict=True, extra="forbid")
     types = {name: kind for owner in _KINDS for name, kind in get_type_hints(owner).items()} | {
@@ -205,6 +204,7 @@ def _file_model() -> Any:
         "temperature": float | Literal["default"],
         "again": str | list[str],
         "extra": dict[str, JsonValue],
+        "allow_missing": Annotated[float, Field(ge=0, le=1)],
     }
     types["prices"] = create_model(
         "prices", __config__=config, prompt=float, completion=float, cached=(float, None)

@@ -22,12 +22,12 @@ from btdagg.judge.client import (
     Order,
     Reading,
     digest_of,
+    provider_of,
     samples_of,
 )
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
-from btdagg.judge.providers import provider_of
 from btdagg.judge.runs import Limits
 
 Reader = Callable[[ChatReply, Order], Reading]

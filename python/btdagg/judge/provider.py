@@ -24,27 +24,21 @@ from btdagg._core import InputError
 from btdagg._util.addresses import without_credentials
 from btdagg._util.extras import needs
 from btdagg.judge.client import (
+    PROVIDERS,
+    SIMULATED,
     TOO_LONG,
     ChatClient,
     ChatError,
     ChatReply,
     ChatRequest,
+    Provider,
     RateLimits,
     Usage,
+    provider_of,
     rate_limits_of,
     split_thinking,
 )
-from btdagg.judge.errors import Faults
-from btdagg.judge.providers import (
-    PROVIDERS,
-    SIMULATED,
-    Provider,
-    messages_of,
-    model_of,
-    provider_of,
-    settings_of,
-    unsent,
-)
+from btdagg.judge.retries import Faults
 
 if TYPE_CHECKING:
     import httpx2
@@ -223,6 +217,8 @@ class ModelClient:
         if request.model in self._checked or self.provider == "bedrock":
             return
         body = await self.body_of(request)
+        from btdagg.judge.dialects import unsent
+
         if body and (argument := unsent(request, body)):
             raise ChatError(
                 f"{argument} does not reach {request.model} through {self.provider}; leave it out",
@@ -258,6 +254,8 @@ class ModelClient:
 
     async def _request(self, request: ChatRequest) -> ModelResponse:
         from pydantic_ai.direct import model_request, model_request_stream
+
+        from btdagg.judge.dialects import messages_of, settings_of
 
         role = str(request.messages[0]["role"]) if request.messages else ""
         settings, parameters = settings_of(self.provider, request, self._structured)
@@ -295,6 +293,8 @@ class ModelClient:
 
     def _model(self, name: str, role: str = "") -> Model:
         """Return the model of pydantic-ai; one is kept for each way of asking."""
+        from btdagg.judge.dialects import model_of
+
         key = name, role == "developer", self._takes_new_limit
         if key not in self._models:
             self._models[key] = model_of(
@@ -369,7 +369,7 @@ _FINISH = {
 
 
 def _usage_of(response: ModelResponse) -> Usage | None:
-    from btdagg.judge.openai_compatible import USAGE
+    from btdagg.judge.dialects import USAGE
 
     details = response.provider_details or {}
     if USAGE in details:  # None where the endpoint does not say

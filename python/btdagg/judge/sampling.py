@@ -15,10 +15,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from btdagg.judge.client import Asked, ChatClient, ChatReply, ChatRequest, Order
-from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging, Reader, Work, stretches_of
 from btdagg.judge.pacing import Pacing
-from btdagg.judge.retries import Asker, Usefulness
+from btdagg.judge.retries import Asker, EndpointError, Usefulness
 from btdagg.judge.runs import Budget, JudgeRun
 from btdagg.judge.store import BATCHED, Answered, Claimed, StoreError, VoteStore
 from btdagg.judge.writing import StoreWriter

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._core import InputError
 from btdagg.judge.client import ChatError
-from btdagg.judge.errors import EndpointError, delay_before
 from btdagg.judge.provider import ModelClient
+from btdagg.judge.retries import EndpointError, delay_before
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatRequest

@@ -15,9 +15,9 @@ from typing import Any
 from btdagg._core import InputError
 from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatError, ChatRequest, Order, digest_of
-from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging, Work, stretches_of
 from btdagg.judge.prices import size_of
+from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Budget
 from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
 

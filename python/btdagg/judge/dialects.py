@@ -1,70 +1,39 @@
-"""The providers of models: where they are, what they need, and how they are asked."""
+"""How each provider is asked: settings, messages and models as pydantic-ai has them.
+
+OpenAI's chat completions are read as other servers send them: with fields left out, or in parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import AsyncIterable, Iterator, Mapping
+from typing import Any
 
-from btdagg.judge.client import ChatRequest, Messages
+from openai import AsyncOpenAI
+from openai.types import chat
+from pydantic_ai.messages import (
+    CachePoint,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import RequestUsage
 
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
-    from pydantic_ai.models import Model, ModelRequestParameters
+from btdagg.judge.client import ChatRequest, Messages, Usage, parts_of
 
 _ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit; thinking comes on top
 # The last version of Anthropic's API that takes a temperature.
 _WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
 _NO_TAGS = ("\0think\0", "\0/think\0")  # thinking in tags is split off by `split_thinking`
-
-SIMULATED = "simulated"  # the model that asks no endpoint
-
-
-class Provider(NamedTuple):
-    """Where a provider is, and what a client of it needs."""
-
-    address: str
-    path: str  # which its library adds to a base URL
-    library: str  # module that is imported
-    extra: str  # of btdagg, which installs it
-    key_variables: tuple[str, ...]  # the first that is set
-    needs_key: bool = True
-    address_variable: str = ""
-
-
-_CHAT = "/chat/completions"
-PROVIDERS = {
-    "openai": Provider(
-        "https://api.openai.com/v1", _CHAT, "openai", "judge", ("OPENAI_API_KEY",),
-        address_variable="OPENAI_BASE_URL",
-    ),
-    "anthropic": Provider(
-        "https://api.anthropic.com", "/v1/messages", "anthropic", "anthropic",
-        ("ANTHROPIC_API_KEY",),
-    ),
-    "google": Provider(
-        "https://generativelanguage.googleapis.com", "/v1beta", "google.genai", "google",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    ),
-    "bedrock": Provider("", "", "boto3", "bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False),
-    "ollama": Provider(
-        "http://localhost:11434/v1", _CHAT, "openai", "judge", ("OLLAMA_API_KEY",),
-        needs_key=False, address_variable="OLLAMA_BASE_URL",
-    ),
-}  # fmt: skip
-
-
-def provider_of(model: str) -> tuple[str, str]:
-    """Return the provider and the name of a model; a bare name is one of an OpenAI-like endpoint.
-
-    Examples
-    --------
-    >>> provider_of("anthropic:claude-sonnet-5"), provider_of("llama3:8b")
-    (('anthropic', 'claude-sonnet-5'), ('openai', 'llama3:8b'))
-    """
-    prefix, colon, name = model.partition(":")
-    return (prefix, name) if colon and name and prefix in PROVIDERS else ("openai", model)
-
+_TOO_MANY = 10**10  # tokens, or units of money, that no request has
+USAGE = "btdagg_usage"  # what `provider_details` call the tokens, and a cost that is stated
 
 # Requests
 
@@ -77,9 +46,6 @@ def settings_of(
     `structured` is how an answer by a schema is asked for: ``json_schema``, ``json_object``, or not
     at all.
     """
-    from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.output import OutputObjectDefinition
-
     sent: dict[str, Any] = {
         "temperature": request.temperature,
         "top_p": request.top_p,
@@ -132,15 +98,6 @@ def messages_of(messages: Messages, *, is_marked: bool) -> list[ModelMessage]:
     With `is_marked`, the last question of the examples is marked to be kept in Anthropic's cache:
     up to there all prompts of a run are the same.
     """
-    from pydantic_ai.messages import (
-        CachePoint,
-        ModelRequest,
-        ModelResponse,
-        SystemPromptPart,
-        TextPart,
-        UserPromptPart,
-    )
-
     made: list[Any] = []
     parts: list[Any] = []
     n_examples = sum(message["role"] == "assistant" for message in messages) if is_marked else 0
@@ -203,11 +160,6 @@ def model_of(
 
         own = AnthropicProvider(anthropic_client=AsyncAnthropic(**options))
         return AnthropicModel(name, provider=own, profile=profile)
-    from openai import AsyncOpenAI
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    from btdagg.judge.openai_compatible import CompatibleModel
-
     profile |= {
         "thinking_tags": _NO_TAGS,
         "openai_supports_reasoning": False,  # what goes with thinking, the endpoint knows
@@ -257,3 +209,80 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
             if not isinstance(inner, Mapping | list):
                 yield str(name), inner
             yield from _leaves(inner)
+
+
+# Replies of endpoints that speak OpenAI's protocol
+
+
+class CompatibleModel(OpenAIChatModel):
+    """A model of any endpoint that speaks the protocol."""
+
+    def _validate_completion(self, response: chat.ChatCompletion) -> Any:
+        sent = response.model_dump(warnings=False)
+        sent = {**sent, "object": "chat.completion", "id": str(sent.get("id") or "")}
+        sent["model"] = str(sent.get("model") or "")
+        sent["usage"] = None
+        choices = [dict(choice) for choice in sent["choices"]]
+        for index, choice in enumerate(choices):
+            choice["index"] = index
+            message = dict(choice["message"], role="assistant")
+            content, thought = parts_of(message.get("content"))
+            message["content"] = content
+            message["reasoning_content"] = message.get("reasoning_content") or thought
+            choice["message"] = message
+            tokens = (choice.get("logprobs") or {}).get("content") or ()
+            for token in tokens:
+                token.update(token=token.get("token") or "", top_logprobs=[])
+        full = chat.ChatCompletion.model_construct(**{**sent, "choices": choices})
+        valid: Any = super()._validate_completion(full)
+        valid.usage = usage_of(response.usage.model_dump() if response.usage else None)
+        return valid
+
+    def _process_provider_details(self, response: chat.ChatCompletion) -> dict[str, Any] | None:
+        return {**(super()._process_provider_details(response) or {}), USAGE: response.usage}
+
+    def _map_usage(self, response: chat.ChatCompletion) -> RequestUsage:
+        return RequestUsage()  # ours is among the details
+
+    @property
+    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
+        return _CompatibleStream
+
+
+class _CompatibleStream(OpenAIStreamedResponse):
+    async def _validate_response(self) -> AsyncIterable[chat.ChatCompletionChunk]:
+        async for chunk in self._response:
+            if chunk.usage is not None:
+                usage = usage_of(chunk.usage.model_dump())
+                self.provider_details = {**(self.provider_details or {}), USAGE: usage}
+                chunk.usage = None
+            for choice in chunk.choices or ():
+                delta = choice.delta
+                if delta is not None and not isinstance(delta.content, str | None):
+                    content, thought = parts_of(delta.content)
+                    delta.content = content or None
+                    if thought:
+                        delta.reasoning_content = thought
+            yield chunk
+
+
+def usage_of(value: Mapping[str, Any] | None) -> Usage | None:
+    """Tokens and cost, however the endpoint calls them; None where it says nothing."""
+    if not value:
+        return None
+    details = value.get("completion_tokens_details") or {}
+    sent = value.get("prompt_tokens_details") or {}
+    cost = value.get("cost")
+    return Usage(
+        tokens_of(value.get("prompt_tokens")),
+        tokens_of(value.get("completion_tokens")),
+        tokens_of(details.get("reasoning_tokens") or value.get("reasoning_tokens")),
+        tokens_of(sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens")),
+        float(cost) if isinstance(cost, int | float) and 0 <= cost < _TOO_MANY else None,
+    )
+
+
+def tokens_of(value: Any) -> int:
+    """A number of tokens; 0 for what is none, such as 1e400: no vote is lost for it."""
+    is_number = isinstance(value, int | float) and 0 <= value < _TOO_MANY
+    return int(value) if is_number else 0
