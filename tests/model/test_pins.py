@@ -83,13 +83,7 @@ def of_evaluation(found):
         "cells": [
             {
                 "key": [*cell.key, cell.n_votes],
-                "left out": [
-                    cell.n_unlabelled,
-                    cell.n_without_votes,
-                    cell.n_missing,
-                    cell.n_short,
-                    cell.n_empty,
-                ],
+                "left out": [cell.n_missing, cell.n_empty],
                 **of_comparison(cell.comparison),
                 **of_ranking(cell.comparison),
                 "fitted": None if cell.fitted is None else of_model(cell.fitted.calibration.model),
@@ -119,7 +113,6 @@ def of_sweeps(found):
                     [cell.comparison.n_calibration for cell in sweep.cells],
                     [cell.comparison.n_evaluation for cell in sweep.cells],
                 ],
-                "short": [cell.n_short for cell in sweep.cells],
                 "mae": {curve.name: curve.mae.tolist() for curve in sweep.curves},
                 "accuracy": {curve.name: curve.accuracy.tolist() for curve in sweep.curves},
             }
@@ -137,7 +130,7 @@ def of_ablation(found):
         "cells": [
             {
                 "key": [*cell.key, cell.value, cell.n_votes],
-                "left out": [cell.n_short, cell.n_missing],
+                "left out": [cell.n_missing],
                 **of_comparison(cell.comparison),
             }
             for cell in found.cells

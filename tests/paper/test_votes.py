@@ -7,7 +7,7 @@ import pytest
 
 from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, compare
-from btdagg.evaluation.intervals import share_interval
+from btdagg.evaluation.metrics import share_interval
 from btdagg.paper import compare_orders, tie_rates
 
 

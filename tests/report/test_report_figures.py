@@ -18,7 +18,7 @@ from btdagg.evaluation import (
 )
 from btdagg.evaluation.bias import PositionalBias
 from btdagg.evaluation.cells import Cell, MethodScores
-from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.metrics import Interval
 from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
 from btdagg.paper.ties import TieRates

@@ -19,7 +19,7 @@ from btdagg.evaluation import (
     labelled_tasks,
 )
 from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.metrics import Interval
 from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
 from btdagg.report import sections

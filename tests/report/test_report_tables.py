@@ -18,7 +18,7 @@ from btdagg.evaluation import (
     positional_bias,
     sweep_calibration,
 )
-from btdagg.evaluation.intervals import mean_interval
+from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.scores import averages
 from btdagg.methods import MajorityVote
 from btdagg.paper import (

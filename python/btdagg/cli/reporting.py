@@ -22,7 +22,7 @@ from btdagg.report.wording import votes_of
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.intervals import Interval
+    from btdagg.evaluation.metrics import Interval
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._util.readable import readable
-from btdagg.evaluation.intervals import wilson
+from btdagg.evaluation.metrics import wilson
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.readable import readable
-from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
 from btdagg.votes.table import require
 from btdagg.votes.votes import require_single

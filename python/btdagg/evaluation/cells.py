@@ -14,7 +14,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.protocol import Loss, Score, absolute_error
 from btdagg.evaluation.significance import (
     combine_pvalues,
@@ -277,11 +277,9 @@ class Cell:
         items, to describe the judge. The scores do not use it.
     n_asked : int or None
         Votes per item that were asked for; items may have fewer.
-    n_unlabelled, n_without_votes, n_undecided : int
-        Items without a label, labels without votes, items of which a method has no decision.
-    n_missing, n_short, n_empty : int
-        Missing votes; items with fewer than `n_votes` votes, of which all are used; items with
-        missing votes only, which are decided without votes.
+    n_undecided, n_missing, n_empty : int
+        Items of which a method has no decision; missing votes; items with missing votes only,
+        which are decided without votes.
     """
 
     key: Key
@@ -291,11 +289,8 @@ class Cell:
     value: str = ""
     fitted: Davidson | None = None
     n_asked: int | None = None
-    n_unlabelled: int = 0
-    n_without_votes: int = 0
     n_undecided: int = 0
     n_missing: int = 0
-    n_short: int = 0
     n_empty: int = 0
 
 

@@ -268,14 +268,13 @@ def _cells_of(
     cells: list[Cell] = []
     for n_votes, of_number in groupby(points, lambda point: point.n_votes):
         try:
-            everything, aligned = part.labelled(n_votes, confidence, decisions_of(methods))
+            everything = part.labelled(n_votes, confidence, decisions_of(methods))
             kept = everything.with_decisions(
                 needs.decisions or "" for needs in map(needs_of, methods) if needs.some_decisions
             )
             items = everything if kept.all() or not kept.any() else everything.among(kept)
             if points[0].n_labels is None:  # a sweep over labels tells no methods apart
                 part.require_comparable(items)
-            votes_of_items = items.evidence.counts.sum(axis=1)
             around = [neighbourhood(part, parts, n_votes, kept)] if parts else None
             fitted = _calibrated(methods, items, around[0] if around else None)
             used = None if n_votes is None else min(n_votes, _most_votes(items))
@@ -292,12 +291,9 @@ def _cells_of(
                     point.n_labels,
                     n_asked=n_votes,
                     fitted=fitted,
-                    n_unlabelled=aligned.n_unlabelled,
-                    n_without_votes=aligned.n_without_votes,
                     n_undecided=len(everything) - len(items),
                     n_missing=part.votes.n_missing,
-                    n_short=int((votes_of_items < (n_votes or 0)).sum()),
-                    n_empty=int((votes_of_items == 0).sum()),
+                    n_empty=int((items.evidence.counts.sum(axis=1) == 0).sum()),
                 )
                 cells.append(cell)
         except InputError as error:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from btdagg._util.validation import as_groups, as_labels, same_length
+from btdagg._core import InputError
+from btdagg._util.validation import as_groups, same_length
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits
@@ -66,7 +67,9 @@ def cross_scores(
             if observe is not None:
                 observe(fitted)
             for target, (_, left), decided in zip(parts, splits, row, strict=True):
-                by_method = [_labels_of(method, target.rows[left]) for method in fitted]
+                by_method = [
+                    _labels_of(method, target.rows[left], protocol.labels) for method in fitted
+                ]
                 decided.append(_SplitDecisions(np.stack(by_method), left, len(calibrated)))
         if progress is not None:
             progress()
@@ -89,7 +92,7 @@ def cross_scores(
     for source, row in zip(parts, decisions, strict=True):
         resampled = protocol.splitter.resampled(source.units, source.content)
         weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
-        refits = [_refitted(method, source, weights) for method in refitted]
+        refits = [_refitted(method, source, weights, protocol.labels) for method in refitted]
         compared.append(
             [
                 _counted(
@@ -129,10 +132,16 @@ class _SplitDecisions(NamedTuple):
     n_calibration: int
 
 
-def _labels_of(fitted: Aggregator, counts: NDArray[Any] | Evidence) -> NDArray[np.int8]:
-    labels = as_labels(fitted.decide(counts), f"decisions of {fitted.name}")
-    same_length(f"decisions of {fitted.name}", len(labels), "counts", len(counts))
-    return labels
+def _labels_of(
+    fitted: Aggregator, counts: NDArray[Any] | Evidence, labels: tuple[int, ...]
+) -> NDArray[Any]:
+    decided, name = np.ravel(fitted.decide(counts)), f"decisions of {fitted.name}"
+    same_length(name, len(decided), "counts", len(counts))
+    strange = ~np.isin(decided, labels)
+    if strange.any():
+        row, expected = int(np.argmax(strange)), f"one of {', '.join(map(str, labels))}"
+        raise InputError(argument=name, row=row, came=decided[row].item(), expected=expected)
+    return decided.astype(np.int8)
 
 
 def _counted(
@@ -216,7 +225,10 @@ def _new_items(
 
 
 def _refitted(
-    method: Aggregator, source: LabelledItems, weights: NDArray[np.float64]
+    method: Aggregator,
+    source: LabelledItems,
+    weights: NDArray[np.float64],
+    labels: tuple[int, ...],
 ) -> Callable[[LabelledItems], NDArray[np.int8]]:
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):
@@ -226,4 +238,4 @@ def _refitted(
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
         fitted.append(quiet_fit(method, source.rows[drawn], source.labels[drawn]))
-    return lambda part: np.stack([_labels_of(refit, part.rows) for refit in fitted])
+    return lambda part: np.stack([_labels_of(refit, part.rows, labels) for refit in fitted])

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from btdagg._util.readable import readable
-from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import Score
 from btdagg.evaluation.significance import ROUNDING, t_pvalues
 

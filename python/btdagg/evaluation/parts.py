@@ -22,7 +22,7 @@ from btdagg._util.validation import (
 from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes import Labels, Table, Votes
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import LabelledCounts, join, labelled, labels_of, with_task
+from btdagg.votes.join import join, labelled, labels_of, with_task
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import column_of_decisions
 
@@ -150,14 +150,15 @@ class Part:
         n_votes: int | None = None,
         confidence: str | None = None,
         decisions: Iterable[str] = (),
-    ) -> tuple[LabelledItems, LabelledCounts]:
-        """Join votes with the labels of their items; the second result counts what was left out.
+    ) -> LabelledItems:
+        """Join votes with the labels of their items; arguments are those of `Votes.evidence`."""
+        return self._with_labels(
+            self.votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
+        )
 
-        Arguments are those of `Votes.evidence`.
-        """
-        counted = self.votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
+    def _with_labels(self, counted: tuple[NDArray[Any], Evidence]) -> LabelledItems:
         items = join(self.votes, self.labels, counted).labelled()
-        return LabelledItems(items.counts, items.labels, items.groups), items
+        return LabelledItems(items.counts, items.labels, items.groups)
 
     def belonging(
         self, n_votes: int | None = None
@@ -168,14 +169,15 @@ class Part:
         """
         if n_votes not in self._belongings:
             try:
-                items, aligned = self.labelled(n_votes)
+                items = self.labelled(n_votes)
             except InputError:
                 self._belongings[n_votes] = None
                 return None
-            groups = aligned.groups
+            groups = items.groups
             if groups is None:
+                assert items.evidence.ids is not None  # tables name their items
                 task = self.votes.values("task").first() if "task" in self.votes.columns else None
-                names = [f"{task!r} {item!r}" for item in aligned.ids.tolist()]
+                names = [f"{task!r} {item!r}" for item in items.evidence.ids.tolist()]
                 groups = np.array(names, dtype=np.object_)
             self._belongings[n_votes] = items, groups
         return self._belongings[n_votes]
@@ -275,7 +277,7 @@ def labelled_parts(
     refused: dict[Key, str] = {}
     for part in parts:
         try:
-            joined[part.key], _ = part.labelled(n_votes, confidence, decisions)
+            joined[part.key] = part.labelled(n_votes, confidence, decisions)
         except InputError as error:
             refused[part.key] = str(error)
     return joined, refused

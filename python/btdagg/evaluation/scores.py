@@ -13,7 +13,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.readable import readable
 from btdagg.evaluation.cells import Sweep
-from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.protocol import Score
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -53,13 +53,12 @@ class OneJudge:
 
     judge: str
     name: str
-    prior: Literal["weak"] | None = None
     fitted: Davidson | None = field(default=None, hash=False)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to the judge's counts and (n,) labels, and return itself."""
         own = Evidence.of(counts).require_judge(self.judge)
-        fitted = Davidson(self.name, prior=self.prior).fit(own, labels)
+        fitted = Davidson(self.name).fit(own, labels)
         object.__setattr__(self, "fitted", fitted)
         return self
 

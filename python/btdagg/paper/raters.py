@@ -11,8 +11,12 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.metrics import mean_absolute_error, pairwise_accuracy
+from btdagg.evaluation.metrics import (
+    Interval,
+    mean_absolute_error,
+    mean_interval,
+    pairwise_accuracy,
+)
 from btdagg.evaluation.parts import LabelledItems, refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator, Davidson, Decided

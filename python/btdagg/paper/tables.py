@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.scores import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, ReportTable, Row

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.evaluation.intervals import Interval, share_interval
+from btdagg.evaluation.metrics import Interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
 from btdagg.votes.table import require
 from btdagg.votes.votes import require_single

@@ -11,7 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator, Davidson

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Comparison, Scores
-    from btdagg.evaluation.intervals import Interval
+    from btdagg.evaluation.metrics import Interval
 
 # Half a character; control characters; noncharacters, which are no XML; and what turns the order of
 # letters around, so that a name could be read as another, or as the text about it.

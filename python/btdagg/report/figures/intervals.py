@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.metrics import Interval
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     FAINT,
