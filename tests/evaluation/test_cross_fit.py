@@ -1,6 +1,5 @@
 """Cross-fitted evaluation: folds by group, losses by item, intervals and a test for new items."""
 
-import json
 import math
 
 import numpy as np
@@ -8,15 +7,13 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import InputError, compare, evaluate, paired_permutation_test
+from btdagg import compare, evaluate, paired_permutation_test
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     CROSS_FITTED,
     CrossFit,
     GroupTest,
     Protocol,
-    RandomSplits,
-    SplitTest,
 )
 from btdagg.evaluation.comparison import _sharing
 from btdagg.evaluation.engine import cross_scores
@@ -53,15 +50,6 @@ def test_every_repetition_has_each_item_in_one_fold_and_no_group_in_two():
 def test_few_groups_are_left_out_one_by_one_and_once():
     splits = list(CrossFit().draw(12, np.repeat(list("abc"), 4)))
     assert sorted(tuple(left) for _, left in splits) == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11)]
-
-
-def test_a_test_goes_with_its_splitter():
-    with pytest.raises(InputError, match="test is a GroupTest and splitter a RandomSplits"):
-        Protocol(RandomSplits(), GroupTest())
-    with pytest.raises(InputError, match="test is a SplitTest and splitter a CrossFit"):
-        Protocol(CrossFit(), SplitTest())
-    with pytest.raises(InputError, match="tau is 1"):
-        GroupTest(tau=1)
 
 
 def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
@@ -257,40 +245,6 @@ def test_differences_hold_where_decisions_jump(n_votes):
     # Three standard errors of 150 draws.
     assert np.mean(covered) >= 0.95 - 0.053
     assert np.mean(worse) <= 0.05
-
-
-# The command
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    import polars as pl
-
-    monkeypatch.chdir(tmp_path)
-    pl.DataFrame(SAMPLE.vote_columns()).write_csv("votes.csv")
-    gold = {**SAMPLE.label_columns(), "group": [f"g{number}" for number in GROUPS]}
-    pl.DataFrame(gold).write_csv("labels.csv")
-    return tmp_path
-
-
-def test_the_command_prints_what_the_library_finds(cli, folder):
-    line = [
-        "evaluate",
-        "votes.csv",
-        "labels.csv",
-        "--json",
-        "--prior",
-        "none",
-    ]
-    told = json.loads(cli(*line)[1])
-    groups = [f"g{number}" for number in GROUPS]
-    protocol = Protocol(CrossFit(), GroupTest())
-    found = compare(COUNTS, LABELS, groups=groups, protocol=protocol)
-    assert told["settings"] == {"n_unlabelled": 0, "test": GroupTest().words}
-    for line, method in zip(told["lines"], found.methods, strict=True):
-        assert (line["mae"], line["mae_low"], line["mae_high"]) == method.mae_interval
-    printed = cli(*["evaluate", "votes.csv", "labels.csv"])[1]
-    assert "each item decided by models calibrated on 81 other labels; ±: half of the" in printed
 
 
 def test_intervals_to_the_best_allow_for_the_choice():

@@ -76,20 +76,6 @@ def test_every_triple_up_to_eight_votes(function, slow):
     assert function(TRIPLES[:, ::-1]).tolist() == (-labels).tolist()
 
 
-@pytest.mark.parametrize(("function", "slow"), RULES)
-@pytest.mark.parametrize("dtype", ["u1", "i8", "f2", "g", ">i4", ">f8", object])
-def test_counts_of_any_number_type(function, slow, dtype):
-    expected = [slow(row) for row in TRIPLES]
-    assert function(TRIPLES.astype(dtype)).tolist() == expected
-
-
-@pytest.mark.parametrize(("function", "slow"), RULES)
-def test_counts_that_sum_beyond_their_type(function, slow):
-    full = np.array([[200, 100, 250], [255, 255, 255], [128, 127, 255], [0, 255, 254]])
-    assert function(full.astype(np.uint8)).tolist() == [slow(row) for row in full]
-    assert function(full[:, ::-1].astype(np.uint8)).tolist() == [slow(row[::-1]) for row in full]
-
-
 some_counts = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.integers(0, 2**32))  # fmt: skip  # noqa: E501
 
 
