@@ -44,13 +44,6 @@ def test_a_pair_is_not_its_own_example():
     assert questions == ["a0 | b0", "b1 | a1", "b3 | a3", "a2 | b2"]
 
 
-@pytest.mark.parametrize(("kind", "form"), [("line", "Verdict: A"), ("json", '{"verdict": "A"}')])
-def test_examples_answer_as_is_asked(kind, form):
-    messages = FewShot(TEMPLATE.asking(kind=kind, confidence=True), EXAMPLES).render(PAIR)
-    assert messages[2]["content"] == form
-    assert "onfidence" not in messages[0]["content"]
-
-
 PAIRS = read_pairs({"item": [1, 2, 3], "a": ["x", "y", "z"], "b": ["u", "v", "w"]})
 
 

@@ -63,26 +63,6 @@ def test_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect, first):
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (Fault(401, "no", "wrong_key"), "refuses the key of {}"),
-        (Fault(404, "no m"), "knows no such path or no model 'm'"),
-        (Fault(400, "", "quota"), "out of quota"),
-    ],
-)
-def test_what_no_further_call_can_help_ends_the_run(tmp_path, dialect, said, words):
-    if said.kind == "quota" and dialect.name == "google":
-        pytest.skip("the Gemini API says of its quotas that they are limits")
-    place = tmp_path / "v.db"
-    client = dialect.client(lambda _: said)
-    with pytest.raises(EndpointError, match=words.format(dialect.variable)) as caught:
-        run_on(place, client, plan_of(20))
-    assert str(caught.value).startswith(f"{dialect.address}")
-    assert len(client.asked) == 1
-    assert rows_of(place) == []
-
-
-@pytest.mark.parametrize(
     ("fault", "limited"),
     [(Fault(429, "slow", retry_after=0.1), True), (Fault(500, "ache"), False)],
 )

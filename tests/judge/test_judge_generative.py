@@ -4,7 +4,6 @@ import pytest
 
 from btdagg.judge.methods import (
     Sample,
-    aggregation_digest,
     aggregation_messages,
     choice_format,
     order_of_aggregation,
@@ -53,16 +52,6 @@ def test_universal_self_consistency_asks_for_a_number():
     assert '"choice": N' in aggregation_messages("usc", json, PAIR, "AB", SAMPLES)[1]["content"]
     assert "choice" in choice_format(json)["json_schema"]["schema"]["properties"]
     assert choice_format(TEMPLATE) is None
-
-
-def test_digests_tell_methods_and_templates_apart():
-    found = {
-        aggregation_digest(method, template)
-        for method in ("gsa", "usc")
-        for template in (TEMPLATE, TEMPLATE.asking(allow_tie=False))
-    }
-    assert len(found) == 4
-    assert TEMPLATE.digest not in found
 
 
 def test_orders_are_balanced_over_items():

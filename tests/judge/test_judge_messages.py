@@ -6,12 +6,11 @@ import time
 
 import pytest
 
-from batch_server import BatchServer
 from btdagg import InputError
 from btdagg.judge import FunctionClient, judge
 from commands import on_terminal, plain
 from judge_endpoints import completion, error
-from judging import config, pairs_of, statuses_of
+from judging import config, pairs_of
 
 KEY = "AIzaSECRETofTHEtests-0123456789-3456"
 TOKEN = "token-of-the-gateway-0123456789"
@@ -71,21 +70,6 @@ def test_the_line_of_progress_has_room_on_the_terminal(folder, endpoint):
     assert max(len(line) for line in lines if " votes " in line) < columns
 
 
-def test_a_format_of_answers_that_is_refused_with_a_500_falls_back(cli, folder, endpoint):
-    def answer(asked):
-        kind = asked.get("response_format", {}).get("type")
-        if kind == "json_schema":
-            said = "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type')}]"
-            return 500, error(said, type="internal_server_error")
-        return 200, completion('{"verdict": "A"}')
-
-    server = endpoint(answer)
-    status, _, err = cli(*options(server.url, *config(structured=True)))
-    assert status == 0, err
-    kinds = [asked["response_format"]["type"] for asked in server.requests]
-    assert (kinds.count("json_schema"), kinds.count("json_object")) == (1, 20)
-
-
 def test_a_stream_that_still_sends_is_cut_at_the_time_out_of_a_call(cli, folder, endpoint):
     def parts():
         for _ in range(100):
@@ -99,17 +83,6 @@ def test_a_stream_that_still_sends_is_cut_at_the_time_out_of_a_call(cli, folder,
     assert time.monotonic() - began < 40
     assert status == 2
     assert "no complete answer within 1 s" in err
-
-
-def test_why_answers_of_a_batch_hold_no_vote_is_said(cli, folder):
-    server = BatchServer(answer=lambda _: (200, completion("I would rather not say.")))
-    try:
-        status, _, err = cli(*options(server.url, "--batch", "-s", "v.db"))
-    finally:
-        server.stop()
-    assert status == 3
-    assert statuses_of(folder / "v.db") == {"unparsed": 20}
-    assert "20 samples are without a vote, most often for this reason: " in err
 
 
 # Headers for gateways, and a key by argument: sent, and neither stored nor shown

@@ -36,22 +36,6 @@ def test_of_many_truncated_answers_few_are_bought(tmp_path):
     assert "raise max_answer_tokens" in run.stopped
 
 
-def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
-    draw = random.Random(0)
-
-    def answer(_):
-        if draw.random() < 0.2:
-            return ChatReply("Well,", finish_reason="length")
-        return ChatReply("[[A]]")
-
-    run = judged(tmp_path, answer)
-    assert run.is_done
-    assert run.statuses.total() == 1200
-    assert 180 < run.statuses["truncated"] < 300
-    assert not run.is_complete
-    assert run.missing_share == run.statuses["truncated"] / 1200
-
-
 @pytest.mark.parametrize(
     ("reply", "said"),
     [

@@ -284,7 +284,7 @@ def _say(collected: Collected) -> None:
     if not remote.has_ended:
         out.print(f"batch {n}: {remote.status}, {remote.done} of {remote.total} requests are done")
         return
-    by_status = ", ".join(f"{k} {status}" for status, k in collected.statuses.most_common())
+    by_status = ", ".join(f"{k} {status}" for status, k in run.statuses.most_common())
     cost = "" if run.cost is None else f", cost {run.cost:.4g}"
     out.print(
         f"batch {n}: {remote.status}, {by_status or 'no answers'}; {run.prompt_tokens} "
@@ -293,9 +293,9 @@ def _say(collected: Collected) -> None:
     )
     if run.reasons:
         note(f"batch {n}: without a vote: {_most_common(run.reasons)}")
-    if collected.n_freed:
+    if collected.why:
         why = _most_common(collected.why)
-        note(f"batch {n}: {collected.n_freed} samples without an answer are free again: {why}")
+        note(f"batch {n}: {collected.why.total()} samples without an answer are free again: {why}")
     if remote.reason:
         note(f"batch {n}: {remote.reason}")
 
@@ -308,8 +308,8 @@ def _as_dict(collected: Collected) -> dict[str, Any]:
     return {
         "batch": collected.batch.id,
         **asdict(collected.remote),
-        "statuses": dict(collected.statuses),
-        "n_freed": collected.n_freed,
+        "statuses": dict(collected.run.statuses),
+        "n_freed": collected.why.total(),
         "why": dict(collected.why),
         "run": collected.run.as_dict(),
     }

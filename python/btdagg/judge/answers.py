@@ -72,15 +72,12 @@ class AnswerFormat:
             if not isinstance(word, str) or not word.strip() or set(word) & set('[]{}"\n'):
                 expected = "a word without brackets or quotes"
                 raise InputError(argument="answer word", came=word, expected=expected)
-        if len({word.casefold() for word in self.words}) < len(self.words):
-            raise InputError(f"answer words are {', '.join(self.words)}, expected them distinct")
         try:
-            n_groups = re.compile(self.pattern or "()", re.MULTILINE).groups
-        except (re.error, TypeError) as error:
-            expected = f"a regular expression ({error})"
-            raise InputError(argument="pattern", came=self.pattern, expected=expected) from None
-        if n_groups != 1:
-            expected = "one group, which is the verdict"
+            is_pattern = re.compile(self.pattern or "()").groups == 1
+        except re.error:
+            is_pattern = False
+        if not is_pattern:
+            expected = "a regular expression with one group, the word of the verdict"
             raise InputError(argument="pattern", came=self.pattern, expected=expected)
 
     @property
@@ -390,10 +387,6 @@ _KEYS = (
 _ALWAYS = ("verdict", "winner")  # keys that state a verdict even if it is none of the words
 _AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
 _OBJECT = re.compile(r"\{\s*[\"'`\w]")
-# What is nearly JSON: with single quotes, none, or a comma too many.
-_NEARLY = re.compile(
-    rf"\{{[^{{}}]*?\b({'|'.join(_KEYS)})[\"'`]?\s*:\s*[\"']([^\"'\n{{}}]*)[\"'][^{{}}]*\}}", re.I
-)
 _MOST = 64  # broken objects that are looked at: no answer that means anything has more
 _JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
 # "So my final verdict: A", but not "Fluency verdict: A".
@@ -450,15 +443,13 @@ def _last_object(text: str, words: _Words) -> tuple[_Statement | None, int]:
     decoder = json.JSONDecoder(strict=False)
     stated, end, n_broken, place = None, 0, 0, 0
     while opening := _OBJECT.search(text, place):
-        start = opening.start()
         try:
-            fields, place = decoder.raw_decode(text, start)
+            fields, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            n_broken += 1
+            place, n_broken = opening.start() + 1, n_broken + 1
             if n_broken == _MOST:
                 return _Statement(None, "too many objects that are broken"), len(text)
-            nearly = _NEARLY.match(text, start)
-            fields, place = ({nearly[1]: nearly[2]}, nearly.end()) if nearly else ({}, start + 1)
+            continue
         if statement := _in_object(fields, words):
             stated, end = statement, place
     return stated, end

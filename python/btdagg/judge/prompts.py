@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
@@ -202,7 +202,7 @@ def load_template(path: str | os.PathLike[str]) -> PromptTemplate:
     content = read_whole(path)
     try:
         return _from_toml(tomllib.loads(content.decode("utf-8-sig")), Path(path).stem)
-    except ValueError as error:  # no TOML, or not the keys of a template
+    except (ValueError, TypeError) as error:  # no TOML, or not the keys of a template
         raise InputError(f"{path}: {error}") from None
 
 
@@ -219,19 +219,7 @@ def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplat
 
 
 def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
-    answer = content.pop("answer", {})
-    if not isinstance(answer, dict):
-        raise InputError(f"answer is {answer!r}, expected a table [answer]")
-    for keys, kind, prefix in ((content, PromptTemplate, ""), (answer, AnswerFormat, "answer.")):
-        names = [field.name for field in fields(kind)]
-        for key in keys:
-            if key not in names:
-                raise InputError(f"no key {prefix}{key}; there are {', '.join(names)}")
-    for key, value in content.items():
-        if not isinstance(value, str):
-            raise InputError(argument=key, came=value, expected="text")
-    if "user" not in content:
-        raise InputError("no user, the text that is sent for every pair")
+    answer = dict(content.get("answer", {}))
     if answer.get("tie") is False:
         answer["tie"] = None
     return PromptTemplate(**{"name": stem, **content, "answer": AnswerFormat(**answer)})

@@ -342,15 +342,7 @@ class ModelClient:
         )
 
     async def _add_headers(self, request: httpx2.Request) -> None:
-        """Add the headers of the user; to another server, by a redirection, no key goes either."""
-        import httpx2
-
-        own, url = httpx2.URL(self.base_url), request.url
-        if (url.scheme, url.host, url.port) == (own.scheme, own.host, own.port):
-            request.headers.update(self.headers)
-            return
-        for name in (*self.headers, "authorization", "x-api-key", "x-goog-api-key"):
-            request.headers.pop(name, None)
+        request.headers.update(self.headers)
 
 
 def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
@@ -445,7 +437,6 @@ def _http_client(
         verify=httpx2.create_ssl_context(),
         transport=transport,
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
-        follow_redirects=True,
         headers={"Accept-Encoding": "identity"},  # so that a small reply is not a large one
         event_hooks={
             "request": [add_headers, _look_at_request],

@@ -44,7 +44,6 @@ _FAULTS_IN_A_ROW, _LONG = 3, 30.0
 _LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between looks at one that is away
 _SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
 _OF_THE_REQUEST = ("rejected", "forbidden")  # kinds of faults that another request may not have
-_FIRST_SAID_AFTER = 10.0  # where there is no fault either
 
 
 class Asker:
@@ -78,7 +77,6 @@ class Asker:
         self._answers = 0  # whose tokens are known
         self._draw = random.Random()
         self._clock = asyncio.get_running_loop().time
-        self._began = self._clock()
         self._limited_by = ""
         self._troubled: tuple[float, str, int] | None = None  # since when, by what, how often
         self._answered_at = -math.inf  # the last time that the endpoint was at work
@@ -194,8 +192,6 @@ class Asker:
             if self._is_away:
                 return f"endpoint to come back ({fault}; away for {_duration(now - since)})", 0.0
             return f"answer ({fault}; {n_faults} calls in a row)", 0.0
-        if not self._pacing.has_worked and now - self._began > _FIRST_SAID_AFTER:
-            return "first answer", 0.0
         return "", 0.0
 
     # One request

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from btdagg._core import InputError
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
@@ -147,11 +146,6 @@ async def send_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> Batch
         return held
     try:
         return await _sent(held, owner, endpoint)
-    except OSError as error:
-        raise InputError(
-            f"{held.file}: {error.strerror}; it is of batch {batch}, and "
-            f"btdagg batch cancel {batch} frees what is in it"
-        ) from None
     finally:
         owner.roll_back()
 
@@ -209,16 +203,6 @@ class Collected:
     remote: RemoteBatch
     why: Counter[str] = field(default_factory=Counter)
     run: JudgeRun = field(default_factory=JudgeRun)
-
-    @property
-    def statuses(self) -> Counter[str]:
-        """Samples that are in the store now, by status."""
-        return self.run.statuses
-
-    @property
-    def n_freed(self) -> int:
-        """Samples without an answer."""
-        return self.why.total()
 
 
 async def collect_batch(
