@@ -1,8 +1,7 @@
-"""Annotations to and from MLflow's own server, and the scorer."""
+"""Annotations to and from MLflow's own server."""
 
 import datetime as dt
 import os
-import warnings
 
 import numpy as np
 import polars as pl
@@ -196,43 +195,6 @@ def test_votes_in_and_decisions_out(mlflow, ours, traces):
     back = labels_of(ours.read(), kind="CODE")
     expected = dict(zip(votes.ids, MODEL.decide(votes.counts()[1]), strict=True))
     assert dict(zip(back.ids, back.labels, strict=True)) == expected
-
-
-def test_the_scorer_gives_the_label_of_the_model(mlflow, ours, traces):
-    from mlflow.entities import Feedback
-
-    (one, _), (two, _) = traces
-    words = ["A", "A", "tie", "A"]
-    ours.write(frame_of(annotation(one, word, identifier=str(k)) for k, word in enumerate(words)))
-    scorer = ours.DavidsonScorer(model=MODEL, votes="better")
-    feedback = scorer(trace=mlflow.get_trace(one))
-    assert isinstance(feedback, Feedback)
-    assert feedback.name == "calibrated"
-    assert feedback.value == "A"
-    assert feedback.rationale.startswith("votes: 0 B, 1 tie, 3 A; probabilities: ")
-    with pytest.raises(InputError, match="no rows"):
-        scorer(trace=mlflow.get_trace(two))
-
-
-def test_the_scorer_works_in_an_evaluation(mlflow, ours, traces):
-    counts = np.array([[1, 1, 4], [5, 0, 1]])
-    ours.write(
-        frame_of(
-            annotation(trace, word, identifier=str(k))
-            for (trace, _), of_item in zip(traces, counts, strict=True)
-            for k, word in enumerate(np.repeat(["first", "same", "second"], of_item))
-        )
-    )
-    scorer = ours.DavidsonScorer(model=MODEL, words={"first": "B", "second": "A"}, name="label")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"mlflow\.|pandas\.")
-        done = mlflow.genai.evaluate(data=mlflow.search_traces(), scorers=[scorer])
-    table = done.result_df
-    found = dict(zip(table["trace_id"], table["label/value"], strict=True))
-    names = {-1: "B", 0: "tie", 1: "A"}
-    wanted = [names[label] for label in MODEL.decide(counts).tolist()]
-    assert found == {trace: name for (trace, _), name in zip(traces, wanted, strict=True)}
-    assert labels_of(ours.read(), name="label", kind="CODE").ids.tolist()
 
 
 def test_what_cannot_be_written_is_an_error_that_names_the_row(mlflow, ours, traces):

@@ -127,7 +127,7 @@ def votes_of(
     """
     import polars as pl
 
-    table = _read(_chosen(annotations, name, kind, item, _OF_VOTES), words)
+    table = _chosen(annotations, name, kind, item, words, _OF_VOTES)
     failed = pl.Series([ERROR in json.loads(text or "{}") for text in table.frame["metadata"]])
     status = (
         pl.when(failed)
@@ -170,7 +170,7 @@ def labels_of(
     """
     import polars as pl
 
-    table = _read(_chosen(annotations, name, kind, item, _OF_LABELS), words)
+    table = _chosen(annotations, name, kind, item, words, _OF_LABELS)
     expected = listing([*(words or {}), "-1, 0, 1 or A, tie, B"])
     unknown = pl.col(_VOTE).is_null() & pl.col(_WORD).is_not_null()
     for column in ("label", "score"):
@@ -250,14 +250,20 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(cells, schema=kinds)
 
 
+def changes(
+    rows: Iterable[dict[str, Any]], stored: Iterable[dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Yield the rows that are new or differ from the stored row of the same identity, with it."""
+    by_identity = {identity_of(row): row for row in stored}
+    for row in rows:
+        old = by_identity.get(identity_of(row))
+        if old is None or any(row[key] != old[key] for key in _CONTENT):
+            yield row, old
+
+
 def identity_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what tells an annotation from all others."""
     return tuple(row[column] for column in IDENTITY)
-
-
-def says_the_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two rows of the same identity have equal content."""
-    return all(row[key] == other[key] for key in _CONTENT)
 
 
 def rows_of(annotations: Source, needed: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -277,9 +283,17 @@ def rows_of(annotations: Source, needed: str | None = None) -> Iterator[tuple[st
 
 
 def _chosen(
-    annotations: Source, name: str | None, kind: str, item: str, keys: Iterable[str]
+    annotations: Source,
+    name: str | None,
+    kind: str,
+    item: str,
+    words: Mapping[str, object] | None,
+    keys: Iterable[str],
 ) -> Table:
-    """Return annotations of one kind and name, with the column `item` and those of metadata."""
+    """Return annotations of one kind and name, with `item` and columns of their metadata.
+
+    They have what each annotation says, null if nothing, and the vote that it is, null if none.
+    """
     import polars as pl
 
     table = read_annotations(annotations)
@@ -296,13 +310,6 @@ def _chosen(
             cells = [values.get(key) for values in metadata]
             texts = [c if c is None or isinstance(c, str) else json.dumps(c) for c in cells]
             added.append(pl.Series(key, texts, dtype=pl.String))
-    return table.with_columns(added)
-
-
-def _read(table: Table, words: Mapping[str, object] | None) -> Table:
-    """Add what each annotation says, null if nothing; and the vote that it is, null if none."""
-    import polars as pl
-
     score = pl.col("score")
     whole = score.cast(pl.Int64, strict=False).cast(pl.String)
     number = pl.when(score == score.floor()).then(whole).otherwise(score.cast(pl.String))
@@ -310,7 +317,7 @@ def _read(table: Table, words: Mapping[str, object] | None) -> Table:
     word = pl.coalesce(pl.when(label != "").then(label), number)
     meanings = {word: "" if vote is None else str(vote) for word, vote in as_words(words).items()}
     meant = word.str.to_lowercase().replace(meanings)
-    table = table.with_columns([word.alias(_WORD), meant.alias(_VOTE)])
+    table = table.with_columns([*added, word.alias(_WORD), meant.alias(_VOTE)])
     return table.with_columns([schema.votes(table, _VOTE).value.alias(_VOTE)])
 
 

@@ -52,10 +52,6 @@ class BatchDecider:
         """Return a batch with its columns, and after them those that are added."""
         with needs("arrow", "deciding Arrow batches"):
             import pyarrow as pa
-        for side in _SIDES:
-            if batch.schema.names.count(side) != 1:
-                names = ", ".join(batch.schema.names)
-                raise InputError(f"batch has no column {side!r} or several; found {names}")
         counts = np.column_stack([np.asarray(batch.column(side)) for side in _SIDES])
         added: dict[str, Any] = {"label": pa.array(self.by.decide(counts), pa.int8())}
         model = self.by.model if isinstance(self.by, StoppingRule) else self.by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from logging import getLogger
@@ -16,7 +17,6 @@ from btdagg.integrations.inspect_logs import (
     NAMES,
     ORDERS,
     By,
-    Tallied,
     Words,
     as_decider,
     interval,
@@ -24,6 +24,7 @@ from btdagg.integrations.inspect_logs import (
     meanings,
     read_inspect_labels,
     read_inspect_votes,
+    tally_of,
     vote_of_value,
     votes_of,
     write_inspect_labels,
@@ -120,9 +121,8 @@ def _reducer(by: By | None, words: Words | None) -> ScoreReducer:
     by_word = meanings(words)
 
     def reduce(scores: list[Score]) -> Score:
-        return label_score(
-            by, Tallied.of(vote for score in scores for vote in votes_of(score, by_word))
-        )
+        votes = (vote for score in scores for vote in votes_of(score, by_word))
+        return label_score(by, tally_of(votes))
 
     return reduce
 
@@ -168,10 +168,9 @@ def win_rate(
     by_word = meanings(words)
     by_item: dict[str, int] = {}
     if isinstance(labels, Labels):
-        for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
-            if by_item.setdefault(item, label) != label:
-                came = f"{by_item[item]} and {label} for item {item}"
-                raise InputError(argument="labels", came=came, expected="those of one task")
+        by_item = dict(zip(map(str, labels.ids), labels.labels.tolist(), strict=True))
+        if len(by_item) < len(labels.ids):
+            raise InputError(argument="labels", came="several of an item", expected="one task's")
 
     def gold(score: SampleScore) -> int | None:
         if isinstance(labels, Labels):
@@ -237,11 +236,11 @@ def _reduced(score: Score) -> tuple[list[int], int | None] | None:
     if isinstance(counts, dict) and score.value in NAMES:
         return list(counts.values()), int(score.value)
     try:
-        votes = Tallied.of(votes_of(score, meanings(None)))
+        tally = tally_of(votes_of(score, meanings(None)))
     except InputError:
         return None
-    label = label_score(None, votes).value
-    return list(votes.counts), int(label) if label in NAMES else None
+    label = label_score(None, tally).value
+    return [tally[side] for side in NAMES], int(label) if label in NAMES else None
 
 
 def _group(score: SampleScore, key: str) -> str:
@@ -284,8 +283,7 @@ class StopByRule:
         self._named, self._words = scorer, meanings(words)
         self._scorer: str | None = scorer
         self._running: tuple[str, str] | None = None
-        self._votes: dict[str | int, dict[int, Tallied]] = {}
-        self._left_out = 0
+        self._votes: dict[str | int, dict[int, Counter[int | None]]] = {}
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Begin without votes; see Inspect's EarlyStopping."""
@@ -300,17 +298,17 @@ class StopByRule:
         if self._scorer not in names:
             expected = f"one of the task's: {', '.join(names)}"
             raise InputError(argument="scorer", came=self._named, expected=expected)
-        self._running, self._votes, self._left_out = (run, this), {}, 0
+        self._running, self._votes = (run, this), {}
         return f"btdagg {self.rule.kind}"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Leave out an epoch of a sample that is settled."""
-        votes = Tallied.sum(self._votes.get(id, {}).values())
-        if sum(votes.counts) < self.rule.n and not self.rule.stops_one(*votes.counts):
+        tally = sum(self._votes.get(id, {}).values(), Counter[int | None]())
+        counts = [tally[side] for side in NAMES]
+        if sum(counts) < self.rule.n and not self.rule.stops_one(*counts):
             return None
-        self._left_out += 1
-        score = label_score(self.rule, votes)
-        reason = f"settled after {sum(votes.counts)} votes: {score.answer}"
+        score = label_score(self.rule, tally)
+        reason = f"settled after {sum(counts)} votes: {score.answer}"
         return EarlyStop(id=id, epoch=epoch, reason=reason, metadata=score.metadata)
 
     async def complete_sample(
@@ -320,22 +318,15 @@ class StopByRule:
         if self._scorer in scores:
             where = f"sample {id!r}, epoch {epoch}"
             votes = votes_of(scores[self._scorer].score, self._words, where)
-            self._votes.setdefault(id, {})[epoch] = Tallied.of(votes)
+            self._votes.setdefault(id, {})[epoch] = tally_of(votes)
 
     async def complete_task(self) -> dict[str, Any]:
-        """Return what was spent and saved."""
+        """Return what was spent."""
         self._running = None
-        epochs = [votes for by_epoch in self._votes.values() for votes in by_epoch.values()]
-        spent = Tallied.sum(epochs)
-        return {
-            "rule": self.rule.kind,
-            "n": self.rule.n,
-            "samples": len(self._votes),
-            "epochs": len(epochs),
-            "epochs_left_out": self._left_out,
-            "votes": sum(spent.counts),
-            "votes_missing": spent.missing,
-        }
+        tallies = [tally for by_epoch in self._votes.values() for tally in by_epoch.values()]
+        missing = sum(tally[None] for tally in tallies)
+        votes = sum(tally.total() for tally in tallies) - missing
+        return {"rule": self.rule.kind, "n": self.rule.n, "votes": votes, "votes_missing": missing}
 
 
 # Scorer

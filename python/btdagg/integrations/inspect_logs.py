@@ -26,9 +26,7 @@ with needs("inspect", "reading logs of Inspect"):
     from inspect_ai.log import (
         EvalLog,
         EvalSample,
-        MetadataEdit,
         ProvenanceData,
-        edit_eval_log,
         edit_score,
         list_eval_logs,
         read_eval_log,
@@ -59,29 +57,9 @@ class ScoreVote(NamedTuple):
     status: str
 
 
-class Tallied(NamedTuple):
-    """Votes of an item: how many for B, ties, for A, and how many are missing."""
-
-    minus: int
-    tie: int
-    plus: int
-    missing: int
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """The votes that are not missing, in label order."""
-        return self[:3]
-
-    @classmethod
-    def of(cls, votes: Iterable[ScoreVote]) -> Tallied:
-        """Count votes."""
-        counts = Counter(vote.vote for vote in votes)
-        return cls(*(counts[kind] for kind in (-1, 0, 1, None)))
-
-    @classmethod
-    def sum(cls, epochs: Iterable[Tallied]) -> Tallied:
-        """Add up the votes of epochs."""
-        return cls(*map(sum, zip((0, 0, 0, 0), *epochs, strict=True)))
+def tally_of(votes: Iterable[ScoreVote]) -> Counter[int | None]:
+    """Count votes by their value, None where they are missing."""
+    return Counter(vote.vote for vote in votes)
 
 
 def meanings(words: Words | None) -> dict[str, int | None]:
@@ -138,13 +116,13 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
     return kind.from_json(content, source=str(model))
 
 
-def label_score(by: By | None, tallied: Tallied) -> Score:
+def label_score(by: By | None, tally: Counter[int | None]) -> Score:
     """Return the score of an item by its votes, unscored without a vote.
 
     What decides is a model, a rule (up to its `n` votes, and from there on its model) or, if it is
     None, the majority of the votes.
     """
-    counts, missing = tallied.counts, tallied.missing
+    counts, missing = tuple(tally[side] for side in NAMES), tally[None]
     metadata: dict[str, Any] = {
         "counts": dict(zip(_SIDES, counts, strict=True)),
         "missing": missing,
@@ -332,7 +310,7 @@ def write_inspect_labels(
     scorer, words : optional
         As of `read_inspect_votes`.
     name : str
-        Name of the new score. Labels of an earlier call under this name stay in its history.
+        Name of the new score.
 
     Returns
     -------
@@ -343,21 +321,21 @@ def write_inspect_labels(
     Raises
     ------
     InputError
-        If the output exists, or the log has scores of that name which btdagg did not write.
+        If the output exists, or the log has scores of that name.
     """
     target, by = Path(output), as_decider(model)
     if target.exists():
         raise InputError(argument="output", came=str(target), expected="a new file")
     labelled = _read(log, whole=True)
     samples = labelled.samples or []
-    votes_name, earlier = _scorer_of(labelled, scorer), _ours(labelled)
-    if any(name in (sample.scores or {}) and name not in earlier for sample in samples):
+    votes_name = _scorer_of(labelled, scorer)
+    if any(name in (sample.scores or {}) for sample in samples):
         raise InputError(argument="name", came=name, expected="no score of the log")
     by_word = meanings(words)
     votes: dict[str | int, list[ScoreVote]] = {}
     for sample in samples:
         votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, votes_name, by_word))
-    scores = {item: label_score(by, Tallied.of(own)) for item, own in votes.items()}
+    scores = {item: label_score(by, tally_of(own)) for item, own in votes.items()}
     provenance = ProvenanceData(
         author=f"btdagg {__version__}",
         reason=f"label by the votes of the scorer {votes_name}",
@@ -370,9 +348,6 @@ def write_inspect_labels(
         # It looks for its sample among all of the log: one is quicker to search.
         alone = labelled.model_copy(update={"samples": [sample]})
         edit_score(alone, sample.id, name, edit, recompute_metrics=False, epoch=sample.epoch)
-    entry = {"scorer": votes_name, "decided_by": digest_of(by), "version": __version__}
-    edit = MetadataEdit(metadata_set={"btdagg": {**earlier, name: entry}})
-    labelled = edit_eval_log(labelled, [edit], provenance)
     write_eval_log(labelled, target)
     labelled.location = str(target)
     return labelled
@@ -425,21 +400,15 @@ def _place(log: EvalLog) -> str:
     return str(log.location or log.eval.task)
 
 
-def _ours(log: EvalLog) -> dict[str, Any]:
-    """Return what `write_inspect_labels` has written into a log, by the name of the score."""
-    return dict(log.metadata.get("btdagg") or {})
-
-
 def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     """Return the name of the scores that are the votes."""
     names = dict.fromkeys(name for sample in log.samples or [] for name in sample.scores or {})
     if not names:  # all samples failed
         names = dict.fromkeys(scored.name.rpartition("/")[2] for scored in log.eval.scorers or [])
-    others = [name for name in names if name not in _ours(log)]
-    matching = others if scorer is None else [name for name in names if name == scorer]
+    matching = [name for name in names if scorer in (None, name)]
     if len(matching) != 1:
         raise InputError(
-            f"{_place(log)}: scorer is {scorer!r}, expected one of {listing(others) or 'none'}",
+            f"{_place(log)}: scorer is {scorer!r}, expected one of {listing(names) or 'none'}",
             argument="scorer",
         )
     return str(matching[0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg.integrations.annotations import OWN, frame_of, identity_of, rows_of, says_the_same
+from btdagg.integrations.annotations import OWN, changes, frame_of, identity_of, rows_of
 
 with needs("langfuse", "reading Langfuse's scores"):
     from langfuse.api import CreateScoreRequest, LangfuseAPI
@@ -72,18 +72,9 @@ def write(annotations: Source, client: LangfuseAPI) -> None:
 
 
 def _write(client: LangfuseAPI, rows: list[dict[str, Any]]) -> None:
-    candidates = [*map(_id_of, rows), *(row["identifier"] for row in rows if row["identifier"])]
-    stored = {score.id: score for score in _scores(client, id=",".join(candidates))}
-    requests = []
-    for row in rows:
-        score_id = _id_of(row)
-        foreign = stored.get(row["identifier"])
-        if foreign is not None and identity_of(_row(foreign)) == identity_of(row):
-            score_id = foreign.id
-        old = stored.get(score_id)
-        if old is None or not says_the_same(_row(old), row):
-            created = row["created"] if old is None else old.timestamp
-            requests.append(_request(row, score_id, created))
+    ids = [*map(_id_of, rows), *(row["identifier"] for row in rows if row["identifier"])]
+    stored = [_row(score) for score in _scores(client, id=",".join(ids))]
+    requests = [_request(row, old) for row, old in changes(rows, stored)]
     reply: Any = client.scores.create(request=requests) if requests else None
     if getattr(reply, "rejected", 0):
         why = "; ".join(error.message for error in reply.errors)
@@ -118,6 +109,7 @@ def _row(score: Any) -> dict[str, Any]:
         label, number = str(value).lower(), float(value)
     of_trace = subject.kind == "trace"
     return {
+        "id": score.id,
         "trace_id": subject.id if of_trace else subject.trace_id,
         "span_id": None if of_trace else subject.id,
         "name": score.name,
@@ -132,13 +124,13 @@ def _row(score: Any) -> dict[str, Any]:
     }
 
 
-def _request(row: Mapping[str, Any], score_id: str, timestamp: Any) -> CreateScoreRequest:
+def _request(row: Mapping[str, Any], old: Mapping[str, Any] | None) -> CreateScoreRequest:
     own = {key: row[key] for key in ("annotator_kind", "annotator", "identifier")}
     is_number = row["label"] is None
     if not is_number and row["score"] is not None:
         own["score"] = row["score"]
     return CreateScoreRequest(
-        id=score_id,
+        id=_id_of(row) if old is None else old["id"],
         trace_id=row["trace_id"],
         observation_id=row["span_id"],
         name=row["name"],
@@ -146,5 +138,5 @@ def _request(row: Mapping[str, Any], score_id: str, timestamp: Any) -> CreateSco
         data_type=ScoreDataType.NUMERIC if is_number else ScoreDataType.CATEGORICAL,
         comment=row["explanation"],
         metadata=row["metadata"] | {OWN: own},
-        timestamp=timestamp,
+        timestamp=(old or row)["created"],
     )

@@ -1,10 +1,11 @@
-"""Assessments of MLflow traces as annotations, and a scorer that calibrates judges' votes."""
+"""Assessments of MLflow traces as annotations."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
@@ -12,12 +13,9 @@ from btdagg._util.extras import needs
 from btdagg.integrations.annotations import (
     ERROR,
     OWN,
-    annotations_of,
+    changes,
     frame_of,
-    identity_of,
     rows_of,
-    says_the_same,
-    votes_of,
 )
 
 with needs("mlflow", "reading MLflow's traces"):
@@ -30,7 +28,6 @@ with needs("mlflow", "reading MLflow's traces"):
         Feedback,
         Trace,
     )
-    from mlflow.genai.scorers import Scorer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +78,7 @@ def write(annotations: Source) -> None:
         ``mlflow.expectation`` in its metadata becomes an expectation, any other one feedback. The
         value is the label, or the score where there is no label.
     """
-    stored: dict[str, dict[tuple[Any, ...], Assessment]] = {}
+    stored: dict[str, list[dict[str, Any]]] = {}
     rows = list(rows_of(annotations, "trace_id"))
     for place, row in rows:  # all before the first is written
         trace_id = row["trace_id"]
@@ -89,49 +86,14 @@ def write(annotations: Source) -> None:
             trace = mlflow.get_trace(trace_id, silent=True)
             if trace is None:
                 raise InputError(f"{place}, column trace_id: MLflow has no trace {trace_id!r}")
-            stored[trace_id] = {identity_of(_row(item)): item for item in _assessments(trace)}
-    for _, row in rows:
-        trace_id = row["trace_id"]
-        old = stored[trace_id].get(identity_of(row))
+            stored[trace_id] = [_row(assessment) for assessment in _assessments(trace)]
+    for row, old in changes((row for _, row in rows), chain.from_iterable(stored.values())):
         if old is None:
-            mlflow.log_assessment(trace_id, _assessment(row))
-        elif not says_the_same(_row(old), row):
+            mlflow.log_assessment(row["trace_id"], _assessment(row))
+        else:
             # An update takes no text away: an empty one replaces it.
-            row["explanation"] = row["explanation"] or ""
-            mlflow.update_assessment(trace_id, old.assessment_id, _assessment(row))
-
-
-class DavidsonScorer(Scorer):  # type: ignore[misc]
-    """An MLflow scorer: the calibrated label of a trace, from the judges' votes that it has.
-
-    Parameters
-    ----------
-    model : DavidsonModel
-    votes : str, optional
-        Name of the assessments by LLM judges that are votes; needed where they have several names.
-    words : mapping of str to -1, 0, 1 or A, tie, B; optional
-        What other words mean; see `btdagg.integrations.annotations.votes_of`.
-    name : str
-        Name of the feedback.
-
-    Examples
-    --------
-    >>> scorer = DavidsonScorer(model=model, votes="preference")  # doctest: +SKIP
-    >>> mlflow.genai.evaluate(data=mlflow.search_traces(), scorers=[scorer])  # doctest: +SKIP
-    """
-
-    name: str = "calibrated"
-    model: Any  # a DavidsonModel
-    votes: str | None = None
-    words: Mapping[str, Any] | None = None
-
-    def __call__(self, *, trace: Trace) -> Feedback:
-        """Return feedback A, tie or B; counts and probabilities are in its metadata."""
-        annotations = read([trace])
-        votes = votes_of(annotations, name=self.votes, words=self.words)
-        decided = annotations_of(votes, self.model, name=self.name)
-        ((_, row),) = rows_of(decided)
-        return _assessment(row)
+            changed = _assessment(row | {"explanation": row["explanation"] or ""})
+            mlflow.update_assessment(row["trace_id"], old["id"], changed)
 
 
 def _assessments(trace: Trace) -> list[Assessment]:
@@ -161,6 +123,7 @@ def _row(assessment: Assessment) -> dict[str, Any]:
         metadata[ERROR] = {key: text for key, text in error.items() if text is not None}
     source = assessment.source
     return {
+        "id": assessment.assessment_id,
         "trace_id": assessment.trace_id,
         "span_id": assessment.span_id,
         "name": assessment.name,

@@ -6,11 +6,9 @@ Names are those of the semantic conventions for generative AI, which are in deve
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import ERROR, rows_of
 from btdagg.judge.client import current_request
@@ -70,7 +68,7 @@ def emit(annotations: Source, *, logger_provider: LoggerProvider | None = None) 
     logger_provider : opentelemetry LoggerProvider, optional
         The global one, unless given.
     """
-    rows = [(_context(place, row), row) for place, row in rows_of(annotations, "trace_id")]
+    rows = [(_context(row), row) for _, row in rows_of(annotations, "trace_id")]
     logger = get_logger(_SCOPE, logger_provider=logger_provider)
     for where, row in rows:
         created = row["created"]
@@ -84,15 +82,11 @@ def emit(annotations: Source, *, logger_provider: LoggerProvider | None = None) 
         )
 
 
-def _context(place: str, row: Mapping[str, Any]) -> context.Context:
+def _context(row: Mapping[str, Any]) -> context.Context:
     """Return the context of a row's span."""
-    ids = []
-    for column, digits in (("trace_id", 32), ("span_id", 16)):
-        text = (row[column] or "0" * digits).removeprefix(_PREFIX)
-        if not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", text):
-            came, expected = repr(row[column]), f"{digits} hexadecimal digits"
-            raise InputError(f"{place}, column {column}: got {came}, expected {expected}")
-        ids.append(int(text, 16))
+    ids = (
+        int((row[column] or "0").removeprefix(_PREFIX), 16) for column in ("trace_id", "span_id")
+    )
     span = SpanContext(*ids, is_remote=True, trace_flags=Flags(Flags.SAMPLED))
     return trace.set_span_in_context(NonRecordingSpan(span))
 

@@ -79,18 +79,11 @@ def write(annotations: Source, client: Client | None = None) -> None:
         same annotation.
     """
     client = client or Client()
-    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for place, row in rows_of(annotations, "span_id"):
-        data = _data(row)
-        key = data["span_id"], data["name"], data["identifier"]
-        if key in rows:
-            raise InputError(
-                f"{place}: annotation {row['name']!r} of span {row['span_id']} is there before, "
-                "expected identifiers that tell them apart",
-                argument="annotations",
-            )
-        rows[key] = data
-    for part in batched(rows.values(), _AT_ONCE):
+    data = [_data(row) for _, row in rows_of(annotations, "span_id")]
+    if len({(row["span_id"], row["name"], row["identifier"]) for row in data}) < len(data):
+        expected = "identifiers that tell annotations of a span and name apart"
+        raise InputError(f"annotations: expected {expected}", argument="annotations")
+    for part in batched(data, _AT_ONCE):
         try:
             client.spans.log_span_annotations(span_annotations=part, sync=True)
         except httpx.HTTPStatusError as error:
