@@ -173,7 +173,7 @@ def without_an_item(item):
         (
             None,
             ["--items", "30", "--group", "prompt"],
-            "of votes.csv and to_label.csv one is by group and the other is not",
+            "to_label.csv: no column 'group'",
         ),
         (
             lambda: edited(lambda rows: rows[1:]),

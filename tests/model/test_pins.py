@@ -113,8 +113,13 @@ def of_sweeps(found):
                     [cell.comparison.n_calibration for cell in sweep.cells],
                     [cell.comparison.n_evaluation for cell in sweep.cells],
                 ],
-                "mae": {curve.name: curve.mae.tolist() for curve in sweep.curves},
-                "accuracy": {curve.name: curve.accuracy.tolist() for curve in sweep.curves},
+                "mae": {
+                    curve[0].name: [point.mae.tolist() for point in curve] for curve in sweep.curves
+                },
+                "accuracy": {
+                    curve[0].name: [point.accuracy.tolist() for point in curve]
+                    for curve in sweep.curves
+                },
             }
             for sweep in found.sweeps
         ],

@@ -208,9 +208,11 @@ def test_curves_have_the_means_and_their_bands():
     for axis, score in ((left, "mae"), (right, "accuracy")):
         for line, curve in zip(axis.lines, found.sweeps[0].curves, strict=False):
             np.testing.assert_array_equal(line.get_xdata(), (2, 4, 8))
-            np.testing.assert_allclose(line.get_ydata(), getattr(curve, score).mean(axis=1))
+            np.testing.assert_allclose(
+                line.get_ydata(), [getattr(point, score).mean() for point in curve]
+            )
         band = axis.collections[0].get_paths()[0].vertices
-        intervals = [getattr(p, f"{score}_interval") for p in found.sweeps[0].curves[0].points]
+        intervals = [getattr(p, f"{score}_interval") for p in found.sweeps[0].curves[0]]
         assert band[:, 1].min() == pytest.approx(min(i.low for i in intervals))
         assert band[:, 1].max() == pytest.approx(max(i.high for i in intervals))
 

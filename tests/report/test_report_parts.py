@@ -193,7 +193,7 @@ def test_the_page_answers_first(cli):
     rows = pl.read_csv("out/tables/answers.csv")
     assert rows.height == len(scores.cells)
     for row, cell in zip(rows.iter_rows(named=True), scores.cells, strict=True):
-        errors = {method.name: method.mean_mae for method in cell.comparison.methods}
+        errors = {method.name: method.mae_interval.mean for method in cell.comparison.methods}
         best = min(errors, key=errors.get)
         assert (row["method"], row["mae"], row["n_items"]) == (best, errors[best], 30)
         gold = cell.comparison.gold

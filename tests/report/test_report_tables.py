@@ -402,9 +402,9 @@ def test_sweeps(simulated):
     assert len(table.rows) == 4 * 2
     curve = found.sweeps[0].curves[1]
     assert [e.text for e in table.rows[1][3:]] == [
-        with_error(point.mae_interval) for point in curve.points
+        with_error(point.mae_interval) for point in curve
     ]
-    assert float(rows_of(table)[0]["accuracy"]) == found.sweeps[0].curves[0].accuracy[0].mean()
+    assert float(rows_of(table)[0]["accuracy"]) == found.sweeps[0].curves[0][0].accuracy.mean()
     found = sweep_calibration(
         votes, labels, [10, 20], by=("task",), protocol=Protocol(RandomSplits(n_splits=3))
     )
@@ -412,7 +412,7 @@ def test_sweeps(simulated):
     assert table.name == "sweep-calibration"
     assert [r["n_labels"] for r in rows_of(table)][:2] == ["10", "20"]
     bold = [[e.bold for e in row[2:]] for row in table.rows[:2]]
-    means = np.array([curve.mae.mean(axis=1) for curve in found.sweeps[0].curves])
+    means = np.array([[point.mae.mean() for point in curve] for curve in found.sweeps[0].curves])
     np.testing.assert_array_equal(bold, means == means.min(axis=0))
 
 

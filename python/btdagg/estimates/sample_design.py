@@ -275,12 +275,7 @@ class Drawing:
         import polars as pl
 
         before = parse_drawn(after)
-        for column in ("task", "group"):
-            if (column in self.items.columns) != (column in before.columns):
-                raise InputError(
-                    f"of {self.source} and {before.source} one is by {column} and the other is "
-                    "not, expected the same as before"
-                )
+        require(before, [name for name in ("task", "group") if name in self.items.columns])
         drawn_by = cast("Design", _single(before, "design", design))
         drawn_with = int(_single(before, "seed", seed))
         place = self._places(before)

@@ -73,16 +73,6 @@ class MethodScores:
         return self.loss(*np.indices(self.matrices.shape[1:]))
 
     @property
-    def mean_mae(self) -> float:
-        """Mean absolute error: over items where cross-fitted, else over splits."""
-        return float(self.of_new_items[0].mean if self.of_new_items else self.mae.mean())
-
-    @property
-    def mean_accuracy(self) -> float:
-        """Pairwise accuracy, as `mean_mae`."""
-        return float(self.of_new_items[1].mean if self.of_new_items else self.accuracy.mean())
-
-    @property
     def mae_interval(self) -> Interval:
         """MAE with its 95% interval: for new items where cross-fitted, else of a mean of splits."""
         return self.of_new_items[0] if self.of_new_items else mean_interval(self.mae)
@@ -240,13 +230,13 @@ class Comparison(Drawn):
     @cached_property
     def mae_ranking(self) -> Ranking:
         """Methods ranked by mean absolute error."""
-        losses = [method.mean_mae for method in self.methods]
+        losses = [method.mae_interval.mean for method in self.methods]
         return self._tested.ranking("mae", losses)
 
     @cached_property
     def accuracy_ranking(self) -> Ranking:
         """Methods ranked by pairwise accuracy."""
-        losses = [-method.mean_accuracy for method in self.methods]
+        losses = [-method.accuracy_interval.mean for method in self.methods]
         return self._tested.ranking("accuracy", losses)
 
     @property
@@ -296,25 +286,6 @@ class Cell:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """Scores of one aggregator at each of k points: `mae` and `accuracy` are (k, n_splits)."""
-
-    name: str
-    points: tuple[MethodScores, ...]
-
-    @property
-    def mae(self) -> NDArray[np.float64]:
-        """Mean absolute error on the evaluation set of each split."""
-        return np.stack([point.mae for point in self.points])
-
-    @property
-    def accuracy(self) -> NDArray[np.float64]:
-        """Pairwise accuracy on the evaluation set of each split."""
-        return np.stack([point.accuracy for point in self.points])
-
-
-@readable
-@dataclass(frozen=True, eq=False)
 class Sweep:
     """Cells of one key, over the number of votes or of labels.
 
@@ -336,7 +307,6 @@ class Sweep:
         return tuple(point for point in points if point is not None)
 
     @property
-    def curves(self) -> tuple[Curve, ...]:
-        """One per aggregator, in the order given."""
-        by_method = zip(*(cell.comparison.methods for cell in self.cells), strict=True)
-        return tuple(Curve(points[0].name, points) for points in by_method)
+    def curves(self) -> tuple[tuple[MethodScores, ...], ...]:
+        """Scores of each aggregator at all points, in the order given."""
+        return tuple(zip(*(cell.comparison.methods for cell in self.cells), strict=True))

@@ -275,14 +275,14 @@ def _cells_of(
             items = everything if kept.all() or not kept.any() else everything.among(kept)
             if points[0].n_labels is None:  # a sweep over labels tells no methods apart
                 part.require_comparable(items)
-            around = [neighbourhood(part, parts, n_votes, kept)] if parts else None
-            fitted = _calibrated(methods, items, around[0] if around else None)
+            around = neighbourhood(part, parts, n_votes, kept) if parts else None
+            fitted = _calibrated(methods, items, around)
             used = None if n_votes is None else min(n_votes, _most_votes(items))
             if used in {cell.n_votes for cell in cells}:
                 continue  # as many were used at a smaller number, where items have no more
             for point in of_number:
                 ((compared,),) = cross_scores(
-                    [items], methods, point.protocol, progress=step, neighbourhoods=around
+                    [items], methods, point.protocol, progress=step, neighbourhood=around
                 )
                 cell = Cell(
                     part.key,

@@ -38,7 +38,7 @@ def cross_scores(
     *,
     observe: Callable[[Sequence[Aggregator]], object] | None = None,
     progress: Callable[[], object] | None = None,
-    neighbourhoods: Sequence[Neighbourhood] | None = None,
+    neighbourhood: Neighbourhood | None = None,
 ) -> list[list[Comparison]]:
     """Score aggregators calibrated on each part on the evaluation sets of every part.
 
@@ -47,7 +47,7 @@ def cross_scores(
     There is one part, unless calibrations are to be used elsewhere; comparisons are by the part
     that was calibrated on, and the part that was decided. `observe` is called with the aggregators
     fitted to each part in each split, and `progress` after each split. Methods that need neighbours
-    get them from the `neighbourhoods` of the parts.
+    get them from the `neighbourhood` of the part, of which there is one.
     """
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
@@ -56,12 +56,10 @@ def cross_scores(
         for part in parts
     ]
     for splits in zip(*drawn, strict=True):
-        for place, (source, (calibrated, held_out), row) in enumerate(
-            zip(parts, splits, decisions, strict=True)
-        ):
+        for source, (calibrated, held_out), row in zip(parts, splits, decisions, strict=True):
             ready: Sequence[Aggregator] = methods
-            if neighbourhoods is not None:
-                ready = with_neighbours(methods, neighbourhoods[place].prior(held_out))
+            if neighbourhood is not None:
+                ready = with_neighbours(methods, neighbourhood.prior(held_out))
             counts, labels = source.rows[calibrated], source.labels[calibrated]
             fitted = [quiet_fit(method, counts, labels) for method in ready]
             if observe is not None:
@@ -82,11 +80,11 @@ def cross_scores(
             for row in decisions
         ]
     refitted: Sequence[Aggregator] = methods
-    if neighbourhoods is not None:
+    if neighbourhood is not None:
         # Each refit decides all items, of which its neighbours have seen none if there are others.
         # Else they have seen all: it is only how much the refits differ that counts.
         everything, nothing = np.arange(len(parts[0])), np.arange(0)
-        around = neighbourhoods[0].prior(everything) or neighbourhoods[0].prior(nothing)
+        around = neighbourhood.prior(everything) or neighbourhood.prior(nothing)
         refitted = with_neighbours(methods, around)
     compared = []
     for source, row in zip(parts, decisions, strict=True):

@@ -183,17 +183,20 @@ def _beaten(cell: Cell) -> Iterator[str]:
     constant, error = compared.best_constant
     if compared.baseline is not None:
         majority = compared.methods[compared.baseline]
-        behind = [method for method in methods if method.mean_mae >= majority.mean_mae]
+        behind = [
+            method for method in methods if method.mae_interval.mean >= majority.mae_interval.mean
+        ]
         if behind:
             yield (
                 f"{where}{_not_beating(behind)} majority vote (MAE "
-                f"{majority.mean_mae:.3f}) on held-out items: with {compared.n_calibration:.0f} "
-                "labels to learn from, label more items or use majority vote"
+                f"{majority.mae_interval.mean:.3f}) on held-out items: with "
+                f"{compared.n_calibration:.0f} labels to learn from, label more items or use "
+                "majority vote"
             )
         methods.append(majority)
     if _ANSWERS[constant] == "tie" and _always_ties(cell) and cell.fitted is not None:
         methods = [method for method in methods if method.name != cell.fitted.name]  # said above
-    behind = [method for method in methods if method.mean_mae >= error]
+    behind = [method for method in methods if method.mae_interval.mean >= error]
     if behind:
         yield (
             f"{where}{_not_beating(behind)} always answering "
@@ -203,7 +206,7 @@ def _beaten(cell: Cell) -> Iterator[str]:
 
 
 def _not_beating(methods: Sequence[MethodScores]) -> str:
-    names = ", ".join(f"{method.name} (MAE {method.mean_mae:.3f})" for method in methods)
+    names = ", ".join(f"{method.name} (MAE {method.mae_interval.mean:.3f})" for method in methods)
     return f"{names} {'does' if len(methods) == 1 else 'do'} not beat"
 
 
@@ -227,7 +230,7 @@ def _constant(cell: Cell) -> Iterator[str]:
             f"up to {calibration.max_votes} votes a tie, whatever the votes: here this judge adds "
             "nothing to a constant answer. Always answering tie has MAE "
             f"{1 - compared.gold_tie_share:.3f}; the scored models, each calibrated on "
-            f"{compared.n_calibration:.0f} labels, have {scores.mean_mae:.3f}"
+            f"{compared.n_calibration:.0f} labels, have {scores.mae_interval.mean:.3f}"
         )
 
 

@@ -284,8 +284,13 @@ def _rater_cells(scores: RaterScores) -> dict[str, Entry]:
     rater, by_judge = judge.human, judge.judge
     cells: list[Entry] = []
     for human, own, gain, wins in (
-        (rater.mean_accuracy, by_judge.mean_accuracy, judge.accuracy_gain, judge.wins),
-        (rater.mean_mae, by_judge.mean_mae, judge.mae_gain, judge.wins_by_mae),
+        (
+            rater.accuracy_interval.mean,
+            by_judge.accuracy_interval.mean,
+            judge.accuracy_gain,
+            judge.wins,
+        ),
+        (rater.mae_interval.mean, by_judge.mae_interval.mean, judge.mae_gain, judge.wins_by_mae),
     ):
         cells += map(Entry, (fixed(human), fixed(own), with_error(gain, signed=True)))
         cells.append(Entry("yes" if wins else "no", wins))
@@ -298,8 +303,8 @@ def _rater_record(scores: RaterScores) -> dict[str, object]:
     judge = scores.judge
     if judge is not None:
         record |= {
-            "human_accuracy_evaluated": judge.human.mean_accuracy,
-            "human_mae_evaluated": judge.human.mean_mae,
+            "human_accuracy_evaluated": judge.human.accuracy_interval.mean,
+            "human_mae_evaluated": judge.human.mae_interval.mean,
             **spread("judge_accuracy", judge.judge.accuracy_interval),
             **spread("judge_mae", judge.judge.mae_interval),
             **spread("accuracy_gain", judge.accuracy_gain),

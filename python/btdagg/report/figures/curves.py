@@ -80,7 +80,7 @@ def _note(sweeps: Iterable[Sweep]) -> str:
 
 
 def _methods(sweeps: Iterable[Sweep]) -> list[str]:
-    return list(dict.fromkeys(curve.name for sweep in sweeps for curve in sweep.curves))
+    return list(dict.fromkeys(curve[0].name for sweep in sweeps for curve in sweep.curves))
 
 
 def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
@@ -107,11 +107,11 @@ def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
 
 def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyle]) -> None:
     for place, curve in enumerate(sweep.curves):
-        style = styles[curve.name]
+        style = styles[curve[0].name]
         # Where markers coincide those below show around those above.
         size = 6.5 - 2.5 * place / max(1, len(sweep.curves) - 1)
         means, low, high = zip(
-            *(getattr(point, f"{score}_interval") for point in curve.points), strict=True
+            *(getattr(point, f"{score}_interval") for point in curve), strict=True
         )
         axis.plot(
             sweep.points,
