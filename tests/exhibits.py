@@ -22,9 +22,6 @@ class Table:
     title: str = "Mean absolute error"
     note: str = "Mean over 100 splits."
     rows: tuple = (("method", "n = 4"), ("majority vote", "0.443"))
-    family: str = ""
-    choice: str = ""
-    folded: bool = False
 
     def csv(self):
         text = io.StringIO()
@@ -59,9 +56,6 @@ class Figure:
     name: str = "scaling"
     title: str = "Error against votes"
     note: str = "Bands are 95% intervals."
-    family: str = ""
-    choice: str = ""
-    folded: bool = False
 
     def svg(self):
         return (

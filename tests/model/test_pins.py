@@ -201,11 +201,14 @@ def of_raters(found):
                 "judge": None
                 if one.judge is None
                 else {
-                    "accuracy": one.judge.judge.accuracy.tolist(),
-                    "mae": one.judge.judge.mae.tolist(),
-                    "human": [one.judge.human.accuracy.tolist(), one.judge.human.mae.tolist()],
-                    "wins": [one.judge.wins, one.judge.wins_by_mae],
-                    "intervals": [list(one.judge.accuracy_gain), list(one.judge.mae_gain)],
+                    "accuracy": one.judge.accuracy.tolist(),
+                    "mae": one.judge.mae.tolist(),
+                    "human": [
+                        one.compared.methods[1].accuracy.tolist(),
+                        one.compared.methods[1].mae.tolist(),
+                    ],
+                    "wins": [one.wins, one.wins_by_mae],
+                    "intervals": [list(one.accuracy_gain), list(one.mae_gain)],
                 },
             }
             for one in found.raters

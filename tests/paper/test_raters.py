@@ -136,21 +136,21 @@ def test_the_judge_equals_a_plain_loop(method, group):
             fitted = method.fit([labelled[i][1] for i in chosen], [labelled[i][2] for i in chosen])
             errors = [abs(fitted.decide([labelled[i][1]])[0] - labelled[i][2]) for i in left]
             own = [abs(labelled[i][3] - labelled[i][2]) for i in left]
-            assert scores.judge.judge.mae[number] == pytest.approx(np.mean(errors))
-            assert scores.judge.judge.accuracy[number] == pytest.approx(
-                np.mean(np.equal(errors, 0))
+            assert scores.judge.mae[number] == pytest.approx(np.mean(errors))
+            assert scores.judge.accuracy[number] == pytest.approx(np.mean(np.equal(errors, 0)))
+            assert scores.compared.methods[1].mae[number] == pytest.approx(np.mean(own))
+            assert scores.compared.methods[1].accuracy[number] == pytest.approx(
+                np.mean(np.equal(own, 0))
             )
-            assert scores.judge.human.mae[number] == pytest.approx(np.mean(own))
-            assert scores.judge.human.accuracy[number] == pytest.approx(np.mean(np.equal(own, 0)))
-        judge = scores.judge
+        judge, human = scores.compared.methods
         assert scores.n_items == len(labelled)
         assert scores.n_without_votes == int(
             "i7" in of_item and scores.rater in of_item["i7"] and len(of_item["i7"]) > 1
         )
-        assert judge.wins == (judge.judge.accuracy.mean() > judge.human.accuracy.mean())
-        assert judge.wins_by_mae == (judge.judge.mae.mean() < judge.human.mae.mean())
-    assert found.n_wins == sum(scores.judge.wins for scores in found.raters)
-    assert found.n_wins_by_mae == sum(scores.judge.wins_by_mae for scores in found.raters)
+        assert scores.wins == (judge.accuracy.mean() > human.accuracy.mean())
+        assert scores.wins_by_mae == (judge.mae.mean() < human.mae.mean())
+    assert found.n_wins == sum(scores.wins for scores in found.raters)
+    assert found.n_wins_by_mae == sum(scores.wins_by_mae for scores in found.raters)
 
 
 def test_a_judge_who_says_what_the_rater_says_wins_nothing():
@@ -163,10 +163,10 @@ def test_a_judge_who_says_what_the_rater_says_wins_nothing():
         MajorityVote(),
         protocol=Protocol(RandomSplits(n_splits=10)),
     )
-    judge = found.raters[0].judge
-    assert judge.accuracy_gain == judge.mae_gain == (0, 0, 0)
-    assert not judge.wins
-    assert not judge.wins_by_mae
+    scores = found.raters[0]
+    assert scores.accuracy_gain == scores.mae_gain == (0, 0, 0)
+    assert not scores.wins
+    assert not scores.wins_by_mae
 
 
 def test_counts_and_decisions_of_others_serve_as_a_judge():
@@ -190,7 +190,7 @@ def test_counts_and_decisions_of_others_serve_as_a_judge():
         ratings, counts, Decided("gsa"), protocol=Protocol(RandomSplits(n_splits=3))
     )
     for one, other in zip(by_votes.raters, by_column.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.judge.mae, other.judge.judge.mae)
+        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
     with pytest.raises(InputError, match="these are counts"):
         leave_one_rater_out(ratings, counts, n_votes=2)
 
@@ -234,5 +234,5 @@ def test_real_raters_and_a_real_judge(shared):
         accuracy, mae, n_items = wanted[scores.rater]
         assert scores.n_items + scores.n_without_votes == n_items
         # The mean over splits of a rater who is not fitted is near that over all items.
-        assert scores.judge.human.accuracy.mean() == pytest.approx(accuracy, abs=0.02)
-        assert scores.judge.human.mae.mean() == pytest.approx(mae, abs=0.02)
+        assert scores.compared.methods[1].accuracy.mean() == pytest.approx(accuracy, abs=0.02)
+        assert scores.compared.methods[1].mae.mean() == pytest.approx(mae, abs=0.02)

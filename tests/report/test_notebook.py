@@ -165,7 +165,7 @@ def test_of_several_figures_one_is_chosen():
     )
     with pytest.raises(btdagg.InputError, match="choice is nothing, expected one of 'j', 'k'"):
         scores.plot()
-    assert scores.plot("k").choice == "k"
+    assert scores.plot("k").name == "votes-k"
 
 
 WITHOUT_THE_EXTRA = """

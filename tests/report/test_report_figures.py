@@ -86,7 +86,7 @@ def every_figure(names):
     found = distributions(names)
     mae = np.random.default_rng(0).normal(0.4, 0.02, (len(names), len(names), 4))
     return [
-        *sweep_figures(sweeps(names)),
+        *sweep_figures(sweeps(names)).values(),
         transfer_figure(Transfer(tuple(names), mae)),
         distribution_figure("t", found),
         confusion_figure("t", found),
@@ -134,7 +134,7 @@ def test_svg_is_self_contained(all_figures):
 
 def test_the_same_input_gives_the_same_bytes_whatever_the_settings():
     def drawn():
-        figure = sweep_figures(sweeps())[0]
+        (figure,) = sweep_figures(sweeps()).values()
         return figure.svg(), figure.png()
 
     before = drawn()
@@ -203,7 +203,7 @@ def labels_of(figure):
 
 def test_curves_have_the_means_and_their_bands():
     found = sweeps()
-    (figure,) = sweep_figures(found)
+    (figure,) = sweep_figures(found).values()
     left, right = axes_of(figure)
     for axis, score in ((left, "mae"), (right, "accuracy")):
         for line, curve in zip(axis.lines, found.sweeps[0].curves, strict=False):
@@ -220,8 +220,8 @@ def test_curves_have_the_means_and_their_bands():
 def test_there_is_a_figure_for_each_judge_and_a_row_for_each_task():
     keys = [(task, judge) for task in ("a", "b", "c") for judge in ("j", "k")]
     figures = sweep_figures(sweeps(keys=keys))
-    assert [figure.name for figure in figures] == ["votes-j", "votes-k"]
-    assert [axis.get_title(loc="left") for axis in axes_of(figures[1])[::2]] == ["a", "b", "c"]
+    assert {key: figure.name for key, figure in figures.items()} == {"j": "votes-j", "k": "votes-k"}
+    assert [axis.get_title(loc="left") for axis in axes_of(figures["k"])[::2]] == ["a", "b", "c"]
     with pytest.raises(InputError, match="there is no sweep"):
         sweep_figures(Scores((), ()))
 

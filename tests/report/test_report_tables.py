@@ -441,25 +441,26 @@ def test_raters_with_and_without_a_judge():
     found = leave_one_rater_out(
         people, votes, protocol=Protocol(RandomSplits(n_splits=4, share=0.3))
     )
-    table = raters_table(found)
-    first, judge = found.raters[0], found.raters[0].judge
+    table = raters_table({None: found})
+    first = found.raters[0]
+    judge, human = first.compared.methods
     row = [e.text for e in table.rows[0]]
     assert row[:4] == [
         "r1",
         "50",
-        f"{judge.human.accuracy.mean():.3f}",
-        f"{judge.judge.accuracy.mean():.3f}",
+        f"{human.accuracy.mean():.3f}",
+        f"{judge.accuracy.mean():.3f}",
     ]
     assert row[4:6] == [
-        with_error(judge.accuracy_gain, signed=True),
-        "yes" if judge.wins else "no",
+        with_error(first.accuracy_gain, signed=True),
+        "yes" if first.wins else "no",
     ]
     assert table.rows[-1][5].text == f"{found.n_wins}/3"
     assert table.rows[-1][9].text == f"{found.n_wins_by_mae}/3"
     assert float(rows_of(table)[0]["accuracy"]) == first.accuracy
     several = raters_table({2: found, 5: found})
     assert [row[0].text for row in several.rows] == ["2"] * 4 + ["5"] * 4
-    alone = raters_table(leave_one_rater_out(people))
+    alone = raters_table({None: leave_one_rater_out(people)})
     assert alone.header == ("rater", "items", "accuracy", "MAE")
     assert len(alone.rows) == 3
 

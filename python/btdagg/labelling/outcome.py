@@ -139,33 +139,19 @@ class Outcome:
         """
         planned = [answer for answer in answers if answer.item in self._assignment]
         labels = btdagg.read_labels(self.table(planned).drop("seconds", "note"))
-        if self._votes is not None:
-            return estimate_items(all_items(self._votes, labels))
-        ids = self._assignment.pairs.frame["item"].to_list()
-        place = {item: row for row, item in enumerate(ids)}
-        rows = [place[item] for item in labels.ids]
-        outcomes = np.full((len(ids), 3), np.nan)
-        outcomes[rows] = labels.shares
-        probabilities = None
-        if "probability" in labels.columns:
-            probabilities = np.full(len(ids), np.nan)
-            probabilities[rows] = labels.frame["probability"].cast(float).to_numpy()
-        return btdagg.estimate(
-            np.zeros((len(ids), 3), dtype=np.int64),
-            outcomes,
-            groups=self._groups(ids),
-            probabilities=probabilities,
-        )
+        return estimate_items(all_items(self._votes or self._no_votes(), labels))
 
-    def _groups(self, items: Sequence[object]) -> list[str] | None:
-        """The group of each item, one by itself where it has none; None if no item has one."""
-        if self._design is None or "group" not in self._design.columns:
-            return None
-        groups = dict(self._design.select("item", "group").iter_rows())
-        if not any(groups.values()):
-            return None
-        # No group begins with a blank.
-        return [groups[item] or f" {item}" for item in map(str, items)]
+    def _no_votes(self) -> Votes:
+        """All pairs with no vote, and with their groups: the labels alone make the estimate."""
+        import polars as pl
+
+        items = self._assignment.pairs.frame.select("item")
+        if self._design is not None and "group" in self._design.columns:
+            groups = self._design.select("item", "group")
+            text = items.with_columns(pl.col("item").cast(pl.String))
+            group = text.join(groups, on="item", how="left", maintain_order="left")["group"]
+            items = items.with_columns(group)
+        return btdagg.read_votes(items.with_columns(minus=0, tie=0, plus=0))
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
         """Say what the labels come to, with the estimate if the planned ones are all there."""

@@ -57,9 +57,10 @@ def _transfer(study: Study, report: ReportFolder) -> None:
             )
     # One scale for all, so that what looks alike is alike.
     limit = figures.transfer_limit(transfers.values()) if transfers else None
-    for key, transfer in transfers.items():
-        report.add(named_after(figures.transfer_figure(transfer, limit), *key))
-        report.add(named_after(tables.transfer_table(transfer), *key))
+    maps = {key: figures.transfer_figure(transfer, limit) for key, transfer in transfers.items()}
+    report.choose({key_of(key): named_after(figure, *key) for key, figure in maps.items()})
+    numbers = {key: tables.transfer_table(transfer) for key, transfer in transfers.items()}
+    report.choose({key_of(key): named_after(table, *key) for key, table in numbers.items()})
 
 
 def _davidson(study: Study) -> Davidson | None:
@@ -81,10 +82,12 @@ def _ablation(study: Study, report: ReportFolder, column: str, votes: Votes) -> 
     scores = study.run(f"by {column}", ablate, votes, column, n_votes=n_votes, by=by)
     skip_left_out(study, report, scores, [column])
     report.add(tables.ablation_table(scores))
+    bars = {}
     for key, cells in scores.by_key().items():
         by_value = {cell.value: main_methods(cell.comparison) for cell in cells}
         if len(by_value) > 1:
-            report.add(named_after(condition_figure(column, by_value), *key))
+            bars[key_of(key)] = named_after(condition_figure(column, by_value), *key)
+    report.choose(bars)
 
 
 def _error_by_order(study: Study, report: ReportFolder) -> None:

@@ -30,54 +30,12 @@ from btdagg.votes.table import require, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import MethodScores
-    from btdagg.evaluation.new_items import NewItems
+    from btdagg.evaluation.cells import Comparison, MethodScores
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
 # Means of the same scores in another order differ by no more than this.
 _ROUNDING = 1e-12
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class JudgeScores:
-    """Judge and rater on the same items: the evaluation set of each split.
-
-    Attributes
-    ----------
-    judge, human : MethodScores
-    new_items : NewItems, optional
-        Losses of judge and rater by item, where the judge was cross-fitted.
-    """
-
-    judge: MethodScores
-    human: MethodScores
-    new_items: NewItems | None = None
-
-    @property
-    def accuracy_gain(self) -> Interval:
-        """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
-        if self.new_items is not None:
-            return self.new_items.difference(0, 1, "accuracy")
-        return mean_interval(self.judge.accuracy - self.human.accuracy)
-
-    @property
-    def mae_gain(self) -> Interval:
-        """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
-        if self.new_items is not None:
-            return self.new_items.difference(1, 0)
-        return mean_interval(self.human.mae - self.judge.mae)
-
-    @property
-    def wins(self) -> bool:
-        """Whether the judge has the higher mean accuracy; equal ones are no win."""
-        return self.accuracy_gain.mean > _ROUNDING
-
-    @property
-    def wins_by_mae(self) -> bool:
-        """Whether the judge has the lower mean MAE; equal ones are no win."""
-        return self.mae_gain.mean > _ROUNDING
 
 
 @readable
@@ -98,7 +56,7 @@ class RaterScores:
         Items left out because the judge has no votes on them; 0 without a judge.
     accuracy, mae : float
         Of the rater on all scored items.
-    judge : JudgeScores or None
+    compared : Comparison or None
         Judge and rater on the evaluation sets of the splits of those items; None without a judge.
     """
 
@@ -109,7 +67,42 @@ class RaterScores:
     n_without_votes: int
     accuracy: float
     mae: float
-    judge: JudgeScores | None
+    compared: Comparison | None
+
+    @property
+    def judge(self) -> MethodScores | None:
+        """Scores of the judge."""
+        return None if self.compared is None else self.compared.methods[0]
+
+    @property
+    def accuracy_gain(self) -> Interval | None:
+        """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
+        if self.compared is None:
+            return None
+        judge, human = self.compared.methods
+        if self.compared.new_items is not None:
+            return self.compared.new_items.difference(0, 1, "accuracy")
+        return mean_interval(judge.accuracy - human.accuracy)
+
+    @property
+    def mae_gain(self) -> Interval | None:
+        """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
+        if self.compared is None:
+            return None
+        judge, human = self.compared.methods
+        if self.compared.new_items is not None:
+            return self.compared.new_items.difference(1, 0)
+        return mean_interval(human.mae - judge.mae)
+
+    @property
+    def wins(self) -> bool:
+        """Whether the judge has the higher mean accuracy; equal ones are no win."""
+        return self.accuracy_gain is not None and self.accuracy_gain.mean > _ROUNDING
+
+    @property
+    def wins_by_mae(self) -> bool:
+        """Whether the judge has the lower mean MAE; equal ones are no win."""
+        return self.mae_gain is not None and self.mae_gain.mean > _ROUNDING
 
 
 @readable
@@ -130,12 +123,12 @@ class LeaveOneOut:
     @property
     def n_wins(self) -> int:
         """Raters whom the judge surpasses in mean accuracy; 0 without a judge."""
-        return sum(scores.judge is not None and scores.judge.wins for scores in self.raters)
+        return sum(scores.wins for scores in self.raters)
 
     @property
     def n_wins_by_mae(self) -> int:
         """Raters whom the judge surpasses in mean MAE; 0 without a judge."""
-        return sum(scores.judge is not None and scores.judge.wins_by_mae for scores in self.raters)
+        return sum(scores.wins_by_mae for scores in self.raters)
 
 
 def leave_one_rater_out(
@@ -196,13 +189,13 @@ def leave_one_rater_out(
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
             sheet, n_alone, n_shared = _sheet(ratings, place, shared, groups)
-            judge, n_without_votes = None, 0
+            compared, n_without_votes = None, 0
             if evidence is not None:
-                sheet, n_without_votes, judge = _judged(sheet, *evidence, method, protocol)
+                sheet, n_without_votes, compared = _judged(sheet, *evidence, method, protocol)
             gold, own = sheet.labels, sheet.frame["own"].to_numpy()
             scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
             left_out = n_alone, n_shared, n_without_votes
-            raters.append(RaterScores(rater, len(own), *left_out, *scores, judge))
+            raters.append(RaterScores(rater, len(own), *left_out, *scores, compared))
         except InputError as error:
             skipped.append((rater, str(error)))
         if progress is not None:
@@ -242,7 +235,7 @@ def _sheet(
 
 def _judged(
     sheet: Labels, ids: NDArray[Any], evidence: Evidence, method: Aggregator, protocol: Protocol
-) -> tuple[Labels, int, JudgeScores]:
+) -> tuple[Labels, int, Comparison]:
     """Score judge and rater on the items that have votes of both, and return those of the sheet."""
     both = align(ids, evidence.counts, sheet)
     # As text, as `align` may have compared them.
@@ -253,8 +246,7 @@ def _judged(
     items = LabelledItems(replace(rows_of, decisions=decisions), both.labels, both.groups)
     ((compared,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
     labels = Labels(frame, sheet.source, unlabelled=sheet.unlabelled)
-    judge, human = compared.methods
-    return labels, both.n_without_votes, JudgeScores(judge, human, compared.new_items)
+    return labels, both.n_without_votes, compared
 
 
 def _evidence(

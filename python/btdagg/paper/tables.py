@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
 from btdagg.report.wording import (
     MISSING,
     basis,
+    basis_of,
     basis_of_scores,
     fixed,
     not_evaluated,
@@ -213,40 +214,31 @@ def transfer_table(transfer: Transfer) -> ReportTable:
     )
 
 
-def raters_table(
-    by_votes: LeaveOneOut | Mapping[int, LeaveOneOut], shared: Literal["tie", "drop"] = "tie"
-) -> ReportTable:
+def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
     """Tabulate every rater against the others, and against a judge if there was one.
 
     Parameters
     ----------
-    by_votes : LeaveOneOut, or mapping of int to LeaveOneOut
-        One, or one for each number of votes of the judge.
-    shared : {"tie", "drop"}
-        What was done with items on which labels share the most votes of the other raters.
+    by_votes : mapping of int to LeaveOneOut
+        By the number of votes of the judge; None for all.
 
     The paper's table of the leave-one-out comparison by rater.
     """
-    budgets: Mapping[Any, LeaveOneOut] = (
-        {None: by_votes} if isinstance(by_votes, LeaveOneOut) else by_votes
+    judges = [s.compared for of in by_votes.values() for s in of.raters if s.compared]
+    note = (
+        "Gold is the majority vote of the other raters; where labels share the most, it is a tie."
     )
-    judges = [scores.judge for of in budgets.values() for scores in of.raters if scores.judge]
-    rule = "it is a tie" if shared == "tie" else "the item is left out"
-    note = f"Gold is the majority vote of the other raters; where labels share the most, {rule}."
     if judges:
-        over, error = basis(
-            [len(judge.judge.mae) for judge in judges],
-            cross_fitted=judges[0].new_items is not None,
-        )
+        over, error = basis_of(judges)
         note += (
-            f" The judge's labels are by {judges[0].judge.name}. Rater and judge are scored on the "
-            f"evaluation sets of {over}, which the judge is not calibrated on; {error}. A gain "
-            "above 0 is the judge's. Wins: the judge's mean is the better one."
+            f" The judge's labels are by {judges[0].methods[0].name}. Rater and judge are scored "
+            f"on the evaluation sets of {over}, which the judge is not calibrated on; {error}. A "
+            "gain above 0 is the judge's. Wins: the judge's mean is the better one."
         )
-    labels = [] if None in budgets else ["votes"]
+    labels = [] if None in by_votes else ["votes"]
 
     def rows() -> Iterator[Row]:
-        for n_votes, leave_one_out in budgets.items():
+        for n_votes, leave_one_out in by_votes.items():
             label = () if n_votes is None else (str(n_votes),)
             budget = {} if n_votes is None else {"n_votes": n_votes}
             for scores in leave_one_out.raters:
@@ -261,7 +253,7 @@ def raters_table(
                 }
                 yield Row((*label, "wins"), wins)
 
-    skipped = ((str(rater),) for of in budgets.values() for rater, _ in of.skipped)
+    skipped = ((str(rater),) for of in by_votes.values() for rater, _ in of.skipped)
     return ReportTable.of_rows(
         "raters",
         "Raters left out one by one",
@@ -278,21 +270,16 @@ _SCORES = (
 
 
 def _rater_cells(scores: RaterScores) -> dict[str, Entry]:
-    judge = scores.judge
-    if judge is None:
+    if scores.compared is None:
         return {"accuracy": Entry(fixed(scores.accuracy)), "MAE": Entry(fixed(scores.mae))}
-    rater, by_judge = judge.human, judge.judge
+    judge, human = scores.compared.methods
     cells: list[Entry] = []
-    for human, own, gain, wins in (
-        (
-            rater.accuracy_interval.mean,
-            by_judge.accuracy_interval.mean,
-            judge.accuracy_gain,
-            judge.wins,
-        ),
-        (rater.mae_interval.mean, by_judge.mae_interval.mean, judge.mae_gain, judge.wins_by_mae),
+    for by_rater, by_judge, gain, wins in (
+        (human.accuracy_interval, judge.accuracy_interval, scores.accuracy_gain, scores.wins),
+        (human.mae_interval, judge.mae_interval, scores.mae_gain, scores.wins_by_mae),
     ):
-        cells += map(Entry, (fixed(human), fixed(own), with_error(gain, signed=True)))
+        texts = fixed(by_rater.mean), fixed(by_judge.mean), with_error(gain, signed=True)
+        cells += map(Entry, texts)
         cells.append(Entry("yes" if wins else "no", wins))
     return dict(zip(_SCORES, cells, strict=True))
 
@@ -300,18 +287,18 @@ def _rater_cells(scores: RaterScores) -> dict[str, Entry]:
 def _rater_record(scores: RaterScores) -> dict[str, object]:
     names = ("rater", "n_items", "n_alone", "n_shared", "n_without_votes", "accuracy", "mae")
     record: dict[str, object] = {name: getattr(scores, name) for name in names}
-    judge = scores.judge
-    if judge is not None:
+    if scores.compared is not None:
+        judge, human = scores.compared.methods
         record |= {
-            "human_accuracy_evaluated": judge.human.accuracy_interval.mean,
-            "human_mae_evaluated": judge.human.mae_interval.mean,
-            **spread("judge_accuracy", judge.judge.accuracy_interval),
-            **spread("judge_mae", judge.judge.mae_interval),
-            **spread("accuracy_gain", judge.accuracy_gain),
-            **spread("mae_gain", judge.mae_gain),
-            "wins": judge.wins,
-            "wins_by_mae": judge.wins_by_mae,
-            "n_splits": len(judge.judge.mae),
+            "human_accuracy_evaluated": human.accuracy_interval.mean,
+            "human_mae_evaluated": human.mae_interval.mean,
+            **spread("judge_accuracy", judge.accuracy_interval),
+            **spread("judge_mae", judge.mae_interval),
+            **spread("accuracy_gain", scores.accuracy_gain),
+            **spread("mae_gain", scores.mae_gain),
+            "wins": scores.wins,
+            "wins_by_mae": scores.wins_by_mae,
+            "n_splits": scores.compared.n_splits,
         }
     return record
 

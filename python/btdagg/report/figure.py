@@ -33,19 +33,14 @@ class ReportFigure:
         The caption.
     draw : callable
         Returns a matplotlib figure.
-    family, choice : str
-        Figures of one family in a section are shown one at a time, by a selector of choices.
     """
 
     kind: ClassVar[str] = "figure"
-    folded: ClassVar[bool] = False
 
     name: str
     title: str
     note: str
     draw: Callable[[], Figure] = field(repr=False)
-    family: str = ""
-    choice: str = ""
 
     def svg(self) -> str:
         """Return SVG with text as text and without a date."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -44,10 +45,8 @@ class _Exhibit:
     stem: str
     body: str
     files: list[str]
-
-    @property
-    def folds(self) -> bool:
-        return self.source.folded or self.body.count("<tr") > _ROWS_OPEN
+    folded: bool
+    choice: str
 
 
 @dataclass
@@ -57,17 +56,8 @@ class _Section:
     text: str = ""
     folded: bool = False
     remarks: list[str] = field(default_factory=list)
-    exhibits: list[_Exhibit] = field(default_factory=list)
-
-    @property
-    def families(self) -> list[list[_Exhibit]]:
-        """The exhibits, with those of one family together: a selector shows one of them."""
-        families: dict[object, list[_Exhibit]] = {}
-        for exhibit in self.exhibits:
-            source = exhibit.source
-            family = (source.kind, source.family) if source.family else exhibit.stem + source.kind
-            families.setdefault(family, []).append(exhibit)
-        return list(families.values())
+    # Of several together a selector shows one.
+    exhibits: list[list[_Exhibit]] = field(default_factory=list)
 
 
 class ReportFolder:
@@ -131,19 +121,34 @@ class ReportFolder:
         """
         self._sections.append(_Section(name, title, text, folded))
 
-    def add(self, *exhibits: ReportTable | ReportFigure) -> None:
-        """Add tables and figures, as files and in the current section of the page."""
-        section = self._section
+    def add(self, *exhibits: ReportTable | ReportFigure, folded: bool = False) -> None:
+        """Add tables and figures, as files and in the current section of the page.
+
+        Of those that are `folded` the page shows the title alone until it is opened, as of long
+        tables.
+        """
         for exhibit in exhibits:
-            body, contents = exhibit.rendered()
-            stem = base = file_stem(exhibit.name)
-            number = 1
-            while f"{exhibit.kind}s/{stem}.{next(iter(contents))}" in self._collected:
-                number += 1
-                stem = f"{base}-{number}"
-            files = {f"{exhibit.kind}s/{stem}.{end}": text for end, text in contents.items()}
-            self._collected |= files
-            section.exhibits.append(_Exhibit(exhibit, stem, body, list(files)))
+            self._section.exhibits.append([self._collect(exhibit, folded)])
+
+    def choose(self, exhibits: Mapping[str, ReportTable | ReportFigure]) -> None:
+        """Add tables or figures of which the page shows one at a time, by a selector of names."""
+        if exhibits:
+            family = [self._collect(exhibit, False, name) for name, exhibit in exhibits.items()]
+            self._section.exhibits.append(family)
+
+    def _collect(
+        self, exhibit: ReportTable | ReportFigure, folded: bool, choice: str = ""
+    ) -> _Exhibit:
+        body, contents = exhibit.rendered()
+        stem = base = file_stem(exhibit.name)
+        number = 1
+        while f"{exhibit.kind}s/{stem}.{next(iter(contents))}" in self._collected:
+            number += 1
+            stem = f"{base}-{number}"
+        files = {f"{exhibit.kind}s/{stem}.{end}": text for end, text in contents.items()}
+        self._collected |= files
+        folded = folded or body.count("<tr") > _ROWS_OPEN
+        return _Exhibit(exhibit, stem, body, list(files), folded, choice)
 
     def remark(self, text: str) -> None:
         """Add a remark to the current section."""
@@ -221,7 +226,7 @@ class ReportFolder:
                     "remarks": section.remarks,
                     "exhibits": [
                         {"title": exhibit.source.title, "files": exhibit.files}
-                        for exhibit in section.exhibits
+                        for exhibit in chain(*section.exhibits)
                     ],
                 }
                 for section in sections

@@ -142,7 +142,7 @@ def _sweep(result: Scores, choice: str | None) -> ReportFigure:
         most = result.at_most_votes().items()
         by = {" ".join(key) or "items": cell.comparison for key, cell in most}
         return figures.condition_figure(", ".join(result.by) or "all", by)
-    by_choice = {figure.choice: figure for figure in figures.sweep_figures(result)}
+    by_choice = figures.sweep_figures(result)
     if len(by_choice) == 1 and choice is None:
         return next(iter(by_choice.values()))
     if choice not in by_choice:

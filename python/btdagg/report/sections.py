@@ -77,7 +77,8 @@ def _calibration_sweep(study: Study, report: ReportFolder) -> None:
 
 def _add_sweep(study: Study, report: ReportFolder, scores: Scores) -> None:
     skip_left_out(study, report, scores)
-    report.add(*figures.sweep_figures(scores), tables.sweep_table(scores))
+    report.choose(figures.sweep_figures(scores))
+    report.add(tables.sweep_table(scores))
 
 
 def _parameters(study: Study, report: ReportFolder) -> None:
@@ -93,9 +94,8 @@ def _parameters(study: Study, report: ReportFolder) -> None:
 
 def _labels(study: Study, report: ReportFolder) -> None:
     compared = {name: main_methods(cell.comparison) for name, cell in _cells(study.scores).items()}
-    for name, comparison in compared.items():
-        report.add(figures.confusion_figure(name, comparison))
-        report.add(figures.distribution_figure(name, comparison))
+    for figure in (figures.confusion_figure, figures.distribution_figure):
+        report.choose({name: figure(name, of_part) for name, of_part in compared.items()})
     report.add(_headed(tables.distribution_table(compared), study.columns))
 
 
@@ -119,7 +119,7 @@ def _orders(study: Study, report: ReportFolder) -> None:
 
 
 def _behaviour(study: Study, report: ReportFolder) -> None:
-    fits = _fits(study.scores)
+    fits, maps = _fits(study.scores), {}
     for name, items in study.items.items():
         with report.skipping(name):
             by_name: dict[str, Aggregator] = {}
@@ -131,20 +131,16 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
                     by_name[method.name] = quiet_fit(method, items.rows, items.labels)
             most = int(items.evidence.counts.sum(axis=1).max())
             figure = figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
-            report.add(named_after(figure, *([name] if len(study.items) > 1 else [])))
+            maps[name] = named_after(figure, name) if len(study.items) > 1 else figure
+    report.choose(maps)
 
 
 def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
-    """Name an exhibit after the judge or part that it is of, of which a selector shows one."""
+    """Name an exhibit after the judge or part that it is of."""
     if not whose:
         return exhibit
-    return replace(
-        exhibit,
-        name=stem(exhibit.name, *whose),
-        title=f"{exhibit.title}, {key_of(whose)}",
-        family=exhibit.name,
-        choice=key_of(whose),
-    )
+    title = f"{exhibit.title}, {key_of(whose)}"
+    return replace(exhibit, name=stem(exhibit.name, *whose), title=title)
 
 
 def _headed(table: ReportTable, columns: Sequence[str]) -> ReportTable:
@@ -221,7 +217,7 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     details = [*tables.score_tables(scores, ranked=ranked)]
     if ranked:
         details.append(tables.pvalue_table(scores))
-    report.add(*(replace(table, folded=True) for table in details))
+    report.add(*details, folded=True)
     fits = {
         ": ".join(filter(None, (fitted.name, name))): fitted.calibration
         for name, fitted in _fits(scores).items()

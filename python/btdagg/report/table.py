@@ -91,10 +91,6 @@ class ReportTable:
     n_label_columns : int
         Leading columns that are text. Where there are several, all but the last are printed only
         where they change, and a change in the first begins a group of rows.
-    family, choice : str
-        Tables of one family in a section are shown one at a time, by a selector of choices.
-    folded : bool
-        Whether the page shows the title alone until it is opened, as of a long table.
     """
 
     kind: ClassVar[str] = "table"
@@ -106,9 +102,6 @@ class ReportTable:
     rows: tuple[tuple[Entry, ...], ...]
     records: tuple[dict[str, object], ...]
     n_label_columns: int = 1
-    family: str = ""
-    choice: str = ""
-    folded: bool = False
 
     @classmethod
     def of_rows(

@@ -107,9 +107,7 @@ def raters(
             )
             for n in n_used
         ]
-    printed = raters_table(
-        scores[0] if budgets is None else dict(zip(budgets, scores, strict=True))
-    )
+    printed = raters_table(dict(zip(n_used, scores, strict=True)))
     n_raters = sheet.counts()
     n_disputed = int(((n_raters > 0).sum(axis=1) > 1).sum())
     remarks = []

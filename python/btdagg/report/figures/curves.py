@@ -36,7 +36,7 @@ _TICKS = 8
 _LEAST = 0.05  # of an axis of scores from end to end
 
 
-def sweep_figures(scores: Scores) -> tuple[ReportFigure, ...]:
+def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
     """Draw MAE and accuracy against the number of votes, or of labels: a row of panels per task.
 
     Parameters
@@ -44,6 +44,11 @@ def sweep_figures(scores: Scores) -> tuple[ReportFigure, ...]:
     scores : Scores
         From `evaluate` at several numbers of votes, or from `sweep_calibration`. Where it goes by
         more than the task there is a figure for each of the other values.
+
+    Returns
+    -------
+    dict of str to ReportFigure
+        By those values, such as the judge.
     """
     if not scores.cells:
         raise InputError("there is no sweep: nothing could be evaluated")
@@ -56,8 +61,8 @@ def sweep_figures(scores: Scores) -> tuple[ReportFigure, ...]:
     for sweep in scores.sweeps:
         group, panel = (*sweep.key[:place], *sweep.key[place + 1 :]), sweep.key[place : place + 1]
         groups.setdefault(group, {})[panel[0] if panel else key_of(sweep.key)] = sweep
-    return tuple(
-        ReportFigure(
+    return {
+        ", ".join(key): ReportFigure(
             stem(name, *key),
             ", ".join((f"Error against the number of {points}", *key)),
             _note(sweeps.values())
@@ -65,11 +70,9 @@ def sweep_figures(scores: Scores) -> tuple[ReportFigure, ...]:
             + abridged(_methods(sweeps.values()), IN_LEGEND, 1)
             + not_evaluated(key for key, _ in scores.skipped),
             partial(_draw, sweeps, label),
-            family=name if len(groups) > 1 else "",
-            choice=", ".join(key),
         )
         for key, sweeps in groups.items()
-    )
+    }
 
 
 def _note(sweeps: Iterable[Sweep]) -> str:

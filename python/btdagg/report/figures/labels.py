@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,9 +40,7 @@ _NARROW = 0.04  # share from which its number fits into a bar
 def distribution_figure(task: str, comparison: Comparison) -> ReportFigure:
     """Draw how often each label is gold, and how often each method gives it."""
     title = f"Label distributions: {task}"
-    return _distributions(
-        stem("labels", task), title, {"": comparison}, family="labels", choice=task
-    )
+    return _distributions(stem("labels", task), title, {"": comparison})
 
 
 def condition_figure(column: str, comparisons: Mapping[str, Comparison]) -> ReportFigure:
@@ -52,9 +50,7 @@ def condition_figure(column: str, comparisons: Mapping[str, Comparison]) -> Repo
     return _distributions(stem("labels-by", column), title, panels)
 
 
-def _distributions(
-    name: str, title: str, comparisons: Mapping[str, Comparison], **more: Any
-) -> ReportFigure:
+def _distributions(name: str, title: str, comparisons: Mapping[str, Comparison]) -> ReportFigure:
     panels = {
         panel: {"gold": comparison.gold, **comparison.predicted}
         for panel, comparison in comparisons.items()
@@ -67,7 +63,6 @@ def _distributions(
         f"Labels in percent of the evaluation set: means over {over}. Dashed: where the gold "
         "labels change." + abridged(names, _IN_ROW),
         partial(_draw_bars, panels),
-        **more,
     )
 
 
@@ -80,8 +75,6 @@ def confusion_figure(task: str, comparison: Comparison) -> ReportFigure:
         f"the column: mean over {basis_of([comparison]).over}, and percent of the row."
         + abridged((method.name for method in comparison.methods), _IN_TITLE),
         partial(_draw_confusions, comparison.methods),
-        family="confusion",
-        choice=task,
     )
 
 
