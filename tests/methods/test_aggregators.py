@@ -113,7 +113,7 @@ def test_every_aggregator_fits_and_decides(aggregator: Aggregator):
     assert {-1, 0, 1} == set(labels.tolist())
     mirrored = aggregator.fit(counts[:, ::-1], -gold).decide(TRIPLES[:, ::-1])
     assert mirrored.tolist() == (-labels).tolist()
-    with pytest.raises(InputError, match=r"^counts\[1, 2\] \(plus\) is -1, expected"):
+    with pytest.raises(InputError, match=r"^counts\[1, 2\].* is -1, expected"):
         fitted.decide([[0, 0, 1], [0, 0, -1]])
     with pytest.raises(FrozenInstanceError):
         aggregator.name = "mine"

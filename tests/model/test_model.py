@@ -33,7 +33,7 @@ def test_a_model_is_a_frozen_value():
         ((math.nan, 0, 0), "beta is nan, expected a finite number"),
         ((1, math.inf, 0), "eta0 is inf, expected a finite number"),
         ((1, 0, "0.5"), "gamma is '0.5', expected a finite number"),
-        ((None, 0, 0), "beta is None, expected a finite number"),
+        ((None, 0, 0), "beta is nothing, expected a finite number"),
         ((10**400, 0, 0), r"beta is 10+, expected a finite number"),
     ],
 )

@@ -188,7 +188,7 @@ def test_files_keep_every_bit(tmp_path):
         ({"beta": [1.0]}, "beta has 1 rows, expected 3 as in judges"),
         ({"more": 1}, "fields is ["),
         ({"judges": ["x", "x", "y"]}, "judges has 'x' twice"),
-        ({"eta0": None}, "eta0 is None"),
+        ({"eta0": None}, "eta0 is nothing"),
     ]:
         (tmp_path / "bad.json").write_text(json.dumps({**saved, **changed}))
         with pytest.raises(InputError) as raised:
@@ -207,7 +207,7 @@ def test_files_keep_every_bit(tmp_path):
     ("change", "text"),
     [
         ({"counts": np.zeros((4, 3), int)}, "counts has shape (4, 3), expected (n, judges, 3)"),
-        ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] (minus) is -1"),
+        ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] is -1"),
         ({"counts": np.zeros((4, 2, 3), int)}, "expected votes of at least one judge"),
         ({"labels": [1, 0, 2, 1]}, "labels[2] is 2"),
         ({"judges": ["a"]}, "judges has 1 names, and counts has 2 judges"),

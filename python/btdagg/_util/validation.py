@@ -40,26 +40,20 @@ class CountsItself:
 # Arrays of numbers
 
 
-def as_numbers(values: ArrayLike, name: str, expected: str = "") -> NDArray[Any]:
-    """Return values as an aligned array of booleans or numbers of native byte order.
-
-    `expected` is what a value that is not a 64-bit number should be.
-    """
+def as_numbers(values: ArrayLike, name: str, expected: str = "a number of 64 bits") -> NDArray[Any]:
+    """Return values as an aligned array of booleans or numbers of native byte order."""
+    values = unmasked(values, name)
     try:
-        array = np.asarray(unmasked(values, name))
-        if array.dtype.kind == "O" and array.ndim == 0:
-            raise InputError(
-                f"{name} is of type {type(values).__name__}, expected an array of numbers",
-                argument=name,
-            )
+        array = np.asarray(values)
         if array.dtype.kind == "O":
-            array = _from_objects(array, name, expected)
-    except InputError:
-        raise
+            numbers = np.asarray(array.tolist() if array.size else np.empty(array.shape))
+            array = array if numbers.dtype.kind == "O" else numbers
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} is not a rectangular array of numbers: {error}", argument=name
-        ) from None
+        message = f"{name} is not a rectangular array of numbers: {error}"
+        raise InputError(message, argument=name) from None
+    if array.dtype.kind == "O":
+        real = np.frompyfunc(lambda x: isinstance(x, float) or _fits(x), 1, 1)(array)
+        _require(np.asarray(real, dtype=np.bool_), array, name, expected)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}, expected numbers", argument=name)
     if array.dtype.kind == "f" and array.itemsize not in (4, 8):
@@ -69,27 +63,17 @@ def as_numbers(values: ArrayLike, name: str, expected: str = "") -> NDArray[Any]
     return array
 
 
-def _from_objects(array: NDArray[Any], name: str, expected: str) -> NDArray[Any]:
-    numbers = np.asarray(array.tolist())
-    if numbers.dtype.kind == "O" and numbers.shape == array.shape:
-        for place, value in np.ndenumerate(array):
-            real = isinstance(value, int | float | np.integer | np.floating)
-            if not real or (isinstance(value, int) and not -(2**63) <= value < 2**64):
-                limit = "of at least -2**63" if real and value < 0 else "below 2**64"
-                where = f"{name}[{', '.join(map(str, place))}]"
-                wanted = expected or f"a number {limit}"
-                raise InputError(f"{where} is {value!r}, expected {wanted}", argument=name)
-    return numbers.reshape(array.shape) if array.size == 0 else numbers
+def _fits(value: object) -> bool:
+    return isinstance(value, int | np.number) and -(2**63) <= value < 2**64
 
 
 def unmasked(values: Any, name: str) -> Any:
     """Return values, an array or rows of one, of which none may be masked."""
-    if isinstance(values, np.ma.MaskedArray):
-        if np.ma.is_masked(values):
-            place = np.argwhere(np.ma.getmaskarray(values))[0]
-            where = f"[{', '.join(map(str, place))}]" if place.size else ""
-            raise InputError(f"{name}{where} is masked, expected a value", argument=name)
-    elif isinstance(values, list | tuple):
+    if np.ma.is_masked(values) and isinstance(values, np.ma.MaskedArray):
+        place = np.argwhere(np.ma.getmaskarray(values))[0]
+        where = f"[{', '.join(map(str, place))}]" if place.size else ""
+        raise InputError(f"{name}{where} is masked, expected a value", argument=name)
+    if isinstance(values, list | tuple):
         for row, value in enumerate(values):
             if isinstance(value, np.ma.MaskedArray):
                 unmasked(value, f"{name}[{row}]")
@@ -103,22 +87,21 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ == "NAType" or (np.ndim(value) == 0 and bool(value != value))
 
 
-def _shaped(array: NDArray[Any], name: str, n_dimensions: int, expected: str) -> NDArray[Any]:
-    if array.ndim != n_dimensions:
+def _shaped(
+    array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: str
+) -> NDArray[Any]:
+    if array.ndim == 0 or array.shape[1:] != of_item:
         raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     return array
 
 
-def _all_good(good: NDArray[np.bool_], array: NDArray[Any], name: str, expected: str) -> None:
+def _require(good: NDArray[np.bool_], array: NDArray[Any], name: str, expected: str) -> None:
     """Raise an `InputError` for the first value, or row of values, that is not good."""
     if not good.all():
         place = tuple(map(int, np.unravel_index(np.argmin(good), good.shape)))
-        where = f"{name}[{', '.join(map(str, place))}]" if place else name
-        row = place[0] if len(place) == 1 else place
-        raise InputError(
-            f"{where} is {array[place]}, expected {expected}",
-            argument=name, row=row, came=array[place], expected=expected,
-        )  # fmt: skip
+        came = np.asarray(array[place]).tolist()
+        row = place[0] if len(place) == 1 else place or None
+        raise InputError(argument=name, row=row, came=came, expected=expected)
 
 
 # Counts
@@ -136,13 +119,8 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     array = as_numbers(in_label_order(counts, "counts"), "counts")
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    if array.ndim != 2 or array.shape[1] != 3:
-        hint = "; for one item use decide_one or wrap it: [counts]" if array.shape == (3,) else ""
-        raise InputError(
-            f"counts has shape {array.shape}, expected (n, 3): minus, tie, plus of each item{hint}",
-            argument="counts",
-        )
-    return array
+    hint = "; for one item use decide_one or wrap it: [counts]" if array.shape == (3,) else ""
+    return _shaped(array, "counts", (3,), f"(n, 3): minus, tie, plus of each item{hint}")
 
 
 def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
@@ -150,7 +128,7 @@ def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
     array = as_counts(counts)
     with np.errstate(invalid="ignore"):
         good = (array >= 0) & np.isfinite(array)
-    _counts_are(good, array, "a finite number of at least 0")
+    _require(good, array, "counts", "a finite number of at least 0")
     is_whole = array.dtype.kind in "iu" or bool((array % 1 == 0).all())
     fits = not array.size or array.max() < 2**63
     return array.astype(np.int64 if is_whole and fits else np.float64, copy=False)
@@ -161,18 +139,8 @@ def as_whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
     array = as_checked_counts(counts)
     if array.dtype.kind == "f":
         expected = "a whole number below 2**63"
-        _counts_are((array % 1 == 0) & (array < 2.0**63), array, expected)
+        _require((array % 1 == 0) & (array < 2.0**63), array, "counts", expected)
     return array
-
-
-def _counts_are(good: NDArray[np.bool_], array: NDArray[Any], expected: str) -> None:
-    if not good.all():
-        row, column = map(int, np.unravel_index(np.argmin(good), array.shape))
-        value, name = array[row, column], list(COUNT_COLUMNS)[column]
-        raise InputError(
-            f"counts[{row}, {column}] ({name}) is {value}, expected {expected}",
-            argument="counts", row=(row, column), came=value, expected=expected,
-        )  # fmt: skip
 
 
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
@@ -214,7 +182,7 @@ def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
     array = _label_array(labels, name, _LABELS)
     with np.errstate(invalid="ignore"):
         small = np.ascontiguousarray(array, dtype=np.int8)
-    _all_good((small == array) & (small >= -1) & (small <= 1), array, name, _LABELS)
+    _require((small == array) & (small >= -1) & (small <= 1), array, name, _LABELS)
     return small
 
 
@@ -235,7 +203,7 @@ def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.flo
         values = [np.nan if is_missing(value) else value for value in values]
     array = _label_array(values, name, expected).astype(np.float64)
     good = np.isnan(array) | np.isin(array, (-1, 0, 1))
-    _all_good(good, array, name, expected)
+    _require(good, array, name, expected)
     return array
 
 
@@ -260,14 +228,14 @@ def as_outcomes(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:
         good = (shares >= 0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1) < 1e-6)
     good |= np.isnan(shares).all(axis=1)
     expected = "shares of B, tie and A that add up to 1, or NaN where there is no label"
-    _all_good(good, shares, name, expected)
+    _require(good, shares, name, expected)
     return shares
 
 
 def _label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:
     array = as_numbers(labels, name, expected)
     refuse_booleans(labels, name, expected)
-    return _shaped(array, name, 1, "one dimension")
+    return _shaped(array, name, (), "one dimension")
 
 
 def refuse_booleans(labels: Any, name: str, expected: str) -> None:
@@ -290,15 +258,9 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
     """
     named = in_label_order(weights, "weights", "p_") if soft else weights
     array = np.ascontiguousarray(as_numbers(named, "weights"), dtype=np.float64)
-    if soft and (array.ndim != 2 or array.shape[1] != 3):
-        raise InputError(
-            f"weights has shape {array.shape}, expected (n, 3), a weight for each label, where "
-            "labels is None",
-            argument="weights",
-        )
     if soft:
-        return array
-    return _shaped(array, "weights", 1, "(n,); for soft labels of shape (n, 3) give labels=None")
+        return _shaped(array, "weights", (3,), "(n, 3), a weight for each label, without labels")
+    return _shaped(array, "weights", (), "(n,); for soft labels of shape (n, 3) give labels=None")
 
 
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
@@ -306,9 +268,10 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
 
     The core checks that they are finite while it reads them.
     """
-    array = as_numbers(losses, name)
-    _shaped(array, name, shape.count(",") + (not shape.endswith(",)")), shape)
-    return np.ascontiguousarray(array, dtype=np.float64)
+    array = np.ascontiguousarray(as_numbers(losses, name), dtype=np.float64)
+    if array.ndim != len(shape.strip("(,)").split(",")):
+        raise InputError(f"{name} has shape {array.shape}, expected {shape}", argument=name)
+    return array
 
 
 def as_names(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -317,7 +280,7 @@ def as_names(values: ArrayLike, name: str) -> NDArray[Any]:
     texts: Any = values if isinstance(values, list | tuple) and names.dtype.kind == "U" else ()
     if any(not isinstance(value, str) and is_missing(value) for value in texts):
         names = np.array(texts, dtype=object)  # NumPy writes NaN out as text
-    return _shaped(names, name, 1, "one dimension")
+    return _shaped(names, name, (), "one dimension")
 
 
 def as_groups(
@@ -332,7 +295,7 @@ def as_groups(
     else:
         present = names == names
     what = "group" if name == "groups" else "value"
-    _all_good(np.asarray(present), names, name, f"a {what} for every item")
+    _require(np.asarray(present), names, name, f"a {what} for every item")
     try:
         if names.dtype.kind != "O":
             return np.unique(names, return_inverse=True)[1].astype(np.int64, copy=False)
@@ -352,7 +315,7 @@ def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = np.asarray(as_numbers(values, name), dtype=np.float64)
     if array.size == 0:
         raise InputError(f"{name} is empty, expected at least one number", argument=name)
-    _all_good(np.asarray((array >= 0) & (array <= 1)), array, name, "a number from 0 to 1")
+    _require(np.asarray((array >= 0) & (array <= 1)), array, name, "a number from 0 to 1")
     return array
 
 
@@ -366,10 +329,7 @@ def as_number(value: object, name: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if isinstance(value, str | bytes) or not np.isfinite(number):
-        raise InputError(
-            f"{name} is {value!r}, expected a finite number",
-            argument=name, came=value, expected="a finite number",
-        )  # fmt: skip
+        raise InputError(argument=name, came=value, expected="a finite number")
     return number
 
 
@@ -380,9 +340,7 @@ def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> i
         return int(value)  # type: ignore[call-overload, no-any-return]
     too_large = is_integer and value > most  # type: ignore[operator]
     expected = f"an integer of {f'at most {most}' if too_large else f'at least {least}'}"
-    raise InputError(
-        f"{name} is {value!r}, expected {expected}", argument=name, came=value, expected=expected
-    )
+    raise InputError(argument=name, came=value, expected=expected)
 
 
 def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, ...]:
@@ -402,6 +360,55 @@ def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, .
             f"judges has {len(names)} names, and counts has {n_judges} judges", argument="judges"
         )
     return tuple(map(str, names))
+
+
+# Ids and rows
+
+
+def as_id_array(items: Any, *, name: str = "items") -> NDArray[Any]:
+    """Return ids as an array of integers, of NumPy's fixed-width strings, or of objects.
+
+    Whether each object is a str is left to the compiled code that takes them, which names the row.
+    """
+    if isinstance(items, list | tuple) and items and isinstance(items[0], str):
+        array = np.empty(len(items), dtype=object)  # NumPy's own strings lose trailing NULs
+        array[:] = items
+        return array
+    array = _shaped(np.asarray(unmasked(items, name)), name, (), "one dimension")
+    if array.dtype.kind in "OT":
+        if not array.size or isinstance(array[0], str):
+            return array
+        items = array.tolist()
+        array = _shaped(np.asarray(items), name, (), "one dimension")
+    if isinstance(items, list | tuple) and array.dtype.kind == "U":
+        raise InputError(f"{name} mixes strings and numbers, expected one kind", argument=name)
+    if not array.size and array.dtype.kind != "U":
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iuU":
+        dtype = array.dtype
+        raise InputError(f"{name} has dtype {dtype}, expected integers or strings", argument=name)
+    return array
+
+
+def distinct_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number the distinct rows of (n,) columns, in ascending order of the columns.
+
+    Returns where each distinct row is first, and the number of every row among the distinct ones.
+    """
+    number, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        # Counts are codes by themselves, which spares sorting them.
+        if column.dtype.kind in "iu" and len(column) and 0 <= column.min() <= column.max() < 2**31:
+            codes, n = column.astype(np.int64, copy=False), int(column.max()) + 1
+        else:
+            values, codes = np.unique(column, return_inverse=True)
+            n = len(values)
+        if size * n >= 2**62:
+            values, number = np.unique(number, return_inverse=True)
+            size = len(values)
+        number, size = number * n + codes, size * n
+    _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    return first, number
 
 
 # Arguments together

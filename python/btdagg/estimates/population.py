@@ -11,10 +11,9 @@ import numpy as np
 from scipy import stats
 
 from btdagg._core import InputError
-from btdagg._util.distinct import distinct_rows
 from btdagg._util.folds import deal
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_checked_counts
+from btdagg._util.validation import as_checked_counts, distinct_rows
 from btdagg.estimates.mean import (
     Ends,
     LabelledSample,

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.ids import as_id_array
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, as_groups, as_integer, same_index, same_length
+from btdagg._util.validation import (
+    CountsItself,
+    as_groups,
+    as_id_array,
+    as_integer,
+    same_index,
+    same_length,
+)
 from btdagg.estimates.items import facts_of
 from btdagg.estimates.population import as_any_counts
 from btdagg.methods.majority import majority_vote
@@ -187,7 +193,7 @@ def choose(
 
 def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     """Return ids, each of which occurs once."""
-    names = as_id_array(ids, unsigned=True, name="ids")
+    names = as_id_array(ids, name="ids")
     same_length("ids", len(names), "counts", n_items)
     values, first = np.unique(names.astype(str), return_index=True)
     if len(values) < len(names):

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.distinct import distinct_rows
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_checked_counts, as_number
+from btdagg._util.validation import as_checked_counts, as_number, distinct_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

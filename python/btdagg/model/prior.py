@@ -11,7 +11,6 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.distinct import distinct_rows
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -19,6 +18,7 @@ from btdagg._util.validation import (
     as_checked_counts,
     as_labels,
     as_number,
+    distinct_rows,
     same_length,
 )
 from btdagg.model.calibration_set import calibration_set

@@ -13,7 +13,6 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
-from btdagg._util.distinct import distinct_rows
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -22,6 +21,7 @@ from btdagg._util.validation import (
     as_integer,
     as_labels,
     as_weights,
+    distinct_rows,
     same_index,
     same_length,
 )

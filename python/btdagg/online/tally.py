@@ -14,9 +14,9 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, read_whole, replace_file
-from btdagg._util.ids import as_id_array
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    as_id_array,
     as_integer,
     as_labels,
     as_names,
@@ -442,7 +442,7 @@ def _as_ids(items: Any) -> _Ids:
             items, library = items.rechunk().to_arrow(), "pyarrow"
     if library == "pyarrow":
         return _of_arrow(items)
-    array = as_id_array(items.to_numpy() if library == "pandas" else items, unsigned=False)
+    array = as_id_array(items.to_numpy() if library == "pandas" else items)
     if array.dtype.kind in "OTU":
         data, ends = _core.pack_texts(array.tolist())
         return data, 0, ends

@@ -15,11 +15,11 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.ids import as_id_array
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
+    as_id_array,
     as_integer,
     same_index,
     same_length,
@@ -575,7 +575,7 @@ def tally(
     >>> tally(["x", "y", "x"], [4, 0, -1], full_margin=4)[1].tolist()
     [[0.25, 0.75, 1.0], [0.0, 1.0, 0.0]]
     """
-    of_votes, cast = as_id_array(items, unsigned=True), as_strengths(votes, full_margin)
+    of_votes, cast = as_id_array(items), as_strengths(votes, full_margin)
     same_length("votes", len(cast), "items", len(of_votes))
     same_index(items=items, votes=votes)
     if of_votes.dtype.kind in "iu":
