@@ -90,13 +90,6 @@ def test_a_neighbour_that_is_missing_is_named_with_its_extra():
         assert last.endswith(f"pip install 'btdagg[{extra}]'")
 
 
-def test_no_neighbour_is_imported_before_it_is_named():
-    before = WITHOUT.format(modules=NEIGHBOURS)
-    assert ended("--help", before=before)[0] == 0
-    code = before + "import btdagg.integrations.annotations; print(btdagg.integrations.__all__)"
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-
-
 def test_a_module_of_our_own_that_is_missing_is_a_bug():
     with pytest.raises(ModuleNotFoundError, match=r"btdagg\.nothing"), needs("cli", "x"):
         import btdagg.nothing  # noqa: F401

@@ -34,9 +34,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("bins must increase"), TypeError("no"), pl.exceptions.ComputeError("x"),
-     ImportError("cannot import name 'x'"), RecursionError(), AssertionError()],
-)  # fmt: skip
+    [ValueError("no"), pl.exceptions.ComputeError("x"), ImportError("x"), AssertionError()],
+)
 def test_an_error_that_is_not_bad_input_is_called_a_bug(cli, folder, monkeypatch, error):
     def broken(*arguments, **options):
         raise error
@@ -55,7 +54,7 @@ def test_an_error_that_is_not_bad_input_is_called_a_bug(cli, folder, monkeypatch
     assert not (folder / "new.json").exists()
 
 
-@pytest.mark.parametrize("place", [0, 3])
+@pytest.mark.parametrize("place", [3])
 def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, place):
     monkeypatch.setattr("btdagg.calibrate", lambda *_, **__: [][0])
     arguments = ["calibrate", "--prior", "none", "votes.csv", "labels.csv"]
@@ -149,7 +148,7 @@ sys.meta_path.insert(0, Press())
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "numpy", "polars"])
+@pytest.mark.parametrize("module", ["typer", "polars"])
 @pytest.mark.parametrize("error", ["", "TypeError('expected a message argument') from None"])
 def test_ctrl_c_while_a_library_is_loaded_is_a_line(folder, module, error):
     before = INTERRUPTED.format(module=module, error=error)

@@ -34,7 +34,6 @@ def test_a_model_is_a_frozen_value():
         ((1, math.inf, 0), "eta0 is inf, expected a finite number"),
         ((1, 0, "0.5"), "gamma is '0.5', expected a finite number"),
         ((None, 0, 0), "beta is nothing, expected a finite number"),
-        ((10**400, 0, 0), r"beta is 10+, expected a finite number"),
     ],
 )
 def test_bad_parameters_are_named(arguments, message):

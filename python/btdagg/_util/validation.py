@@ -64,7 +64,7 @@ def as_numbers(values: ArrayLike, name: str, expected: str = "a number of 64 bit
 
 
 def _fits(value: object) -> bool:
-    return isinstance(value, int | np.number) and -(2**63) <= value < 2**64
+    return isinstance(value, int | np.number) and bool(-(2**63) <= value < 2**64)
 
 
 def unmasked(values: Any, name: str) -> Any:
