@@ -1,7 +1,11 @@
 """Counts and labels that several tests draw or list."""
 
-import numpy as np
+import random
 
+import numpy as np
+import polars as pl
+
+from btdagg import calibrate, majority_vote
 from btdagg.evaluation import Protocol, RandomSplits, compare
 
 
@@ -31,3 +35,51 @@ def distributions(items, aggregators=None, **settings):
     return compare(
         items.evidence, items.labels, aggregators, groups=items.groups, protocol=protocol
     )
+
+
+def made(n_items=60, n_samples=4, templates=("p", "q"), seed=1, orders=("AB", "BA")):
+    """Rows of votes and of labels, made with the standard library."""
+    draw = random.Random(seed)
+    votes, labels = [], []
+    for item in range(n_items):
+        label = draw.choice([-1, 0, 0, 1])
+        labels.append({"item": f"i{item}", "label": label, "group": f"g{item // 2}"})
+        votes += [
+            {
+                "item": f"i{item}",
+                "judge": "j",
+                "template": template,
+                "order": order,
+                "sample": sample,
+                "vote": draw.choice([label, label, -1, 0, 1]),
+            }
+            for template in templates
+            for order in orders
+            for sample in range(n_samples)
+        ]
+    draw.shuffle(votes)
+    return votes, labels
+
+
+def table(rows):
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def balanced_counts(votes, items, n):
+    """Half of the votes of either order, by sample."""
+    found = []
+    for item in items:
+        chosen = [
+            vote["vote"] for vote in votes if vote["item"] == item and vote["sample"] < n // 2
+        ]
+        assert len(chosen) == n
+        found.append([chosen.count(-1), chosen.count(0), chosen.count(1)])
+    return np.array(found)
+
+
+def mae_on(counts, labels, calibration, evaluation):
+    model = calibrate(counts[calibration], labels[calibration]).model
+    return [
+        float(np.mean(np.abs(decide(counts[evaluation]) - labels[evaluation].astype(float))))
+        for decide in (model.decide, majority_vote)
+    ]

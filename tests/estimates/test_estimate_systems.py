@@ -442,12 +442,10 @@ def small(**change):
     [
         ({"system_a": ["x"] * 11}, "system_a"),
         ({"system_a": [*"xxxxyyyyzzz", None]}, "system_a"),
-        ({"system_a": [*np.arange(11.0), np.nan]}, "system_a"),
         ({"system_a": [1] * 12}, "system_a and system_b"),  # text and numbers
         ({"system_b": list("yyxyzzzzxxxx")}, "system_b"),  # a system against itself
         ({"baseline": "q"}, "baseline"),
         ({"labels": btdagg.read_labels({"item": ["q"], "label": [1]})}, "labels"),
-        ({"probabilities": [0.5] * 11 + [0]}, "probabilities"),
     ],
 )
 def test_bad_input_is_named(change, argument):

@@ -104,25 +104,13 @@ def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
     hits = found.tested.pvalues["mae"][:, 0, 1] * 101
     assert hits == pytest.approx(np.round(hits), abs=1e-9)
     assert (found.mae_ranking.pvalues[0, 1] == found.tested.pvalues["mae"][:, 0, 1].mean()).all()
-    again = compare(
-        sample.counts,
-        sample.labels,
-        METHODS,
-        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
-    )
-    assert (found.tested.pvalues["mae"] == again.tested.pvalues["mae"]).all()
-    assert "100 random sign patterns" in PAPER_TEST.words
 
 
 def test_ranks_do_not_depend_on_the_order_of_methods():
     sample = simulate(next(iter(REGIMES)), 100, 8, seed=1)
-    there = compare(
-        sample.counts, sample.labels, METHODS, protocol=Protocol(RandomSplits(n_splits=N_SPLITS))
+    protocol = Protocol(RandomSplits(n_splits=N_SPLITS))
+    forth, back = (
+        compare(sample.counts, sample.labels, methods, protocol=protocol)
+        for methods in (METHODS, METHODS[::-1])
     )
-    back = compare(
-        sample.counts,
-        sample.labels,
-        METHODS[::-1],
-        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
-    )
-    assert (there.mae_ranking.ranks == back.mae_ranking.ranks[::-1]).all()
+    assert (forth.mae_ranking.ranks == back.mae_ranking.ranks[::-1]).all()

@@ -11,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from btdagg import Bounds, InputError, calibrate, fit_prior, majority_vote, reference
+from btdagg import Bounds, InputError, calibrate, majority_vote, reference
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, compare
 from btdagg.methods import (
-    AGGREGATORS,
     Aggregator,
     Davidson,
     MajorityVote,
     RoundedMedian,
 )
-from btdagg.methods.base import needs_of
 from btdagg.methods.majority import rounded_median
 from btdagg.model import CalibrationWarning
 
@@ -117,21 +115,6 @@ def test_every_aggregator_fits_and_decides(aggregator: Aggregator):
         fitted.decide([[0, 0, 1], [0, 0, -1]])
     with pytest.raises(FrozenInstanceError):
         aggregator.name = "mine"
-
-
-@pytest.mark.parametrize("aggregator", [make() for make in AGGREGATORS.values()])
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_fit_returns_itself_fitted(aggregator):
-    counts, gold = labelled()
-    if needs_of(aggregator).neighbours:
-        aggregator = aggregator.among(fit_prior([(counts, gold)]))
-    assert aggregator.fit(counts, gold) is aggregator
-    if aggregator.name in ("Davidson", "Davidson MAE", "isotonic"):
-        first = aggregator.decide(TRIPLES).tolist()
-        assert first == aggregator.fit(counts, gold).decide(TRIPLES).tolist()
-        # What was learned before is replaced.
-        aggregator.fit(counts, np.zeros(150))
-        assert aggregator.decide(TRIPLES).tolist() != first
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")

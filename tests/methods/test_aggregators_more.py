@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections import defaultdict
-from copy import copy
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from btdagg import (
     Bounds,
-    DavidsonModel,
     InputError,
     calibrate,
     fit_prior,
@@ -28,7 +26,6 @@ from btdagg.methods import (
     AGGREGATORS,
     ConfidenceWeightedVote,
     Davidson,
-    DavidsonMAE,
     Decided,
     Isotonic,
     MajorityVote,
@@ -44,8 +41,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning
 
 SCORES = ("mean", "min", "product")
 WEIGHTED = [*(SoftSelfConsistency(score) for score in SCORES), ConfidenceWeightedVote()]
-LEARNING = [DavidsonMAE(), Isotonic()]
-
 DECIDED = ("greedy", "few-shot", "gsa", "usc")  # columns of decisions, which few votes have
 
 
@@ -287,9 +282,7 @@ def least_errors(counts, labels, bounds, n_grid=60):
 BOXES = [
     Bounds(),
     Bounds(beta=(0.2, 2.0), nu=(0.5, 8.0), gamma=(0.0, 2.0)),
-    Bounds(beta=(1.0, 1.0), gamma=(-1.0, 1.0)),
-    Bounds(gamma=(0.0, 0.0)),
-    Bounds(nu=(2.0, 2.0)),
+    Bounds(beta=(1.0, 1.0), gamma=(0.0, 0.0)),
 ]
 
 
@@ -367,18 +360,6 @@ def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):
 
 
 # The protocol
-
-
-@pytest.mark.parametrize("aggregator", LEARNING, ids=lambda a: a.name)
-def test_what_learns_says_when_it_has_not_and_takes_evidence(aggregator):
-    aggregator = copy(aggregator)
-    sample = simulate("wmt-en-de", 120, 8, seed=3)
-    with pytest.raises(InputError, match="is not fitted"):
-        aggregator.decide(sample.counts)
-    labels = aggregator.fit(Evidence.of(sample.counts), sample.labels).decide(sample.counts)
-    plain = aggregator.fit(sample.counts, sample.labels).decide(Evidence.of(sample.counts))
-    assert labels.tolist() == plain.tolist()
-    assert {-1, 0, 1} == set(labels.tolist())
 
 
 def test_names_of_methods():
@@ -469,25 +450,6 @@ def test_calibrated_methods_beat_the_others_on_real_votes(real_scores):
     calibrated = {real_scores.pop(name) for name in ("Davidson", "Davidson MAE", "isotonic")}
     assert len(real_scores) == 6
     assert max(calibrated) < min(real_scores.values())
-
-
-def test_the_direct_fit_is_optimal_on_real_calibration_sets(shared):
-    votes = read_votes(
-        pl.read_parquet(shared / "data/rb2/votes.parquet").filter(
-            template="base", temperature="default", judge="gpt-5.4", task="factuality"
-        )
-    )
-    gold = dict(pl.read_csv(shared / "data/rb2/labels.csv").select("item", "label").iter_rows())
-    ids, counts = votes.counts()
-    labels = np.array([gold[item] for item in ids])
-    rng = np.random.default_rng(0)
-    for size in (50, 50, 200, len(labels)):
-        rows = rng.permutation(len(labels))[:size]
-        found = calibrate_by_mae(counts[rows], labels[rows])
-        assert found.is_optimal
-        usual = calibrate(counts[rows], labels[rows]).model.decide(counts[rows])
-        assert found.mae <= mean_absolute_error(labels[rows], usual)
-        assert isinstance(found.model, DavidsonModel)
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
