@@ -154,7 +154,8 @@ class PairStatistics:
         def loss(x: NDArray[np.float64]) -> float:
             return self.loss(whole(x)) / total + float(x[:n_systems].mean()) ** 2 / 2
 
-        options = {"method": "trust-exact", "options": {"gtol": 1e-7}}
+        # A minimum takes a dozen steps; a fit without one would go on for seconds.
+        options = {"method": "trust-exact", "options": {"gtol": 1e-7, "maxiter": 100}}
         start = optimize.minimize(loss, np.zeros(free), jac=gradient, hess=hessian, **options).x
         x, step = start, np.inf
         for _ in range(_N_POLISHES):
