@@ -188,9 +188,7 @@ EVERYTHING = ChatRequest(
      MESSAGES[1]),
     "m",
     temperature=0.5,
-    top_p=0.9,
     max_tokens=4000,
-    thinking_budget=2000,
     reasoning_effort="low",
     response_format={"type": "json_schema", "json_schema": {"name": "v", "schema": SCHEMA}},
     extra={"extra": 1},
@@ -211,9 +209,7 @@ def test_what_anthropic_is_sent():
             {"role": "user", "content": [{"type": "text", "text": MESSAGES[1]["content"]}]},
         ],
         "max_tokens": 4000,
-        "thinking": {"type": "enabled", "budget_tokens": 2000},
         "temperature": 1.0,
-        "top_p": 0.9,
         "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": SCHEMA}},
         "extra": 1,
     }
@@ -255,7 +251,6 @@ def test_what_gemini_is_sent():
     thinking = asked.body["generationConfig"].pop("thinkingConfig")
     assert {name.replace("_", "").lower(): value for name, value in thinking.items()} == {
         "includethoughts": True,
-        "thinkingbudget": 2000,
         "thinkinglevel": "LOW",
     }
     assert asked.body == {
@@ -267,7 +262,6 @@ def test_what_gemini_is_sent():
         ],
         "generationConfig": {
             "temperature": 0.5,
-            "topP": 0.9,
             "maxOutputTokens": 4000,
             "seed": 7,
             "responseMimeType": "application/json",

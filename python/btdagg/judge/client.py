@@ -38,8 +38,8 @@ TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 class ChatRequest:
     """One request for an answer.
 
-    `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `thinking_budget` and `seed` are left
-    to the endpoint where they are None. `logprobs` asks for the log-probability of each token,
+    `temperature`, `max_tokens`, `reasoning_effort` and `seed` are left to the endpoint where they
+    are None. `logprobs` asks for the log-probability of each token,
     `response_format` for an answer by a JSON schema, as OpenAI's protocol has it; `extra` are
     further fields of the request's body. `item`, `order` and `sample` are not sent; a short request
     that tries the endpoint has none.
@@ -48,10 +48,8 @@ class ChatRequest:
     messages: Messages
     model: str
     temperature: float | None = None
-    top_p: float | None = None
     max_tokens: int | None = None
     reasoning_effort: str | None = None
-    thinking_budget: int | None = None
     seed: int | None = None
     logprobs: bool = False
     response_format: Mapping[str, Any] | None = None

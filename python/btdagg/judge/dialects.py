@@ -27,7 +27,7 @@ from pydantic_ai.usage import RequestUsage
 
 from btdagg.judge.client import ChatRequest, Messages, Usage, parts_of
 
-_ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit; thinking comes on top
+_ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit
 # The last version of Anthropic's API that takes a temperature.
 _WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
@@ -48,21 +48,18 @@ def settings_of(
     """
     sent: dict[str, Any] = {
         "temperature": request.temperature,
-        "top_p": request.top_p,
         "max_tokens": request.max_tokens,
         "seed": request.seed,
     }
     parameters = ModelRequestParameters()
     extra: dict[str, Any] = {}
-    effort, budget = request.reasoning_effort, request.thinking_budget
-    thinking = None if budget is None else {"type": "enabled", "budget_tokens": budget}
+    effort = request.reasoning_effort
     asked_format = request.response_format if structured else None
     schema = (asked_format or {}).get("json_schema", {}).get("schema")
     if provider == "anthropic":
-        sent["max_tokens"] = request.max_tokens or _ANTHROPIC_TOKENS + (budget or 0)
+        sent["max_tokens"] = request.max_tokens or _ANTHROPIC_TOKENS
         sent["anthropic_cache_instructions"] = True
-        sent["anthropic_thinking"] = thinking
-        if request.temperature is not None or request.top_p is not None:
+        if request.temperature is not None:
             sent["extra_headers"] = _WITH_TEMPERATURE
         output = {"effort": effort, "format": schema and {"type": "json_schema", "schema": schema}}
         extra["output_config"] = _without_none(output) or None
@@ -72,14 +69,12 @@ def settings_of(
             parameters = ModelRequestParameters(output_mode="native", output_object=output_object)
         if provider == "google":
             sent["google_logprobs"] = request.logprobs or None
-            config = _without_none({"thinking_level": effort, "thinking_budget": budget})
-            sent["google_thinking_config"] = (
-                {"include_thoughts": True, **config} if config else None
-            )
+            if effort is not None:
+                config = {"include_thoughts": True, "thinking_level": effort}
+                sent["google_thinking_config"] = config
     else:
         sent["openai_reasoning_effort"] = effort
         sent["openai_logprobs"] = request.logprobs or None
-        extra["thinking"] = thinking
         is_schema = structured == "json_schema"
         extra["response_format"] = (
             asked_format if is_schema else asked_format and {"type": structured}
@@ -176,11 +171,9 @@ def model_of(
 # Names of settings in the bodies of the providers, and the arguments of `Judging` behind them.
 _SENT_AS = {
     "temperature": ("temperature", ("temperature",)),
-    "top_p": ("top_p", ("topp",)),
     "seed": ("request_seed", ("seed",)),
     "max_tokens": ("max_answer_tokens", ("maxtokens", "maxcompletiontokens", "maxoutputtokens")),
     "reasoning_effort": ("reasoning_effort", ("reasoningeffort", "effort", "thinkinglevel")),
-    "thinking_budget": ("thinking_budget", ("budgettokens", "thinkingbudget")),
     "logprobs": ('confidence="logprobs"', ("logprobs", "responselogprobs")),
 }
 

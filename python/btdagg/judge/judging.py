@@ -113,10 +113,9 @@ class Sampling:
 SAMPLING = Sampling()
 _NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
     "temperature": (lambda number: number >= 0, "0 or more"),
-    "top_p": (lambda number: 0 < number <= 1, "more than 0 and at most 1"),
     "timeout": (lambda number: number > 0, "more than 0"),
 }
-_INTEGERS = {"max_answer_tokens": 1, "thinking_budget": 1, "request_seed": 0, "max_attempts": 1}
+_INTEGERS = {"max_answer_tokens": 1, "request_seed": 0, "max_attempts": 1}
 _CHOICES = {
     "system_role": ("system", "developer", "user"),
     "confidence": ("none", "logprobs", "verbal"),
@@ -140,12 +139,10 @@ class Judging:
     judge : str, optional
         Name of the judge in tables; the model unless given.
     order : ``both``, ``AB`` or ``BA``
-    temperature, top_p : float, optional
+    temperature : float, optional
         None leaves it to the endpoint.
     reasoning_effort : str, optional
         Such as ``low``, for models that think.
-    thinking_budget : int, optional
-        Tokens of thinking.
     request_seed : int, optional
         Sent with each request, plus the number of its sample.
     system_role : ``system``, ``developer`` or ``user``
@@ -189,8 +186,6 @@ class Judging:
     order: str = "both"
     temperature: float | None = 0.5
     reasoning_effort: str | None = None
-    top_p: float | None = None
-    thinking_budget: int | None = None
     request_seed: int | None = None
     system_role: str = "system"
     max_answer_tokens: int | None = None
@@ -253,8 +248,6 @@ class Judging:
         """What changes the answers besides the template, temperature and reasoning effort."""
         sent = {
             "extra": dict(self.extra) or None,
-            "top_p": self.top_p,
-            "thinking_budget": self.thinking_budget,
             "request_seed": self.request_seed,
             "system_role": None if self.system_role == "system" else self.system_role,
         }
@@ -276,8 +269,6 @@ class Judging:
             self.messages(work.messages(order)),
             self.model,
             temperature=self.asked.temperature,
-            top_p=self.top_p,
-            thinking_budget=self.thinking_budget,
             max_tokens=self.max_answer_tokens,
             reasoning_effort=self.asked.reasoning_effort,
             logprobs=self.logprobs,
