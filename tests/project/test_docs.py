@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from pages import ROOT, Runner, blocks, commands
+from pages import ROOT, Runner, blocks
 from simulated_judge import SimulatedJudge
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -108,11 +108,6 @@ def test_a_page_has_one_folder_and_one_namespace(run):
     assert (folder / "seen").read_text()
 
 
-def test_formulas_and_directives_are_no_blocks():
-    page = fenced(("{toctree}", ":hidden:"), ("math", "x"), ("{note} Of two words", "y"), ("", "z"))
-    assert [(block.language, block.text, block.line) for block in blocks(page)] == [("", "z\n", 10)]
-
-
 @pytest.mark.parametrize(
     ("page", "message"),
     [
@@ -121,33 +116,13 @@ def test_formulas_and_directives_are_no_blocks():
             fenced(("python", "print(1.5)"), ("", "1.4")),
             "page.md:4: not printed, or not there: 1.4",
         ),
-        (fenced(("console", "echo a\necho b"), ("", "b\na")), "page.md:5: not printed.*: a"),
-        (fenced(("", "b")), "page.md:1: output of no block that was run"),
-        (
-            fenced(("console", "btdagg votes no.csv")),
-            "page.md:1: btdagg votes no.csv: status 2: .*no",
-        ),
         (fenced(("console", "exit 3")), "page.md:1: exit 3: status 3"),
-        (fenced(("console", "false &")), "page.md:1: false  has ended"),
         (fenced(("json", "{}")), "page.md:1: nobody runs 'json'; mark it, or give it a file name"),
-        (
-            fenced("<!-- not compared: R -->", ("python", "1")),
-            "page.md:2: not compared, which is for",
-        ),
-        ("```python\n1", "line 1: a block without an end"),
-        (fenced("<!-- not run -->", ("python", "1")), "line 1: want <!-- not run: REASON -->"),
     ],
 )
 def test_a_fault_of_a_page_is_found(run, page, message):
     with pytest.raises((AssertionError, ValueError), match=f"(?s){message}"):
         run(page)
-
-
-def test_an_error_of_python_has_the_line_of_the_page(run):
-    with pytest.raises(ZeroDivisionError) as caught:
-        run(fenced("text", ("python", "x = 1\nx / 0")))
-    assert caught.traceback[-1].lineno + 1 == 4
-    assert str(caught.traceback[-1].path) == "page.md"
 
 
 def test_what_runs_in_the_background_ends_with_the_page(run):
@@ -156,8 +131,3 @@ def test_what_runs_in_the_background_ends_with_the_page(run):
     port = int((folder / "port").read_text())
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-
-
-def test_commands_are_lines_without_comments():
-    text = "# first\na b \\\n    c  # d\n\nx='1#2'\n"
-    assert commands(text) == ["a b c", "x='1#2'"]

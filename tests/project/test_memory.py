@@ -15,20 +15,8 @@ CALLS = {
         )
         call = lambda: refits.fit(weights, 1)
     """,
-    "decide_under": """
-        thetas, rows = np.ones((20_000, 3)), counts[:20_000].astype(np.float64)
-        call = lambda: _core.decide_under(thetas, 1.0, 1.0, rows, 1)
-    """,
     "calibrate": """
         call = lambda: calibrate(rng.integers(0, 2000, (200_000, 3)), labels[:200_000])
-    """,
-    "pairwise": """
-        losses = rng.integers(0, 2, (3000, 2)).astype(float)
-        call = lambda: btdagg.pairwise_pvalues(losses)
-    """,
-    "paired": """
-        a, b = labels.astype(float), labels[::-1].astype(float)
-        call = lambda: btdagg.paired_permutation_test(a, b)
     """,
     "tally": """
         items = rng.integers(0, 2**60, 1_000_000)

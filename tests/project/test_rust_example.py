@@ -133,16 +133,3 @@ def test_rules_saved_by_python_stop_where_python_stops(program, tmp_path, kind):
     assert np.array_equal(n_votes, stopped.n_votes)
     assert np.array_equal(labels, stopped.labels)
     assert len(set(n_votes)) > 1
-
-
-def test_what_is_wrong_with_its_files_is_named(program, tmp_path):
-    votes = write(tmp_path / "votes.csv", ["x", "y"], [1, 0])
-    labels = write(tmp_path / "labels.csv", ["x", "z"], [1, 0])
-    model = tmp_path / "model.json"
-    assert 'Error: "z: no votes"' in program(votes, labels, model).stderr
-    votes.write_text("item,vote\nx;1\n")
-    assert "expected an item and -1, 0 or 1" in program(votes, labels, model).stderr
-    missing = program(tmp_path / "no.csv", labels, model)
-    assert missing.returncode == 1
-    assert "no.csv: No such file" in missing.stderr
-    assert not model.exists()

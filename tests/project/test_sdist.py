@@ -16,8 +16,6 @@ LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml", ".containerignor
     f".github/workflows/{name}.yml" for name in ("ci", "release", "site", "wheels")
 }
 
-URLS = {"Documentation", "Source", "Changelog", "Issues"}
-
 pytestmark = pytest.mark.integration
 
 
@@ -36,13 +34,6 @@ def sdist(tmp_path_factory):
     with tarfile.open(archive) as members:
         members.extractall(folder, filter="data")
     return folder / archive.name.removesuffix(".tar.gz")
-
-
-def urls_of(package):
-    """Names of the project's addresses, each of them a web address."""
-    urls = dict(url.split(", ") for url in package.get_all("Project-URL"))
-    assert all(url.startswith("https://") for url in urls.values())
-    return urls.keys()
 
 
 def files_of(folder):

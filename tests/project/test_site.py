@@ -58,24 +58,6 @@ class Text(HTMLParser):
                 self.links.setdefault(data, self.target)
 
 
-def sphinx(source, out):
-    """What Sphinx says of some pages, with the settings of the site."""
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-n",
-        "-c",
-        str(SCRIPTS),
-        str(source),
-        str(out),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
 @pytest.mark.integration
 def test_the_site_is_built_and_holds_together(scripts, tmp_path):
     """One test, because building takes most of its time."""
@@ -134,76 +116,6 @@ def test_the_site_is_built_and_holds_together(scripts, tmp_path):
             page.goto((site / f"{name}.html").as_uri())
             assert page.evaluate(wider) == 0, name
         assert all(url.startswith(("file:", "data:")) for url in requests)
-
-
-@pytest.mark.integration
-def test_what_is_wrong_in_a_page_is_a_warning(scripts, tmp_path):
-    page = """# Page
-
-[a page](none.md), [an anchor](#none)
-
-$\\foo x$
-
-```nolanguage
-```
-
-```{eval-rst}
-.. py:module:: here
-
-:py:func:`btdagg.calibrat`, :py:func:`btdagg.calibrate`, `btdagg.none`, `none`, `None`
-```
-"""
-    (tmp_path / "index.md").write_text(page)
-    (tmp_path / "alone.md").write_text("# Alone\n")
-    said = sphinx(tmp_path, tmp_path / "out")
-    for each in (
-        "target not found: 'none.md'", "target not found: 'none'", r"\foo is not known in formulas",
-        "lexer name 'nolanguage'", "py:func reference target not found: btdagg.calibrat ",
-        "py:func reference target not found: btdagg.calibrate ",  # it is not in these pages
-        "py:obj reference target not found: btdagg.none",
-        "alone.md: WARNING: document isn't included",
-    ):  # fmt: skip
-        assert each in said, (each, said)
-    assert said.count("WARNING") == 8, said
-
-
-def test_links_of_a_page_are_those_of_the_site(scripts):
-    relinked = scripts("sources").relinked
-    assert relinked("[a](data.md#votes) [b](#c) [d](https://e)", "docs/gate.md") == (
-        "[a](data.md#votes) [b](#c) [d](https://e)"
-    )
-    assert relinked("[`x`](../benches/README.md#drift)", "docs/gate.md") == (
-        "[`x`](benchmarks.md#drift)"
-    )
-    assert relinked("![a](figures/online.svg)", "docs/online.md") == "![a](figures/online.svg)"
-    github = "https://github.com/btdagg/btdagg"
-    assert relinked("[a](../examples) [b](../README.md)", "docs/gate.md") == (
-        f"[a]({github}/tree/main/examples) [b]({github}/blob/main/README.md)"
-    )
-    assert relinked("[a](docs/gate.md) [b](docs/none.md)", "DESIGN.md") == (
-        "[a](gate.md) [b](docs/none.md)"  # the second does not exist, which Sphinx reports
-    )
-    assert relinked("[a](https://btdagg.github.io/btdagg/x/y.html#z)", "docs/gate.md") == (
-        '<a href="x/y.html#z">a</a>'
-    )
-    code = "```\n[a](../README.md)\n```\n`[a](../README.md)`"
-    assert relinked(code, "docs/gate.md") == code
-
-
-def test_groups_of_the_front_page_are_the_navigation(scripts):
-    front = """# Title
-[not in a group](a.md)
-## One
-- [words of a](a.md), [anchor](b.md#c), <a href="rust/x.html">no page of Sphinx</a>
-## Two
-- [again](a.md), [b](b.md), <a href="made/c.html">made</a> [out](https://d.md)
-## Three
-None.
-"""
-    assert scripts("sources").navigation(front).split("```")[1::2] == [
-        "{toctree}\n:hidden:\n:caption: One\n\nwords of a <a>\n",
-        "{toctree}\n:hidden:\n:caption: Two\n\nb <b>\nmade <made/c>\n",
-    ]
 
 
 def test_a_broken_link_of_the_site_is_found(scripts, tmp_path):

@@ -116,11 +116,3 @@ def test_the_wheel_has_types_license_and_a_list_of_what_is_compiled_in(wheel):
 def test_a_page_of_the_docs_runs_where_there_is_no_compiler(alone):
     done = in_it(alone, "tests/run.py", PAGE)
     assert done.returncode == 0, done.stderr
-
-
-def test_every_command_of_the_wheel_starts(alone):
-    done = in_it(alone, "-m", "btdagg", "--help")
-    assert done.returncode == 0, done.stderr
-    code = "import btdagg.judge, btdagg.labelling, btdagg.report, btdagg.serve, btdagg.datasets"
-    done = in_it(alone, "-c", code)
-    assert done.returncode == 0, done.stderr
