@@ -57,7 +57,6 @@ EVALUATE = "evaluate votes.csv labels.csv"
         ("serve model.json", BEYOND_CLI, "serve"),
         ("label pairs.jsonl -o human.csv", [*BEYOND_CLI, *LABELLING], "label"),
         ("--help", ["typer"], "cli"),
-        ("--help", ["rich"], "cli"),
         (EVALUATE, ["polars"], "tables"),
     ],
 )
