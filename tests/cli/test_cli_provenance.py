@@ -81,7 +81,7 @@ def test_decide_warns_of_more_votes_and_takes_the_first(cli):
     assert "-n is 0, expected at least 1" in one_line(
         *cli("decide", "model.json", "g.csv", "-n", "0")
     )
-    assert "-n is for single votes, and counts.csv has counts" in one_line(
+    assert "counts.csv: -n needs single votes, and these are counts" in one_line(
         *cli("decide", "model.json", "counts.csv", "-n", "2")
     )
 
