@@ -9,7 +9,6 @@ use crate::features::{self, Features};
 use crate::fit::fit_rows;
 use crate::gather::check_weight;
 use crate::loss_table::LossTable;
-use crate::memory::collected;
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
 use crate::region::Region;
@@ -57,8 +56,7 @@ impl Refits {
     /// Prepares the fits.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no cell;
-    /// [`Error::Memory`].
+    /// [`Error::Input`] if there is no cell.
     pub fn new(cells: &[Cell], alpha: f64, kappa: f64, bounds: &Bounds) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         let region = Region::new(bounds)?;
@@ -74,23 +72,27 @@ impl Refits {
                 (cell.counts, cell.label.column())
             }
         };
-        let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
+        let mut distinct = cells.iter().map(|cell| upright(cell).0).collect::<Vec<_>>();
         distinct.sort_unstable();
         distinct.dedup();
-        let places = collected(cells.iter().map(upright).map(|(counts, column)| {
-            // All are among them, so that either is the place.
-            (distinct.binary_search(&counts).unwrap_or_else(|place| place), column)
-        }))?;
+        let places = cells
+            .iter()
+            .map(upright)
+            .map(|(counts, column)| {
+                // All are among them, so that either is the place.
+                (distinct.binary_search(&counts).unwrap_or_else(|place| place), column)
+            })
+            .collect::<Vec<_>>();
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
             Row { s, t, weights: [0.0; 3], place }
         };
-        let rows = collected(distinct.iter().enumerate().map(row))?;
-        let mut present = collected(rows.iter().copied())?;
+        let rows = distinct.iter().enumerate().map(row).collect::<Vec<_>>();
+        let mut present = rows.iter().copied().collect::<Vec<_>>();
         for &(place, column) in &places {
             present[place].weights[column] = 1.0;
         }
-        let table = LossTable::new(&present, &region)?;
+        let table = LossTable::new(&present, &region);
         Ok(Self { region, rows, places, table })
     }
 
@@ -107,7 +109,7 @@ impl Refits {
     ///
     /// # Errors
     /// [`Error::Input`] if a weight is negative or not finite, where `row` is
-    /// that of the flat weights; [`Error::Input`] if a fit has none; [`Error::Memory`];
+    /// that of the flat weights; [`Error::Input`] if a fit has none;
     /// [`Error::Interrupted`].
     pub fn fit_into(
         &self,
@@ -131,7 +133,7 @@ impl Refits {
     /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
     /// the number by which errors call the first weight.
     fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
-        let mut rows = collected(self.rows.iter().copied())?;
+        let mut rows = self.rows.iter().copied().collect::<Vec<_>>();
         for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
             rows[row].weights[column] += check_weight(weight, first + i)?;
         }
@@ -145,7 +147,7 @@ impl Refits {
 ///
 /// # Errors
 /// [`Error::Input`] if `out` has not a decision for
-/// each row of each set; [`Error::Memory`]; [`Error::Interrupted`].
+/// each row of each set; [`Error::Interrupted`].
 pub fn decide_under(
     parameters: &[Parameters],
     (alpha, kappa): (f64, f64),
@@ -163,7 +165,7 @@ pub fn decide_under(
         return Ok(());
     }
     let features =
-        collected(counts.iter().map(|&counts| features::features(counts, alpha, kappa)))?;
+        counts.iter().map(|&counts| features::features(counts, alpha, kappa)).collect::<Vec<_>>();
     for_each_part(out, counts.len(), execution, |start, part, watch| {
         let sets = parameters.iter().skip(start / counts.len());
         for (parameters, out) in sets.zip(part.chunks_mut(counts.len())) {

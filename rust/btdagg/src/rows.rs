@@ -1,6 +1,5 @@
 //! Weighted rows of features, and the DRPS over them with its gradient.
 
-use crate::memory::collected;
 use crate::parallel::for_each_part;
 use crate::{Error, Execution, Parameters, davidson};
 
@@ -55,10 +54,10 @@ impl WeightedRows {
     }
 
     /// The same rows, with their places in a table of their own.
-    pub(crate) fn renumbered(&self) -> Result<Self, Error> {
+    pub(crate) fn renumbered(&self) -> Self {
         let numbered = self.rows.iter().enumerate();
-        let rows = collected(numbered.map(|(place, row)| Row { place, ..*row }))?;
-        Ok(Self { rows, total_weight: self.total_weight })
+        let rows = numbered.map(|(place, row)| Row { place, ..*row }).collect::<Vec<_>>();
+        Self { rows, total_weight: self.total_weight }
     }
 
     pub(crate) const fn total_weight(&self) -> f64 {

@@ -42,18 +42,6 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         Self::default()
     }
 
-    /// Makes room for so many further items, so that adding them cannot run out of memory but for
-    /// that of the items themselves.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn try_reserve(&mut self, n_items: usize) -> Result<(), Error> {
-        let reserved = (self.places.try_reserve(n_items)).and_then(|()| {
-            Ok((self.items.try_reserve(n_items)?, self.counts.try_reserve(n_items)?))
-        });
-        reserved.map(|_| ()).map_err(|_| Error::Memory)
-    }
-
     /// Counts one vote for `item`.
     pub fn add<Q>(&mut self, item: &Q, vote: Label)
     where
@@ -132,7 +120,7 @@ pub trait Vote: Copy + sealed::Sealed {
     /// Adds it to counts; the row goes into the error.
     ///
     /// # Errors
-    /// [`Error::Label`] if it is no vote.
+    /// [`Error::Input`] if it is no vote.
     fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error>;
 }
 

@@ -2,7 +2,6 @@ use rustc_hash::FxHashMap;
 
 use super::ids::{Index, Keys, integer};
 use crate::error::same_length;
-use crate::memory::{collected, filled, reserved};
 use crate::parallel::{Watch, for_each_part};
 use crate::stopping::StoppingRule;
 use crate::{Counts, Error, Execution, Label};
@@ -160,11 +159,11 @@ impl RunningTally {
 
     /// Adds votes, and says how many were late and left out.
     ///
-    /// Where this fails the tally is as it was, unless memory ran out on the way.
+    /// Where this fails the tally is as it was.
     ///
     /// # Errors
     /// [`Error::Input`]
-    /// for the first bad row; [`Error::Input`]; [`Error::Memory`]; [`Error::Interrupted`],
+    /// for the first bad row; [`Error::Input`]; [`Error::Interrupted`],
     /// asked before the first vote is added.
     pub fn add(
         &mut self,
@@ -176,7 +175,7 @@ impl RunningTally {
         let lanes = self.check(keys, votes, late, execution)?;
         for start in (0..keys.len()).step_by(ROWS) {
             let rows = start..keys.len().min(start + ROWS);
-            let (routed, ends) = route(keys, votes, rows, &lanes)?;
+            let (routed, ends) = route(keys, votes, rows, &lanes);
             self.apply(keys, start, &routed, &ends, execution)?;
         }
         Ok(lanes.into_iter().filter(|&lane| lane == DROPPED).count())
@@ -196,7 +195,7 @@ impl RunningTally {
         votes.check_lengths(keys.len())?;
         let may_be_late = self.shards.iter().any(|shard| !shard.reported.is_empty());
         let (mut lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
-        let mut lane_of_rows = reserved(keys.len())?;
+        let mut lane_of_rows = Vec::with_capacity(keys.len());
         let mut watch = Watch::alone(execution);
         let mut last = (None, 0);
         for (row, &vote) in votes.votes.iter().enumerate() {
@@ -266,9 +265,7 @@ impl RunningTally {
                 for routed in &routed[start..ends[number]] {
                     let row = first_row + routed.row as usize;
                     let place = shard.ids.find_or_insert(keys, row, routed.hash);
-                    let place = place.ok_or(Error::Memory)?;
                     let planes = at(&mut shard.lanes[usize::from(routed.lane)], place);
-                    let planes = planes.ok_or(Error::Memory)?;
                     let votes = &mut planes[usize::from(routed.column)];
                     if deduplicates {
                         *votes |= 1 << routed.bit;
@@ -292,13 +289,11 @@ impl RunningTally {
 
     /// All items and their counts.
     ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn all_counts(&self) -> Result<(Ids, Vec<Counts>), Error> {
-        let items = self.sorted(|_, _| true)?;
+    pub fn all_counts(&self) -> (Ids, Vec<Counts>) {
+        let items = self.sorted(|_, _| true);
         let counts =
             |&(shard, place): &(usize, usize)| self.shards[shard].counts(place, self.deduplicates);
-        Ok((self.ids(&items), collected(items.iter().map(counts))?))
+        (self.ids(&items), items.iter().map(counts).collect())
     }
 
     /// The items that were not reported yet and are settled, with their labels and counts; from
@@ -306,24 +301,23 @@ impl RunningTally {
     ///
     /// Settled is an item at whose counts the rule stops, or that has more votes than the rule's
     /// `n`; the latter the model decides by all of them.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn settle(&mut self, rule: &StoppingRule) -> Result<(Ids, Vec<Label>, Vec<Counts>), Error> {
+    #[must_use]
+    pub fn settle(&mut self, rule: &StoppingRule) -> (Ids, Vec<Label>, Vec<Counts>) {
         let settled = |shard: &Shard, place: usize| {
             !shard.is_reported(place)
                 && rule.stops(shard.counts(place, self.deduplicates)).unwrap_or(true)
         };
-        let items = self.sorted(settled)?;
-        let (mut labels, mut all_counts) = (reserved(items.len())?, reserved(items.len())?);
+        let items = self.sorted(settled);
+        let (mut labels, mut all_counts) =
+            (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
         for &(number, place) in &items {
             let shard = &mut self.shards[number];
-            *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
+            *at(&mut shard.reported, place) = true;
             let counts = shard.counts(place, self.deduplicates);
             labels.push(rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts)));
             all_counts.push(counts);
         }
-        Ok((self.ids(&items), labels, all_counts))
+        (self.ids(&items), labels, all_counts)
     }
 
     /// Channel and number of 64 samples of every lane that holds votes.
@@ -333,20 +327,18 @@ impl RunningTally {
     }
 
     /// Everything that is held.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn export(&self) -> Result<State, Error> {
-        let items = self.sorted(|_, _| true)?;
-        let mut planes = reserved(items.len() * self.lanes.len())?;
-        let mut reported = reserved(items.len())?;
+    #[must_use]
+    pub fn export(&self) -> State {
+        let items = self.sorted(|_, _| true);
+        let mut planes = Vec::with_capacity(items.len() * self.lanes.len());
+        let mut reported = Vec::with_capacity(items.len());
         for &(number, place) in &items {
             let shard = &self.shards[number];
             let own = |lane| shard.lanes.get(lane).and_then(|lane: &Vec<Planes>| lane.get(place));
             planes.extend((0..self.lanes.len()).map(|lane| own(lane).copied().unwrap_or_default()));
             reported.push(shard.is_reported(place));
         }
-        Ok(State { ids: self.ids(&items), reported, planes })
+        State { ids: self.ids(&items), reported, planes }
     }
 
     /// Takes over what [`export`](Self::export) gave of another tally: the union of their samples
@@ -354,7 +346,7 @@ impl RunningTally {
     ///
     /// # Errors
     /// [`Error::Input`] if lengths disagree, there is no such lane or a text is
-    /// none; [`Error::Input`]; [`Error::Memory`].
+    /// none; [`Error::Input`].
     pub fn absorb(
         &mut self,
         lanes: &[(u32, u32)],
@@ -386,19 +378,19 @@ impl RunningTally {
             let hash = keys.hash(row);
             let shard = &mut self.shards[shard_of(hash)];
             shard.lanes.resize_with(self.lanes.len(), Vec::new);
-            let place = shard.ids.find_or_insert(keys, row, hash).ok_or(Error::Memory)?;
+            let place = shard.ids.find_or_insert(keys, row, hash);
             for (&lane, theirs) in here.iter().zip(planes.iter().skip(row * lanes.len())) {
                 if *theirs == [0; 3] {
                     continue;
                 }
-                let own = at(&mut shard.lanes[lane], place).ok_or(Error::Memory)?;
+                let own = at(&mut shard.lanes[lane], place);
                 for (own, &theirs) in own.iter_mut().zip(theirs) {
                     let sum = own.saturating_add(theirs);
                     *own = if self.deduplicates { *own | theirs } else { sum };
                 }
             }
             if is_reported {
-                *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
+                *at(&mut shard.reported, place) = true;
             }
         }
         Ok(())
@@ -415,8 +407,8 @@ impl RunningTally {
     }
 
     /// Shard and place of the items that are wanted, in ascending order of ids.
-    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Result<Vec<(usize, usize)>, Error> {
-        let mut places = reserved(self.len())?;
+    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Vec<(usize, usize)> {
+        let mut places = Vec::with_capacity(self.len());
         for (number, shard) in self.shards.iter().enumerate() {
             let wanted = (0..shard.ids.len()).filter(|&place| wanted(shard, place));
             places.extend(wanted.map(|place| (number, place)));
@@ -427,7 +419,7 @@ impl RunningTally {
             places
                 .sort_by_cached_key(|&(shard, place)| integer(self.shards[shard].ids.hash(place)));
         }
-        Ok(places)
+        places
     }
 }
 
@@ -453,8 +445,8 @@ fn route(
     votes: &Votes<'_>,
     rows: std::ops::Range<usize>,
     lanes: &[u16],
-) -> Result<(Vec<Routed>, Vec<usize>), Error> {
-    let hashes = keys.hashes(rows.clone())?;
+) -> (Vec<Routed>, Vec<usize>) {
+    let hashes = keys.hashes(rows.clone());
     let mut ends = vec![0_usize; 1 << SHARD_BITS];
     for (row, &hash) in rows.clone().zip(&hashes) {
         ends[shard_of(hash)] += usize::from(lanes[row] != DROPPED);
@@ -464,7 +456,7 @@ fn route(
         start += *end;
         *end = start - *end; // where the shard begins; after its rows are placed, its end
     }
-    let mut routed = filled(Routed::default(), hashes.len())?;
+    let mut routed = vec![Routed::default(); hashes.len()];
     for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
         if lanes[row] == DROPPED {
             continue;
@@ -479,7 +471,7 @@ fn route(
         };
         *end += 1;
     }
-    Ok((routed, ends))
+    (routed, ends)
 }
 
 /// Ids of another kind than those of a tally.
@@ -530,14 +522,13 @@ fn numbered(lanes: &[(u32, u32)]) -> FxHashMap<(u32, u32), usize> {
     lanes.iter().copied().zip(0..).collect()
 }
 
-/// The value at a place, which is made where the values end before it; none where memory ends.
+/// The value at a place, which is made where the values end before it.
 #[inline]
-fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> Option<&mut V> {
-    if let Some(missing) = (place + 1).checked_sub(values.len()).filter(|&missing| missing > 0) {
-        values.try_reserve(missing).ok()?;
+fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> &mut V {
+    if values.len() <= place {
         values.resize(place + 1, V::default());
     }
-    values.get_mut(place)
+    &mut values[place]
 }
 
 #[inline]
@@ -558,7 +549,7 @@ mod tests {
             let mut tally = RunningTally::new(true, keys.are_texts());
             assert_eq!(tally.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
             let mut all = Vec::new();
-            all.extend(tally.export().unwrap().planes);
+            all.extend(tally.export().planes);
             if !keys.are_texts() {
                 all.rotate_left(2); // -6 is first
             }
