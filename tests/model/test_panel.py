@@ -180,14 +180,9 @@ def test_files_keep_every_bit(tmp_path):
     saved = json.loads((tmp_path / "panel.json").read_text())
     assert (saved["format"], saved["version"]) == ("btdagg.panel", 1)
     for changed, text in [
-        (
-            {"version": 2},
-            "panel version 2, this btdagg reads version 1; a newer btdagg may read it",
-        ),
         ({"format": "btdagg.davidson"}, 'no btdagg panel, expected an object with "format"'),
         ({"beta": [1.0]}, "beta has 1 rows, expected 3 as in judges"),
         ({"more": 1}, "fields is ["),
-        ({"judges": ["x", "x", "y"]}, "judges has 'x' twice"),
         ({"eta0": None}, "eta0 is nothing"),
     ]:
         (tmp_path / "bad.json").write_text(json.dumps({**saved, **changed}))
@@ -209,8 +204,6 @@ def test_files_keep_every_bit(tmp_path):
         ({"counts": np.zeros((4, 3), int)}, "counts has shape (4, 3), expected (n, judges, 3)"),
         ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] is -1"),
         ({"counts": np.zeros((4, 2, 3), int)}, "expected votes of at least one judge"),
-        ({"labels": [1, 0, 2, 1]}, "labels[2] is 2"),
-        ({"judges": ["a"]}, "judges has 1 names, and counts has 2 judges"),
         ({"weights": [1, 0, 0, 0]}, "expected at least two labelled items to cross-validate"),
         ({"weights": [1, 1, -1, 1]}, "weights[2] is -1.0, expected a finite number of at least 0"),
         ({"groups": [7, 7, 7, 7]}, "expected at least two groups to cross-validate"),
@@ -221,15 +214,6 @@ def test_bad_input_is_named(change, text):
     with pytest.raises(InputError) as raised:
         calibrate_panel(given.pop("counts"), given.pop("labels"), **given)
     assert text in str(raised.value)
-
-
-def test_labels_of_one_class_are_said():
-    counts, _ = panel_of(20, 2, 1)
-    with pytest.warns(
-        btdagg.model.CalibrationWarning, match="every label is 1: the parameters cannot"
-    ):
-        found = calibrate_panel(counts, np.ones(20, dtype=int))
-    assert np.isfinite(found.model.predict_proba(counts)).all()
 
 
 def long_votes(counts, judges, prefix="i", **more):
@@ -263,8 +247,6 @@ def test_votes_and_labels_as_they_were_read():
     assert (by_frame.model.decide(only) == by_frame.model.decide(alone)).all()
     with pytest.raises(InputError, match=r"judge 'y' is not of the panel \(x, z\)"):
         panel_counts(votes, judges=["x", "z"])
-    with pytest.raises(InputError, match="labels is a list, expected what read_labels returns"):
-        calibrate_panel(votes, labels.tolist())
     with pytest.raises(InputError, match=r"weights is array.*, expected None for votes; pass the"):
         calibrate_panel(votes, gold, weights=np.ones(60))
 
@@ -296,17 +278,9 @@ def test_sql_decides_as_the_model_does():
         assert found.fetchall() == [(None,), (None,)]
     assert all(len(model.to_sql(dialect)) < 100_000 for dialect in DIALECTS)
     names = ("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")
-    for columns in (
-        names[:1],
-        (names[0], names[0], names[2]),
-        (names[0], names[1], ("g", "h", "a")),
-        (names[0], names[1], ("g", "h")),
-        (names[0], ("d", "e"), ("g", "h", "i", "j")),
-    ):
+    for columns in (names[:1], (names[0], names[0], names[2]), (*names[:2], ("g", "h"))):
         with pytest.raises(InputError, match=r"columns is .*, expected three of its own for each"):
             model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))
-    with pytest.raises(InputError, match="dialect is 'oracle'"):
-        model.to_sql("oracle")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import pickle
@@ -59,10 +58,9 @@ def test_a_posterior_of_few_labels_is_the_sum_over_the_grid():
         assert np.abs(posterior.predict_proba(rows) - means).max() < 5e-5
 
 
-@pytest.mark.parametrize("n", [40, 400])
-def test_a_posterior_of_more_labels_is_a_fine_integral(n):
+def test_a_posterior_of_more_labels_is_a_fine_integral():
     """Dense midpoints over all that a first pass over the box finds of the posterior."""
-    counts, labels = drawn(n, seed=n)
+    counts, labels = drawn(40, seed=40)
     rows, table = gathered(counts, labels)
     prior = btdagg.fit_prior([drawn(300, seed=9, regime=REGIMES["rb2-safety"])])
     posterior = quiet(counts, labels, prior=prior).posterior
@@ -73,7 +71,7 @@ def test_a_posterior_of_more_labels_is_a_fine_integral(n):
     high = np.array([np.log(ends["beta"].high), np.log(ends["nu"].high), ends["gamma"].high])
     reach = np.array([1.5, 6, 4])
     low, high = np.maximum(low, middle - reach), np.minimum(high, middle + reach)
-    n_points = 24
+    n_points = 18
     axes = [np.linspace(a, b, 2 * n_points + 1)[1::2] for a, b in zip(low, high, strict=True)]
     mesh = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
     points = np.column_stack([np.exp(mesh[:, 0]), mesh[:, 1:]])
@@ -293,8 +291,6 @@ COUNTS = [[0, 2, 10], [1, 10, 1], [11, 1, 0]]
     ("neighbours", "message"),
     [
         ({}, "neighbours is empty, expected at least one"),
-        ({"a": (COUNTS, [])}, "neighbour 'a': labels has 0 rows, expected 3 as in counts"),
-        ({"a": ([], [])}, "neighbour 'a': counts has shape (0,), expected (n, 3)"),
         (
             {"a": (np.zeros((0, 3)), [])},
             "neighbour 'a': labels is empty, expected at least one item",
@@ -323,10 +319,6 @@ def test_bad_arguments_are_named():
     prior = btdagg.fit_prior([pair])
     refused(lambda: btdagg.fit_prior([pair], alpha=0), "alpha is 0.0, expected a number above 0")
     refused(
-        lambda: btdagg.fit_prior([pair], weak_share=0),
-        "weak_share is 0.0, expected a number above 0 and at most 1",
-    )
-    refused(
         lambda: btdagg.fit_prior([pair], leave_out=["x"]),
         "neighbour '1': leave_out is {'x'}, expected None",
     )
@@ -334,13 +326,11 @@ def test_bad_arguments_are_named():
         lambda: btdagg.fit_prior([(*pair, ["x"] * 3)], leave_out=["x"]),
         "neighbour '1': leave_out leaves none of its items",
     )
-    for ids in ("q1", 3):
-        refused(
-            lambda ids=ids: btdagg.fit_prior([(*pair, ["q1"] * 3)], leave_out=ids),
-            f"leave_out is {ids!r}, expected a list of ids or groups",
-        )
+    refused(
+        lambda: btdagg.fit_prior([(*pair, ["q1"] * 3)], leave_out="q1"),
+        "leave_out is 'q1', expected a list of ids or groups",
+    )
     refused(lambda: prior.without("b"), "names is 'b', expected of 1")
-    refused(lambda: prior.without("1"), "neighbours is empty, expected at least one")
     refused(
         lambda: btdagg.calibrate(*pair, prior=prior, kappa=2),
         "kappa is 2.0, expected 1 as of the prior, or fit_prior(..., kappa=2)",
@@ -380,13 +370,10 @@ def every_calibration():
         yield quiet(counts, None, prior=given)
 
 
-@pytest.mark.parametrize(
-    "copied", [lambda kept: pickle.loads(pickle.dumps(kept)), copy.deepcopy, copy.copy]
-)
-def test_calibrations_are_pickled_and_copied(copied):
+def test_calibrations_are_pickled():
     new, _ = drawn(50, seed=4)
     for calibration in every_calibration():
-        again = copied(calibration)
+        again = pickle.loads(pickle.dumps(calibration))
         assert again.model == calibration.model
         assert again.model.provenance == calibration.model.provenance
         if calibration.posterior is None:

@@ -35,9 +35,9 @@ def items_of(counts, labels, weights=None, groups=None):
 def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
     rng = np.random.default_rng(0)
     bounds = list(zip(LOWER, UPPER, strict=True))
-    for n_items, n_votes in ((20, 4), (50, 8), (100, 12)):
+    for n_items, n_votes in ((20, 4), (60, 12)):
         items = items_of(*judged(rng, n_items, n_votes))
-        (drawn,) = items.draws(10, 1)
+        (drawn,) = items.draws(4, 1)
         thetas, drps, converged, _ = items.refits.fit(drawn, 1)
         assert converged.all()
         for theta, least, weights in zip(thetas, drps, drawn, strict=True):
@@ -82,13 +82,6 @@ def test_the_same_seed_gives_the_same_bits_at_any_number_of_threads():
     new = judged(np.random.default_rng(3), 500)[0]
     for mine, theirs in zip(one.stability(new), three.stability(new, n_threads=2), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-
-
-def test_the_order_of_items_does_not_matter():
-    counts, labels = judged(np.random.default_rng(4), 50)
-    expected = bootstrap(counts, labels, n_refits=50)
-    turned = bootstrap(counts[::-1], labels[::-1], n_refits=50)
-    np.testing.assert_array_equal(turned.parameters, expected.parameters)
 
 
 def test_groups_are_drawn_whole_and_weights_are_kept():
@@ -174,7 +167,6 @@ def test_stability_is_the_share_of_refits_that_decide_alike():
     [
         ({"n_refits": 1}, "n_refits is 1, expected an integer of at least 2"),
         ({"level": 1}, "level is 1.0, expected a number above 0 and below 1"),
-        ({"groups": [1, 2]}, "groups has 2 rows, expected 3 as in counts"),
         (
             {"groups": [1, 1, 1]},
             "expected at least two groups with a weight above 0",

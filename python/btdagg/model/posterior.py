@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -33,53 +34,54 @@ _ENOUGH = 1000
 _FIT = 0.5
 
 
-@readable
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FewLabels:
-    """Items with what their labels are worth.
+    """Items with their labels, or without any; see `btdagg.calibrate`."""
 
-    Attributes
-    ----------
-    items : _core.CalibrationSet
-        Their counts and labels; of unlabelled ones how often each of the counts occurs.
-    n_labels : int
-        Labelled items with a weight above 0.
-    worth : float
-        The effective number of labels.
-    """
-
-    items: _core.CalibrationSet
-    n_labels: int
-    worth: float
+    counts: NDArray[Any]
+    labels: NDArray[np.int8] | None
+    weights: NDArray[np.float64] | None
     alpha: float
     kappa: float
-    _made_of: tuple[NDArray[Any] | None, ...] = field(repr=False)
 
     @classmethod
     def of(
         cls, counts: Any, labels: Any, weights: ArrayLike | None, *, alpha: float, kappa: float
     ) -> Self:
-        """Gather labelled counts, or unlabelled ones; see `btdagg.calibrate`."""
-        smoothing = {"alpha": alpha, "kappa": kappa}
-        if labels is None and weights is None:
-            n = len(as_counts(counts))
-            if n == 0:
-                raise InputError("counts is empty, expected at least one item", argument="counts")
-            items = calibration_set(counts, None, np.ones((n, 3)), **smoothing)
-            return cls(items, 0, 0.0, alpha, kappa, (np.array(as_counts(counts)), None, None))
-        items = calibration_set(counts, labels, weights, **smoothing)
+        """Check and copy items."""
         gold = None if labels is None else np.array(as_labels(labels))
         weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
-        made_of = np.array(as_counts(counts)), gold, weight
-        worth = float(items.n_items)
-        if weight is not None:
-            weight = weight / weight.max()
-            weight = weight.sum(axis=1) if labels is None else weight
-            worth = float(weight.sum() ** 2 / (weight**2).sum())
-        return cls(items, items.n_items, worth, alpha, kappa, made_of)
+        few = cls(np.array(as_counts(counts)), gold, weight, alpha, kappa)
+        if not len(few.counts):
+            raise InputError("counts is empty, expected at least one item", argument="counts")
+        _ = few.items  # which checks that they belong together
+        return few
+
+    @cached_property
+    def items(self) -> _core.CalibrationSet:
+        """The counts and labels; of unlabelled items how often each of the counts occurs."""
+        weights = self.weights
+        if self.labels is None and weights is None:
+            weights = np.ones((len(self.counts), 3))
+        smoothing = {"alpha": self.alpha, "kappa": self.kappa}
+        return calibration_set(self.counts, self.labels, weights, **smoothing)
+
+    @property
+    def n_labels(self) -> int:
+        """Labelled items with a weight above 0."""
+        return 0 if self.labels is None and self.weights is None else self.items.n_items
+
+    @property
+    def worth(self) -> float:
+        """The effective number of labels."""
+        if self.weights is None:
+            return float(self.n_labels)
+        weight = self.weights / self.weights.max()
+        weight = weight.sum(axis=1) if self.labels is None else weight
+        return float(weight.sum() ** 2 / (weight**2).sum())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _few_labels, (*self._made_of, self.alpha, self.kappa)
+        return type(self), (self.counts, self.labels, self.weights, self.alpha, self.kappa)
 
     def posterior(self, prior: object) -> _core.Posterior:
         """Return the posterior under a prior for the same smoothing constants."""
@@ -111,10 +113,6 @@ class FewLabels:
                 f"{prior.n_votes} an item"
             )
         return tuple(doubts)
-
-
-def _few_labels(counts: Any, labels: Any, weights: Any, alpha: float, kappa: float) -> FewLabels:
-    return FewLabels.of(counts, labels, weights, alpha=alpha, kappa=kappa)
 
 
 def refitted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,15 +119,15 @@ class Refits(SavedAsJson):
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Bootstrap(Displayed):
-    """Result of `bootstrap`: refits to resampled items.
+class Bootstrap(Refits, Displayed):
+    """Result of `bootstrap`: refits to resampled items, and intervals.
+
+    `save` writes what `Refits.load` and ``btdagg decide --refits`` read.
 
     Attributes
     ----------
     calibration : Calibration
         The fit to the items themselves.
-    parameters : (n_refits, 3) array of float64
-        beta, eta0 (the log of nu) and gamma of each refit.
     drps : (n_refits,) array of float64
         Mean DRPS of each refit on its own resample.
     at_bounds : (n_refits, 3) array of bool
@@ -143,12 +142,9 @@ class Bootstrap(Displayed):
         the same amount.
     n_units : int
         Items, or groups, that a resample draws.
-    level : float
-        Nominal coverage of the intervals.
     """
 
     calibration: Calibration
-    parameters: NDArray[np.float64]
     drps: NDArray[np.float64]
     at_bounds: NDArray[np.bool_]
     converged: NDArray[np.bool_]
@@ -157,22 +153,6 @@ class Bootstrap(Displayed):
     gamma: ParameterInterval
     mae: ParameterInterval
     n_units: int
-    level: float
-
-    @property
-    def refits(self) -> Refits:
-        """The model and its refits alone."""
-        return Refits(self.calibration.model, self.parameters, self.level)
-
-    def stability(
-        self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
-    ) -> Stability:
-        """Return for each item whether its decision is stable; see `Refits.stability`."""
-        return self.refits.stability(counts, level=level, n_threads=n_threads)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the refits as JSON, which `Refits.load` and ``btdagg decide --refits`` read."""
-        self.refits.save(path)
 
     def __str__(self) -> str:
         values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]
@@ -261,14 +241,15 @@ def bootstrap(
     optimism = float((np.concatenate(original) - errors_of_own).mean())
     low, high = np.clip(np.quantile(errors_of_own, tails) + optimism, 0, 2)
     return Bootstrap(
-        calibration=items.calibration,
+        model=model,
         parameters=thetas,
+        level=level,
+        calibration=items.calibration,
         drps=drps,
         at_bounds=at_bounds,
         converged=converged,
         mae=ParameterInterval(min(max(apparent + optimism, 0.0), 2.0), float(low), float(high)),
         n_units=items.n_units,
-        level=level,
         **intervals,
     )
 
