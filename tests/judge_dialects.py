@@ -49,9 +49,8 @@ class Dialect:
 
     finish: ClassVar[dict]  # from ours to theirs
 
-    def __init__(self, name, variable, address, unknown=()):
+    def __init__(self, name, variable, address):
         self.name, self.variable, self.address = name, variable, address
-        self.unknown = unknown  # fields of a request that it has no word for
 
     def __repr__(self):
         return self.name
@@ -270,6 +269,6 @@ class Gemini(Dialect):
 
 DIALECTS = [
     OpenAI("openai", "OPENAI_API_KEY", "http://judge.test/v1"),
-    Anthropic("anthropic", "ANTHROPIC_API_KEY", "http://judge.test", ("seed",)),
-    Gemini("google", "GEMINI_API_KEY", "http://judge.test", ("extra",)),
+    Anthropic("anthropic", "ANTHROPIC_API_KEY", "http://judge.test"),
+    Gemini("google", "GEMINI_API_KEY", "http://judge.test"),
 ]

@@ -228,17 +228,10 @@ def test_methods_that_cannot_be(tmp_path, store):
     def run(method, where=store, **options):
         asyncio.run(decide_by(method, PAIRS, JUDGING, store=where, client=client, **options))
 
-    with pytest.raises(
-        InputError, match=r"^method is 'best', expected one of greedy, few-shot, gsa, usc$"
-    ):
-        run("best")
     with pytest.raises(InputError, match="examples is empty"):
         run("few-shot")
     with VoteStore(tmp_path / "bare.db", keep_exchanges=False) as bare:
-        with pytest.raises(
-            InputError,
-            match=r"^gsa is over the answers of a judge, and the store keeps none; keep exchanges$",
-        ):
+        with pytest.raises(InputError, match="and the store keeps none; keep exchanges"):
             run("gsa", bare)
         run("greedy", bare)
 
@@ -284,13 +277,8 @@ def test_methods_on_the_command_line(judge_server, cli, folder):
     [
         (["--method", "few-shot"], "--method few-shot needs --labels, for its examples"),
         (["--labels", "labels.csv"], "--labels are for --stop and for --method few-shot"),
-        ([{"values": {"tone": "dry"}}], "template response: no {tone} to fill in; it has prompt"),
     ],
 )
 def test_options_that_do_not_go_together(cli, folder, options, message):
-    flags = [word for word in options if isinstance(word, str)]
-    for keys in options:
-        flags += config(**keys) if isinstance(keys, dict) else []
-    status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *flags)
-    assert status == 2
-    assert err == f"btdagg: {message}\n"
+    status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *options)
+    assert (status, err) == (2, f"btdagg: {message}\n")

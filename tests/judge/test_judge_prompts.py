@@ -99,6 +99,8 @@ def test_fields_of_the_pairs_and_values_for_all():
     pair = Pair("q1", "x", "y", fields={"domain": "law"})
     assert sent(template, pair) == "law {dry}: xy"
     assert template.placeholders == {"domain", "first", "second"}
+    with pytest.raises(InputError, match=r"no \{tone\} to fill in; it has prompt$"):
+        PLAIN.with_values({"tone": "dry"})
 
 
 def test_another_answer_may_be_asked_for():
@@ -139,13 +141,6 @@ def test_pairs_have_to_have_what_a_template_names():
     with pytest.raises(InputError) as caught:
         PromptTemplate("t", "{first}{second}{tone}").check(pairs)
     assert (caught.value.row, caught.value.column) == (2, "tone")
-
-
-def test_orders_and_values_are_checked():
-    with pytest.raises(InputError, match=r"^order is 'BB', expected AB or BA$"):
-        PLAIN.render(PAIR, "BB")
-    with pytest.raises(InputError, match=r"no \{tone\} to fill in; it has prompt$"):
-        PLAIN.with_values({"tone": "dry"})
 
 
 # Files

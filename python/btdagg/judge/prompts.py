@@ -341,9 +341,5 @@ def labelled_pairs(
         raise InputError(f"{labels.source}: an item has labels in several tasks")
     labelled = [(pair, label_of[pair.item]) for pair in pairs if pair.item in label_of]
     if not labelled:
-        begins = f"item {next(iter(label_of))!r}" if label_of else "no item"
-        raise InputError(
-            f"{labels.source}: no pair of {pairs.source} has a label: pairs begin with item "
-            f"{pairs[0].item!r}, labels with {begins}"
-        )
+        raise InputError(f"{labels.source}: no pair of {pairs.source} has a label")
     return labelled[:n_examples]

@@ -25,16 +25,8 @@ _ATTEMPTS = 8
 _PAGES = 50  # of batches, 100 each, that are looked through for one
 _SYSTEM = ("system", "developer")  # roles of instructions, which have a field of their own
 _SKEW = 600.0  # seconds by which clocks may differ
-# Statuses of HTTP that Anthropic's errors would have.
-_STATUSES = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "overloaded_error": 529,
-}
+# Statuses of HTTP that Anthropic's errors of a request would have; others pass.
+_STATUSES = {"invalid_request_error": 400, "request_too_large": 413}
 
 
 @dataclass(frozen=True)
