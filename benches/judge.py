@@ -33,7 +33,6 @@ import openai
 import sqlalchemy
 
 from btdagg.judge.client import (
-    Asked,
     ChatReply,
     ChatRequest,
     Messages,
@@ -42,7 +41,7 @@ from btdagg.judge.client import (
     digest_of,
     samples_of,
 )
-from btdagg.judge.judging import Judging, Work
+from btdagg.judge.judging import Job, Judging, Work
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun, Limits
 from btdagg.judge.sampling import sample
@@ -76,6 +75,7 @@ def plan(name: str, n_items: int) -> Iterator[Work]:
             samples_of(N),
             lambda order, number=number: messages_of(number, order),  # type: ignore[misc]
             digest_of(number),
+            read=read,
         )
 
 
@@ -151,11 +151,8 @@ async def ours(url: str, place: str, name: str, n_calls: int) -> Rate:
     with VoteStore(place) as store:
         run = await sample(
             plan(name, n_calls // N),
-            Asked("bench", "bench", "bench"),
-            client=client,
-            store=store,
-            read=read,
-            judging=Judging("m", limits=Limits(CONCURRENCY)),
+            Judging("m", judge="bench", limits=Limits(CONCURRENCY)),
+            Job(store, client),
         )
     await client.close()
     rate = clock.rate(run.n_wanted)
@@ -183,12 +180,8 @@ async def memory(place: str, n_votes: int) -> None:
     with VoteStore(place) as store:
         await sample(
             plan("memory", n_votes // N),
-            Asked("memory", "bench", "bench"),
-            client=FunctionClient(complete),
-            store=store,
-            read=read,
-            judging=Judging("m", limits=Limits(CONCURRENCY)),
-            watch=watch,
+            Judging("m", judge="memory", limits=Limits(CONCURRENCY)),
+            Job(store, FunctionClient(complete), watch=watch),
         )
     print(f"{n_votes} votes without HTTP: {n_votes / (time.perf_counter() - began):,.0f} a second")
     print("resident MB at", ", ".join(f"{n:,}: {mb:.0f}" for n, mb in seen))

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import sqlalchemy as sa
 
-from btdagg.judge.client import Asked, Reading, digest_of, samples_of
+from btdagg.judge.client import Reading, Setup, digest_of, samples_of
 from btdagg.judge.judging import Work
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.store import VoteStore, schema
@@ -37,10 +37,10 @@ def plan_of(n_items, n=4):
         def messages(order, item=item):
             return ({"role": "user", "content": f"{item} {order} [[A]] [[B]] [[TIE]]"},)
 
-        yield Work(item, samples_of(n), messages, digest_of(item))
+        yield Work(item, samples_of(n), messages, digest_of(item), read=read)
 
 
-ASKED = Asked("sim", "plain", "digest of plain")
+SETUP = Setup("sim", "plain", "digest of plain")
 VOTES = {"[[A]]": 1, "[[TIE]]": 0, "[[B]]": -1}
 
 

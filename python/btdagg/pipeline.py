@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.client import samples_of
-from btdagg.judge.jobs import judge, opened
+from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.runs import JudgeRun, total_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from btdagg.judge.client import ChatClient
-    from btdagg.judge.judging import Judging
+    from btdagg.judge.judging import Job, Judging
     from btdagg.votes.source import Source
 
 
@@ -165,17 +165,10 @@ class Pipeline:
         wanted = pl.concat([part.frame["item"] for part in (self._full, unsettled)])
         return self.pairs.with_data(frame.filter(pl.col("item").is_in(wanted.implode())))
 
-    async def run(
-        self,
-        *,
-        store: VoteStore,
-        client: ChatClient,
-        stop: asyncio.Event | None = None,
-        watch: Callable[[JudgeRun], object] | None = None,
-    ) -> Labelling:
+    async def run(self, job: Job) -> Labelling:
         """Ask for the votes that the store does not have, fit a model to each task, decide.
 
-        See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
+        The `watch` of the job is told of each round by itself.
 
         Raises
         ------
@@ -183,25 +176,24 @@ class Pipeline:
             If no task could be fitted; and as :func:`btdagg.judge.judge` does.
         """
         judging = self.judging
-        job: dict[str, Any] = {"store": store, "client": client, "stop": stop, "watch": watch}
-        job["endpoint"] = Pacing(judging.limits)
-        run = await judge(self._full, judging, **job)
+        job = replace(job, pacing=Pacing(judging.limits))
+        run = await judge_pairs(self._full, judging, job)
         labelling = Labelling(run)
         if run.stopped:
             return labelling
-        labelling.votes = votes = self._votes(store, self._full)
+        labelling.votes = votes = self._votes(job.store, self._full)
         self._fit(votes, labelling)
         if self._others is not None and len(self._others):
             others, rules = _with_rules(self._others, labelling)
             left = run.left_of(judging.limits)
             if left is not None:
                 rest = replace(judging, limits=left)
-                labelling.run = total_of([run, await judge_by_rule(others, rest, rules, **job)])
-            elif len(open_pairs(others, judging, rules, store)):
+                labelling.run = total_of([run, await judge_by_rule(others, rest, rules, job)])
+            elif len(open_pairs(others, judging, rules, job.store)):
                 run.stopped = "the caps are used up by the pairs with a label"
             if labelling.run.stopped:
                 return labelling
-            votes = self._votes(store, self.pairs)
+            votes = self._votes(job.store, self.pairs)
         labelling.all_votes = votes
         labelling.decided = _decided(votes, self.labels, labelling.fitted)
         n_empty = (labelling.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
@@ -216,7 +208,7 @@ class Pipeline:
         judging = self.judging
         key = {"order": pl.String, "sample": pl.Int64}
         wanted = pl.DataFrame(samples_of(judging.n, judging.order), schema=key, orient="row")
-        frame = votes_frame(store, asked=judging.asked)
+        frame = votes_frame(store, setup=judging.setup)
         frame = frame.join(wanted, on=list(key), how="semi", maintain_order="left")
         items = pairs.frame.select(pl.col("item").cast(pl.String))
         if "task" in pairs.columns:
@@ -297,8 +289,8 @@ async def label_pairs(
     """
     pipeline = Pipeline(pairs, labels, judging, rule=rule)
     endpoint = {"base_url": base_url, "api_key": api_key}
-    async with opened(store, client, judging, **endpoint) as (place, answering):
-        return await pipeline.run(store=place, client=answering, stop=stop, watch=watch)
+    async with opened(store, client, judging, stop, watch, **endpoint) as job:
+        return await pipeline.run(job)
 
 
 def _decided(votes: Votes, gold: Labels, fitted: Mapping[str, Fitted]) -> pl.DataFrame:

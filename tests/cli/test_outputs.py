@@ -244,7 +244,7 @@ def test_run_again_reads_the_gold_labels_and_not_its_own(cli, folder, judge_serv
     found = [json.loads(cli(*arguments_of(line, server), "--json")[1]) for _ in range(2)]
     runs = [one.pop("run") for one in found]
     assert found[0] == found[1]
-    assert (runs[0]["statuses"], runs[1]["there"]) == ({"ok": 80}, {"ok": 80})
+    assert (runs[0]["statuses"], runs[1]["stored"]) == ({"ok": 80}, {"ok": 80})
     assert digests()["out/labels.csv"] == gold
     assert found[0]["labels"] == "out/decided.csv"
     assert len(server.log()) == 80

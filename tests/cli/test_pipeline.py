@@ -89,7 +89,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
     first = answers.n_calls
     assert 20 <= first < 30 * N
     found = label(tmp_path / "v.db", answers)
-    assert found.run.n_calls == 30 * N - found.run.there["ok"]
+    assert found.run.n_calls == 30 * N - found.run.stored["ok"]
     assert found.decided["label"].to_list() == TRUTH
 
 

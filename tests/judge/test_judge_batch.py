@@ -48,9 +48,9 @@ def test_step_by_step(cli, server):
     assert lines[0]["body"]["temperature"] == 0.5
     # They are claimed: nobody else writes or asks for them, not even a process of its own.
     again = json_of(cli("batch", "write", *asking(server), "--json"))
-    assert (again["batches"], again["n_batched"]) == ([], 40)
+    assert (again["batches"], again["n_elsewhere"]) == ([], 40)
     run = json_of(cli("judge", *asking(server), "--json"), 3)
-    assert (run["n_calls"], run["n_batched"], run["is_done"]) == (0, 40, False)
+    assert (run["n_calls"], run["n_elsewhere"], run["is_done"]) == (0, 40, False)
     assert server.calls == []
     status, _, err = cli("batch", "collect")
     assert status == 3
@@ -69,7 +69,7 @@ def test_step_by_step(cli, server):
     assert cli("batch", "list") == (0, "no batch is under way\n", "")
     # A larger n goes on, by calls or by batches.
     more = json_of(cli("batch", "write", *asking(server, n=6), "--json"))
-    assert (more["n_requests"], more["there"]) == (20, {"ok": 40})
+    assert (more["n_requests"], more["stored"]) == (20, {"ok": 40})
 
 
 def test_a_judge_that_waits_pays_half(cli, server):
@@ -168,7 +168,7 @@ def test_what_came_without_an_answer_is_free_and_what_is_refused_is_marked(cli, 
     assert json_of(cli("batch", "write", *asking(server), "--json"))["n_requests"] == 16
     # Those that are marked come by --retry.
     retried = json_of(cli("batch", "write", *asking(server, "--retry", "all"), "--json"))
-    assert (retried["n_requests"], retried["n_batched"]) == (12, 16)
+    assert (retried["n_requests"], retried["n_elsewhere"]) == (12, 16)
     cli("batch", "send")
     cli("batch", "collect", "--wait")
     assert statuses_of("votes.db") == {"ok": 40}
@@ -424,7 +424,7 @@ def test_killed_at_any_step_it_goes_on_and_buys_nothing_twice(cli, server, tmp_p
     assert batch.state == state
     # What is under way is nobody else's, although no process lives that claimed it.
     run = json_of(cli("judge", *asking(server), "--json"), 3)
-    assert (run["n_calls"], run["n_batched"]) == (0, 40)
+    assert (run["n_calls"], run["n_elsewhere"]) == (0, 40)
     assert cli(*command)[0] == 0
     assert statuses_of("votes.db") == {"ok": 40}
     assert server.asked.total() == 40

@@ -42,7 +42,7 @@ def test_pairs_to_votes_and_on(cli, folder, judge_server):
     status, out, err = cli(*options, "-n", "6", "--json")
     found = json.loads(out)
     assert found["statuses"] == {"ok": 80}
-    assert found["there"] == {"ok": 160}
+    assert found["stored"] == {"ok": 160}
     assert found["is_complete"]
 
     status, out, err = cli("votes", "v.db", "--json")
@@ -73,7 +73,7 @@ def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_ser
     cli(*options, "-n", "4")
     prices = config(prices={"prompt": 1000, "completion": 10000})
     found = json.loads(cli(*options, *prices, "--dry-run", "--json")[1])
-    assert (found["n_wanted"], found["n_there"], found["n_calls"]) == (480, 160, 320)
+    assert (found["n_wanted"], found["n_stored"], found["n_calls"]) == (480, 160, 320)
     tokens = server.stats()["tokens"]
     assert found["prompt_tokens"] == pytest.approx(2 * tokens["prompt"], rel=0.2)
     assert found["completion_tokens"] == pytest.approx(2 * tokens["completion"], abs=1)

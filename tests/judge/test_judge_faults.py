@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from btdagg.judge.client import ChatError, FunctionClient, digest_of, samples_of
-from btdagg.judge.judging import Judging, Work
+from btdagg.judge.judging import Job, Judging, Work
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from judge_dialects import Answer, Fault
-from judging import ASKED, plan_of, read, rows_of, statuses_of
+from judging import plan_of, read, rows_of, statuses_of
 
 TOO_LONG = "This model's maximum context length is 4096 tokens. Please reduce the length."
 
@@ -22,9 +22,7 @@ def run_on(place, client, plan, **settings):
         try:
             with VoteStore(place) as store:
                 judging = Judging("m", **{"limits": Limits(8), **settings})
-                return await sample(
-                    plan, ASKED, client=client, store=store, read=read, judging=judging
-                )
+                return await sample(plan, judging, Job(store, client))
         finally:
             await client.close()
 
@@ -36,7 +34,7 @@ def plan_with_long_pairs(n_items, long):
         words = "word " * (2000 if number in long else 1)
         messages = ({"role": "user", "content": f"q{number} {words}"},)
         item = f"q{number}"
-        yield Work(item, samples_of(4), lambda _, sent=messages: sent, digest_of(item))
+        yield Work(item, samples_of(4), lambda _, sent=messages: sent, digest_of(item), read=read)
 
 
 def of_short_pairs(asked):

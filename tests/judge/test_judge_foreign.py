@@ -76,7 +76,7 @@ def test_a_run_and_a_longer_one(run, cli, llmock):
     status, found, err = run(llmock(), 20, "-n", "2")
     assert (status, found["is_complete"]) == (0, True), err
     assert statuses_of("v.db") == {"ok": 40}
-    status, found, err = run(llmock(), 20, "-n", "4", same_endpoint=True)  # goes on
+    status, found, err = run(llmock(), 20, "-n", "4")  # goes on
     assert (status, found["n_calls"]) == (0, 40), err
     assert statuses_of("v.db") == {"ok": 80}
     status, _, err = cli("votes", "v.db", "--json")

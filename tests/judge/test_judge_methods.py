@@ -11,7 +11,7 @@ from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.jobs import estimate
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Job, Judging
 from btdagg.judge.methods import METHODS, asking_of, decide_by, order_of_aggregation
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.prompts import labelled_pairs
@@ -60,9 +60,7 @@ def decide(store, monkeypatch):
         async def run():
             client = ModelClient("openai", server.url)
             try:
-                return await decide_by(
-                    method, pairs, judging, store=store, client=client, **options
-                )
+                return await decide_by(method, pairs, judging, Job(store, client), **options)
             finally:
                 await client.close()
 
@@ -138,7 +136,7 @@ def test_one_call_more_than_there_are_samples(judge_server, decide, store, metho
 def test_samples_that_are_there_are_not_asked_for_again(judge_server, decide):
     server = judge_server()
     decide(server, "gsa")
-    assert decide(server, "gsa").runs[1].there["ok"] == N_ITEMS
+    assert decide(server, "gsa").runs[1].stored["ok"] == N_ITEMS
     assert len(server.log()) == N_ITEMS * 7
     decide(server, "usc")
     assert len(server.log()) == N_ITEMS * 8
@@ -215,9 +213,7 @@ def test_universal_self_consistency_takes_the_vote_of_the_answer_chosen(store, s
     columns = {"a": ["q: yes"] * 8, "b": ["q: no"] * 8, "prompt": ["p"] * 8}
     pairs = read_pairs({"item": items, **columns})
     judging = Judging("m", n=2, structured=structured)
-    found = asyncio.run(
-        decide_by("usc", pairs, judging, store=store, client=FunctionClient(answer))
-    )
+    found = asyncio.run(decide_by("usc", pairs, judging, Job(store, FunctionClient(answer))))
     assert found.decided == dict.fromkeys(items, 1)
     assert {order_of_aggregation(item) for item in items} == {"AB", "BA"}
 
@@ -226,7 +222,7 @@ def test_methods_that_cannot_be(tmp_path, store):
     client = FunctionClient(lambda _: "[[A]]")
 
     def run(method, where=store, **options):
-        asyncio.run(decide_by(method, PAIRS, JUDGING, store=where, client=client, **options))
+        asyncio.run(decide_by(method, PAIRS, JUDGING, Job(where, client), **options))
 
     with pytest.raises(InputError, match="examples is empty"):
         run("few-shot")
@@ -259,7 +255,7 @@ def test_methods_on_the_command_line(judge_server, cli, folder):
         found = json.loads(cli(*common, "--method", method, *labels, "--json")[1])
         assert (found["columns"][0], found["n_decided"], found["undecided"]) == (name, N_ITEMS, [])
         assert [run["is_complete"] for run in found["runs"]] == [True] * len(found["runs"])
-        assert found["runs"][-1]["there"] == {
+        assert found["runs"][-1]["stored"] == {
             "ok": N_ITEMS * (1 if method in ("gsa", "usc") else 2)
         }
     assert len(server.log()) == N_ITEMS * (2 + 2 + 4 + 1 + 1)
@@ -275,8 +271,8 @@ def test_methods_on_the_command_line(judge_server, cli, folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "few-shot"], "--method few-shot needs --labels, for its examples"),
-        (["--labels", "labels.csv"], "--labels are for --stop and for --method few-shot"),
+        (["--method", "few-shot"], "--labels and --method few-shot go together"),
+        (["--labels", "labels.csv"], "--labels and --method few-shot go together"),
     ],
 )
 def test_options_that_do_not_go_together(cli, folder, options, message):

@@ -12,7 +12,6 @@ from btdagg.cli.app import app
 from btdagg.cli.judge_settings import KEYS, JudgeFlags
 from btdagg.judge import Judging, Limits
 from btdagg.judge.client import STATUSES
-from btdagg.online import StoppingRule
 from commands import one_line
 from judging import config, pairs_of, rows_of
 
@@ -137,45 +136,12 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("stop", ["lossless", "rule.json"])
-def test_stop_means_the_same_in_both(cli, folder, judge_server, stop):
-    """What judge has asked for is all that run needs, and the other way round."""
-    server = judge_server()
-    common = ["pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", "4"]
-    common += ["--base-url", server.url]
-    if stop == "rule.json":
-        status, _, err = cli("run", *common, "--stop", "epsilon=0.2", "-o", "first")
-        assert status == 0, err
-        (folder / "first/rule.json").rename("rule.json")
-    before = len(server.log())
-    status, out, err = cli("judge", *common, "--stop", stop, "-s", "v.db", "--json")
-    assert status == 0, err
-    found = json.loads(out)
-    assert found["n_calls"] == len(rows_of("v.db")) == len(server.log()) - before <= 80
-    assert (found["settled"]["n_items"], found["settled"]["n_full"]) == (8, 32)
-    per_item = pl.DataFrame(rows_of("v.db")).group_by("item").len()
-    full = dict(per_item.iter_rows())
-    assert {full[f"q{k}"] for k in range(12)} == {4}
-    asked = len(server.log())
-    status, _, err = cli("run", *common, "--stop", stop, *config(store="v.db"), "-o", "out")
-    assert status == 0, err
-    assert len(server.log()) == asked
-    rule = StoppingRule.load("out/rule.json")
-    if stop == "rule.json":
-        assert rule == StoppingRule.load("rule.json")
-    decided = pl.read_csv("out/decided.csv")
-    counts = decided["minus", "tie", "plus"].to_numpy()
-    assert decided["label"].to_list() == rule.decide(counts).tolist()
-    assert decided["settled"].all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["judge", "--stop", "lossless"], "--stop lossless needs --labels: the rule is learned"),
+        (["judge", "--stop", "lossless"], "--stop lossless is a rule to learn, which btdagg run"),
         (["judge", "--stop", "soon"], "--stop is 'soon', expected lossless, epsilon=0.05"),
         (["judge", "--stop", "epsilon=x"], "--stop is 'epsilon=x', expected lossless"),
-        (["judge", "--labels", "labels.csv", "--stop", "epsilon=0.7"], "epsilon is 0.7"),
         (["run", "--labels", "labels.csv", "--stop", "absent.json"], "absent.json: No such file"),
     ],
 )

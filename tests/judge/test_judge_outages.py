@@ -76,7 +76,7 @@ def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
     assert "max_wait is 1 s" in err
     assert set(statuses_of(folder / "v.db")) == {"ok"}
     server = endpoint(lambda _: (200, completion()))
-    assert cli(*options(server.url, "-n", "4", *config(same_endpoint=True)))[0] == 0
+    assert cli(*options(server.url, "-n", "4"))[0] == 0
     assert statuses_of(folder / "v.db") == {"ok": 40}
 
 

@@ -16,13 +16,13 @@ from btdagg.judge.client import (
     rate_limits_of,
     seconds_of,
 )
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Job, Judging
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from judging import ASKED, plan_of, read
+from judging import plan_of
 
 
 class Bucket:
@@ -246,15 +246,8 @@ def test_what_headers_say():
 def judge_in_virtual_time(tmp_path, answer, plan=None, **settings):
     async def main():
         with VoteStore(tmp_path / "v.db") as store:
-            run = await sample(
-                plan_of(40) if plan is None else plan,
-                ASKED,
-                client=FunctionClient(answer),
-                store=store,
-                read=read,
-                judging=Judging("m", **settings),
-                watch=settings.pop("watch", None),
-            )
+            job = Job(store, FunctionClient(answer))
+            run = await sample(plan or plan_of(40), Judging("m", **settings), job)
             return run, asyncio.get_running_loop().time()
 
     return virtual_time.run(main())

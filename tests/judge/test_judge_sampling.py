@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Reading, Usage, samples_of
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Job, Judging
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.retries import EndpointError
@@ -21,7 +21,7 @@ from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import Answered, Owner, StoreError, VoteStore
 from btdagg.judge.store.owner import Claimed
-from judging import ASKED, plan_of, read, rows_of, statuses_of
+from judging import plan_of, rows_of, statuses_of
 
 FORK = multiprocessing.get_context("fork")
 
@@ -40,16 +40,8 @@ def run(place, client, plan, *, watch=None, stop=None, before=None, **settings):
             if before is not None:
                 before(store, asyncio.current_task())
             try:
-                return await sample(
-                    plan,
-                    ASKED,
-                    client=client,
-                    store=store,
-                    read=read,
-                    judging=Judging("m", **settings),
-                    watch=watch,
-                    stop=stop,
-                )
+                job = Job(store, client, stop or asyncio.Event(), watch or (lambda _: None))
+                return await sample(plan, Judging("m", judge="sim", **settings), job)
             finally:
                 await client.close()
 
@@ -57,8 +49,8 @@ def run(place, client, plan, *, watch=None, stop=None, before=None, **settings):
 
 
 def run_on(url, place, plan, **settings):
-    """Sample once from an endpoint; the servers of a test are one judge."""
-    settings = {"same_endpoint": True, "limits": Limits(), **settings}
+    """Sample once from an endpoint."""
+    settings = {"limits": Limits(), **settings}
     return run(place, ModelClient("openai", url), plan, **settings)
 
 
@@ -142,10 +134,10 @@ def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_s
     good = judge_server()
     same = run_on(good.url, store_place, plan_of(30))
     assert same.n_calls == 0
-    assert same.there == first.statuses
+    assert same.stored == first.statuses
     again = run_on(good.url, store_place, plan_of(30), again=("failed",))
     assert again.statuses == {"ok": len(failed)}
-    assert again.there == first.statuses - Counter(failed=len(failed))
+    assert again.stored == first.statuses - Counter(failed=len(failed))
     assert len(good.log()) == len(failed)
     after = assert_whole(store_place, 30, 4)
     retried = {sample_of(row): row["attempts"] for row in after if sample_of(row) in attempts}
@@ -287,7 +279,7 @@ def test_interrupted_it_finishes_what_is_under_way_and_goes_on_later(store_place
     assert first.statuses == {"ok": len(asked)}
     assert statuses_of(store_place) == {"ok": len(asked)}  # nothing is left claimed
     second = run(store_place, answering(), plan_of(50))
-    assert second.there == first.statuses
+    assert second.stored == first.statuses
     assert second.n_calls == 200 - len(asked)
     assert_whole(store_place, 50, 4)
 

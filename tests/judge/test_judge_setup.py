@@ -112,23 +112,6 @@ def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
     assert plainly(cli, server.url)[0] == 0
 
 
-def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
-    one, other = endpoint(of_model_m), endpoint(of_model_m)
-    assert plainly(cli, one.url, max_calls=10)[0] == 3
-    line = one_line(*plainly(cli, other.url))
-    assert line == (
-        f"v.db: has votes of this judge from {one.url}, and {other.url} is asked now; "
-        "same_endpoint says that they are one judge, and another name of the judge keeps them apart"
-    )
-    assert other.requests == []
-    assert plainly(cli, other.url, same_endpoint=True)[0] == 0
-    assert len(one.requests) + len(other.requests) == 40
-    assert plainly(cli, one.url)[0] == plainly(cli, other.url)[0] == 0
-    third = endpoint(of_model_m)
-    assert plainly(cli, third.url, judge="third")[0] == 0
-    assert len(third.requests) == 40
-
-
 # What is sent
 
 

@@ -12,7 +12,7 @@ import pytest
 from btdagg import DavidsonModel, InputError
 from btdagg.judge.client import FunctionClient, samples_of
 from btdagg.judge.jobs import judge
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Job, Judging
 from btdagg.judge.runs import Limits
 from btdagg.judge.stopping import judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore
@@ -69,14 +69,9 @@ def go(pairs, rule, judge_, place, **options):
 
     async def main():
         with VoteStore(place) as store:
-            run = await judge_by_rule(
-                pairs,
-                judging_of(**options),
-                rule,
-                store=store,
-                client=FunctionClient(judge_),
-            )
-            return run, store.samples_of(judging_of().asked, [pair.item for pair in pairs])
+            job = Job(store, FunctionClient(judge_))
+            run = await judge_by_rule(pairs, judging_of(**options), rule, job)
+            return run, store.samples_of(judging_of().setup, [pair.item for pair in pairs])
 
     return asyncio.run(main())
 
@@ -124,7 +119,7 @@ def test_samples_without_a_vote_are_made_up_for_as_long_as_there_are_some(tmp_pa
     again = Judge(60, silent=0.3)
     later, _ = go(pairs, rule, again, tmp_path / "v.db")
     assert again.n_calls == later.n_calls == 0
-    assert later.there == run.statuses
+    assert later.stored == run.statuses
 
 
 def test_a_job_goes_on_where_it_left_off(tmp_path):
@@ -139,7 +134,7 @@ def test_a_job_goes_on_where_it_left_off(tmp_path):
     assert asked.n_calls == whole.n_calls
     assert same == samples
     assert second.settled.n_samples == expected.settled.n_samples
-    assert second.there == {"ok": 50}
+    assert second.stored == {"ok": 50}
 
 
 def test_caps_hold_over_all_rounds(tmp_path):
@@ -179,11 +174,11 @@ def test_samples_that_are_asked_for_again_are_counted_once(tmp_path):
     again = Judge(30, silent=0.5, seed=9)
     second, samples = go(pairs, rule, again, place, again=("unparsed",))
     statuses = Counter(status for there in samples.values() for status, _ in there.values())
-    assert second.statuses + second.there == statuses
+    assert second.statuses + second.stored == statuses
     assert second.settled.n_samples == second.n_wanted == statuses.total()
     assert second.is_done
     assert second.n_calls >= second.statuses.total() > 0
-    assert second.there["ok"] == first.statuses["ok"]
+    assert second.stored["ok"] == first.statuses["ok"]
 
 
 def test_open_pairs_are_those_that_are_not_settled(tmp_path):
@@ -191,7 +186,7 @@ def test_open_pairs_are_those_that_are_not_settled(tmp_path):
     go(pairs, rule, Judge(10), place, limits=Limits(concurrency=1, max_calls=45))
     with VoteStore(place) as store:
         left = open_pairs(pairs, judging_of(), rule, store)
-        there = store.samples_of(judging_of().asked, [pair.item for pair in pairs])
+        there = store.samples_of(judging_of().setup, [pair.item for pair in pairs])
     settled = {item for item, samples in there.items() if rule.stops_one(*counts_of(samples))}
     assert {pair.item for pair in left} == {pair.item for pair in pairs} - settled
     assert 0 < len(left) < 10
@@ -215,9 +210,8 @@ def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp
 
     def ask(place, judging):
         with VoteStore(tmp_path / place) as store:
-            client = FunctionClient(Judge(2))
-            asking = judge_by_rule(pairs_of(2), judging, rule, store=store, client=client)
-            return asyncio.run(asking)
+            job = Job(store, FunctionClient(Judge(2)))
+            return asyncio.run(judge_by_rule(pairs_of(2), judging, rule, job))
 
     assert ask("same.db", Judging("m", n=N, limits=Limits(2))).settled.n_settled == 2
     with pytest.warns(ProvenanceWarning) as caught:

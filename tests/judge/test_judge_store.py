@@ -7,14 +7,14 @@ import pytest
 import sqlalchemy as sa
 
 import btdagg
-from btdagg.judge.client import Asked, samples_of
+from btdagg.judge.client import Setup, samples_of
 from btdagg.judge.store import Answered, StoreError, VoteStore, schema, summaries, votes_frame
-from judging import ASKED
+from judging import SETUP
 
 
-def fill(store, asked=ASKED, items=("q1", "q2"), *, n=4, vote=1, status="ok", **fields):
+def fill(store, setup=SETUP, items=("q1", "q2"), *, n=4, vote=1, status="ok", **fields):
     """Write n answers for each item; the second half of them against the first."""
-    ask = store.ask_of(asked)
+    ask = store.ask_of(setup)
     with store.owner() as owner:
         owner.know_items([(item, f"digest of {item}", None) for item in items])
         claimed, _, _ = owner.claim(ask, {item: samples_of(n) for item in items})
@@ -81,7 +81,7 @@ def keys_of(claimed):
 def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
     wanted = {"q1": samples_of(4)}
     with VoteStore(store_place) as store:
-        ask = store.ask_of(ASKED)
+        ask = store.ask_of(SETUP)
         with store.owner() as first, store.owner() as other:
             claimed, elsewhere, stored = first.claim(ask, {"q1": samples_of(2)})
             first.commit()
@@ -121,7 +121,7 @@ def test_claims_are_given_back(store_place):
 
 def test_what_another_has_taken_over_is_not_written(store_place):
     with VoteStore(store_place) as store, store.owner() as owner:
-        ask = store.ask_of(ASKED)
+        ask = store.ask_of(SETUP)
         claimed, _, _ = owner.claim(ask, {"q1": samples_of(4)})
         owner.commit()
         with store._engine.begin() as other:
@@ -142,7 +142,7 @@ def test_summaries(store_place):
     with VoteStore(store_place) as store:
         fill(store, cost=0.5, prompt_tokens=10, completion_tokens=5, latency=2.0)
         fill(store, items=["q3"], status="unparsed", n=2, prompt_tokens=10, latency=4.0)
-        fill(store, Asked("other", "plain", "digest of plain"), items=["q1"], vote=0, n=2)
+        fill(store, Setup("other", "plain", "digest of plain"), items=["q1"], vote=0, n=2)
         first, second = summaries(store)
     expected = {"judge": "sim", "n_items": 3, "n_votes": 8, "statuses": {"ok": 8, "unparsed": 2}}
     expected |= {"minus": 4, "tie": 0, "plus": 4, "first": 8, "second": 0, "positional_bias": 1.0}
@@ -158,8 +158,8 @@ def test_what_is_exported_is_read_as_votes(tmp_path, store_place):
     with VoteStore(store_place) as store:
         fill(store)
         fill(store, items=["q3"], status="refused", n=2)
-        store.write_decisions(ASKED, "gsa_4", {"q1": -1, "q2": 0})
-        store.write_decisions(ASKED, "gsa_4", {"q2": 1})
+        store.write_decisions(SETUP, "gsa_4", {"q1": -1, "q2": 0})
+        store.write_decisions(SETUP, "gsa_4", {"q2": 1})
         frame = votes_frame(store)
     frame.write_csv(tmp_path / "votes.csv")
     votes = btdagg.read_votes(tmp_path / "votes.csv")
@@ -173,7 +173,7 @@ def test_what_is_exported_is_read_as_votes(tmp_path, store_place):
 def test_prompts_that_go_by_one_name_are_told_apart(store_place):
     with VoteStore(store_place) as store:
         fill(store)
-        fill(store, Asked("sim", "plain", "another digest"))
+        fill(store, Setup("sim", "plain", "another digest"))
         frame = votes_frame(store)
     names = frame["template"].unique().to_list()
     assert len(names) == 2
@@ -187,16 +187,16 @@ def test_exchanges_are_kept_or_dropped(store_place):
         frame = votes_frame(store, exchanges=True)
         assert frame["answer"].unique().to_list() == ["because"]
         assert frame["reasoning"].unique().to_list() == ["hm"]
-        assert store.answers_of(ASKED, ["q1"])["q1"][0] == ("AB", 0, 1, "because")
+        assert store.answers_of(SETUP, ["q1"])["q1"][0] == ("AB", 0, 1, "because")
     with VoteStore(store_place, keep_exchanges=False) as store:
         fill(store, items=["q9"], answer="because")
         frame = votes_frame(store, exchanges=True).filter(pl.col("item") == "q9")
         assert frame["answer"].unique().to_list() == [None]
 
 
-def test_the_prompt_tells_what_is_asked_apart():
+def test_the_prompt_tells_setups_apart():
     def prompt_of(**fields):
-        return Asked(**{"judge": "j", "template": "t", "template_digest": "d", **fields}).prompt
+        return Setup(**{"judge": "j", "template": "t", "template_digest": "d", **fields}).prompt
 
     different = [
         {},

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from btdagg.judge.client import Asked
+from btdagg.judge.client import Setup
 from btdagg.judge.store import Answered, VoteStore, schema
 from commands import one_line
 from judging import pairs_of
@@ -81,7 +81,7 @@ def test_a_store_that_may_not_be_written_is_read(cli, store, folders):
         assert not (os.access(store, os.W_OK) and os.access(store.parent, os.W_OK))
         results = [cli(*command) for command in READING]
     assert [(status, out) for status, out, _ in results] == [(0, out) for out in wanted]
-    assert json.loads(wanted[2])["n_there"] == 24
+    assert json.loads(wanted[2])["n_stored"] == 24
     assert {file: file.read_bytes() for file in store.parent.iterdir()} == before
 
 
@@ -146,7 +146,7 @@ def test_an_empty_file_becomes_a_store(folder):
     ],
 )
 def test_a_value_that_no_run_writes_is_refused_by_the_database(store_place, table, column, value):
-    ask = Asked("sim", "plain", "digest of plain")
+    ask = Setup("sim", "plain", "digest of plain")
     with VoteStore(store_place) as store, store.owner() as owner:
         number = store.ask_of(ask)
         claimed, _, _ = owner.claim(number, {"q": [("AB", 0), ("BA", 0)]})

@@ -80,5 +80,5 @@ def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
     status, out, _ = cli(*options, "-s", "v.db", "--json")
     found = json.loads(out)
     assert (status, found["is_done"], found["is_complete"]) == (3, True, False)
-    assert found["n_without_vote"] == found["there"]["truncated"] > 0
+    assert found["n_without_vote"] == found["stored"]["truncated"] > 0
     assert cli(*options, "-s", "v.db", *config(allow_missing=0.5))[0] == 0

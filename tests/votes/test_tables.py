@@ -13,7 +13,7 @@ from btdagg.datasets import simulate
 from btdagg.judge.client import samples_of
 from btdagg.judge.store import Answered, VoteStore
 from btdagg.votes import source
-from judging import ASKED
+from judging import SETUP
 
 SAMPLE = simulate("rb2-math", 60, 8, seed=4)
 LONG = pl.DataFrame(SAMPLE.vote_columns())
@@ -272,7 +272,7 @@ def store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wanted = dict(zip(*(LONG.group_by("item", maintain_order=True).agg("vote")), strict=True))
     with VoteStore("v.db") as opened, opened.owner() as owner:
-        ask = opened.ask_of(ASKED)
+        ask = opened.ask_of(SETUP)
         owner.know_items([(item, f"digest of {item}", None) for item in wanted])
         claimed, _, _ = owner.claim(ask, {item: samples_of(8) for item in wanted})
         left = {item: list(votes) for item, votes in wanted.items()}
@@ -292,7 +292,7 @@ def test_a_store_is_read_as_a_file_of_its_votes(store):
     votes = read_votes(store)
     assert votes.source == "v.db"
     assert counted(votes) == counted(read_votes(LONG))
-    assert set(votes.frame["judge"]) == {ASKED.judge}
+    assert set(votes.frame["judge"]) == {SETUP.judge}
     assert counted(votes.filter({"order": "AB"}), 4) != counted(votes)
 
 

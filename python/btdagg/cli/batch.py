@@ -70,16 +70,19 @@ def write(pairs: PairsFile, flags: JudgeFlags, store: Store = None, json: Json =
     pairs_read = read_pairs(*tables_of(settings.columns, pairs))
     judging.prompt.check(pairs_read)
     if flags.dry_run:
-        say_estimate(judging, lambda _: pairs_read, place, json)
+        say_estimate(judging, lambda _: pairs_read, settings.base_url, place, json)
         return 0
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         with opened.owner() as owner:
             writer = BatchWriter(judging, owner, opened, settings.client())
             written = asyncio.run(writer.write(judging.plan(pairs_read), judging.again))
-        batches = [batch for batch in opened.batches() if batch.id in written.batches]
+        batches = [batch for batch in opened.batches() if batch.id in writer.batches]
     if json:
-        values = {**vars(written), "there": dict(written.there)}
-        print_json({**values, "batches": [asdict(batch) for batch in batches]})
+        counts = {"stored": dict(written.stored), "n_elsewhere": written.n_elsewhere}
+        values = {"n_items": written.n_items, "n_wanted": written.n_wanted, **counts}
+        batches_as_json = [asdict(batch) for batch in batches]
+        values["n_requests"] = sum(batch.n_requests for batch in batches)
+        print_json({**values, "stopped": written.stopped, "batches": batches_as_json})
     else:
         for batch in batches:
             out.print(
@@ -88,8 +91,8 @@ def write(pairs: PairsFile, flags: JudgeFlags, store: Store = None, json: Json =
         if not batches:
             out.print("nothing to ask for")
     note(
-        f"{written.there.total()} of {written.n_wanted} samples are in the store, "
-        f"{written.n_batched + written.n_elsewhere} are under way elsewhere"
+        f"{written.stored.total()} of {written.n_wanted} samples are in the store, "
+        f"{written.n_elsewhere} are under way elsewhere"
     )
     if written.stopped:
         note(f"stopped early: {written.stopped}")

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, differences_said, note, say_differences, tables_of
+from btdagg.cli.common import Json, note, say_differences, tables_of
 from btdagg.cli.judge_output import run_asking, say_decisions, say_estimate, say_rule, say_run
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of, with_judge_flags
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.judge.store import VoteStore
-    from btdagg.pipeline import Pipeline
 
 
 @with_judge_flags
@@ -38,8 +37,7 @@ def judge(
             "--labels",
             "-l",
             metavar="LABELS",
-            help="Labels (columns item, label) of some pairs: the examples of few-shot, or what "
-            "the rule of --stop is learned from.",
+            help="Labels (columns item, label) of some pairs, the examples of few-shot.",
             show_default=False,
         ),
     ] = None,
@@ -49,47 +47,36 @@ def judge(
 
     Votes are in the store as soon as they are counted: the command may be stopped, or killed, at
     any time. A larger -n later asks only for the missing votes. With --stop pairs get as many votes
-    as the rule needs; btdagg decide takes the rule, too.
+    as the rule of a file needs; btdagg run learns one, and btdagg decide takes it, too.
 
     Example: btdagg judge pairs.jsonl --model gpt-5.4 -n 12 --store votes.db --dry-run
     """
     from btdagg.judge.pairs import read_pairs
-    from btdagg.online import StoppingRule
+    from btdagg.online.rule import RuleKind
 
     settings = flags.settings()
     judging, rule, place = settings.judging, settings.rule, store_of(store, settings.store)
     if rule is not None and method != "sample":
         raise InputError("--stop is for --method sample")
-    if labels is not None and rule is None and method != "few-shot":
-        raise InputError("--labels are for --stop and for --method few-shot")
+    if isinstance(rule, RuleKind):
+        raise InputError(
+            f"--stop {settings.stop} is a rule to learn, which btdagg run does; judge takes the "
+            "file of a rule, which btdagg plan or run wrote"
+        )
+    if (labels is None) == (method == "few-shot"):
+        raise InputError("--labels and --method few-shot go together")
     if judging.batch and method == "usc":
         raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
     tables = tables_of(settings.columns, pairs, *([] if labels is None else [labels]))
     pairs_read = read_pairs(tables[0])
     judging.prompt.check(pairs_read)
-    pipeline: Pipeline | None = None
     examples: list[tuple[Pair, int]] = []
-    if rule is not None and labels is not None:
-        from btdagg.pipeline import Pipeline
-        from btdagg.votes import read_labels
-
-        with differences_said():  # as btdagg run does, so that both learn the same rule
-            pipeline = Pipeline(
-                pairs_read, read_labels(tables[1]), judging, rule=rule, prior="neighbours"
-            )
-    elif isinstance(rule, StoppingRule):
+    if rule is not None:
         from btdagg.judge.stopping import differences
 
         say_differences(differences(pairs_read, judging, rule))
         rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
-    elif rule is not None:
-        raise InputError(
-            f"--stop {settings.stop} needs --labels: the rule is learned from the pairs that have "
-            "one; a file of btdagg plan or run is a rule already"
-        )
-    elif method == "few-shot":
-        if labels is None:
-            raise InputError("--method few-shot needs --labels, for its examples")
+    if method == "few-shot":
         from btdagg.judge.prompts import labelled_pairs
 
         examples = labelled_pairs(pairs_read, tables[1], n_examples=settings.examples)
@@ -103,21 +90,19 @@ def judge(
             asking = asking_of(method, judging, examples=examples)
 
         def to_ask(opened: VoteStore | None) -> Pairs:
-            if pipeline is not None:
-                return pipeline.pairs_to_ask(opened)
-            if opened is None or not isinstance(rule, StoppingRule):
+            if opened is None or rule is None:
                 return pairs_read
             from btdagg.judge.stopping import open_pairs
 
             return open_pairs(pairs_read, asking, rule, opened)
 
-        unsettled = say_estimate(asking, to_ask, place, json)
+        unsettled = say_estimate(asking, to_ask, settings.base_url, place, json)
         if rule is not None:
             say_rule(rule, len(pairs_read) - len(unsettled))
         if method in ("gsa", "usc"):
             note(f"these are the samples; {method} makes a further call for each pair")
         return 0
-    from btdagg.judge.jobs import judge as ask
+    from btdagg.judge.jobs import judge_pairs
     from btdagg.judge.methods import decide_by
     from btdagg.judge.stopping import judge_by_rule
     from btdagg.judge.store import VoteStore
@@ -125,18 +110,13 @@ def judge(
     total = judging.n * len(pairs_read)
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         if method != "sample":
-            by = partial(decide_by, method, pairs_read, judging, store=opened, examples=examples)
-            return say_decisions(run_asking(by, total, settings), settings, place, json)
-        if pipeline is not None:
-            labelling = run_asking(partial(pipeline.run, store=opened), total, settings)
-            for remark in labelling.notes:
-                note(remark)
-            return say_run(labelling.run, settings, place, json)
-        if isinstance(rule, StoppingRule):
-            asking_pairs = partial(judge_by_rule, pairs_read, judging, rule, store=opened)
+            by = partial(decide_by, method, pairs_read, judging, examples=examples)
+            return say_decisions(run_asking(by, opened, total, settings), settings, place, json)
+        if rule is not None:
+            ask = partial(judge_by_rule, pairs_read, judging, rule)
         else:
-            asking_pairs = partial(ask, pairs_read, judging, store=opened)
-        run = run_asking(asking_pairs, total, settings)
+            ask = partial(judge_pairs, pairs_read, judging)
+        run = run_asking(ask, opened, total, settings)
     if judging.logprobs and run.statuses["ok"] and not run.n_confident:
         note("the endpoint gives no log-probabilities: no vote of this run has a confidence")
     return say_run(run, settings, place, json)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from btdagg._util.addresses import shown_address
@@ -18,7 +18,7 @@ from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
     from btdagg.cli.judge_settings import JudgeSettings
-    from btdagg.judge.judging import Judging
+    from btdagg.judge.judging import Job, Judging
     from btdagg.judge.methods import Decisions
     from btdagg.judge.pairs import Pairs
     from btdagg.judge.runs import JudgeRun
@@ -35,19 +35,28 @@ _EVERY = 15.0  # seconds between lines of progress, where there is no terminal f
 
 
 def say_estimate(
-    asking: Judging, pairs_to_ask: Callable[[VoteStore | None], Pairs], store: str, json: bool
+    asking: Judging,
+    pairs_to_ask: Callable[[VoteStore | None], Pairs],
+    base_url: str | None,
+    store: str,
+    json: bool,
 ) -> Pairs:
     """Print the estimate of a job; return the pairs that it may ask about."""
+    from btdagg.cli.judge_settings import listed_prices
     from btdagg.judge.jobs import estimate
 
     with _stored(store) as opened:
         pairs = pairs_to_ask(opened)
         job = estimate(pairs, asking, opened)
+    if asking.prices is None and job.completion_tokens is not None:
+        paid = replace(asking, prices=listed_prices(asking.model, base_url)).paid
+        cost = None if paid is None else paid.of(job.prompt_tokens, job.completion_tokens)
+        job = replace(job, cost=cost)
     if json:
         print_json(asdict(job))
         return pairs
     out.print(
-        f"{job.n_items} pairs, {job.n_wanted} votes; {job.n_there} are in the store, "
+        f"{job.n_items} pairs, {job.n_wanted} votes; {job.n_stored} are in the store, "
         f"{job.n_calls} calls to make"
     )
     out.print(f"about {job.prompt_tokens} tokens to send")
@@ -55,10 +64,10 @@ def say_estimate(
         note("the length of answers is not known yet; max_answer_tokens limits it")
     else:
         out.print(f"about {job.completion_tokens} tokens to receive")
-    if job.cost is not None:
-        out.print(f"cost about {job.cost:.4g}")
-    elif asking.prices is None:
-        note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
+        if job.cost is not None:
+            out.print(f"cost about {job.cost:.4g}")
+        else:
+            note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
     return pairs
 
 
@@ -96,11 +105,11 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
     if json:
         print_json(run.as_dict())
     else:
-        by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.there).most_common())
+        by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.stored).most_common())
         costs = {"cost": run.cost, "cost reported": run.reported_cost}
         cost = "".join(f", {name} {x:.4g}" for name, x in costs.items() if x is not None)
         out.print(
-            f"{run.statuses['ok']} new votes, {run.there['ok']} there before: "
+            f"{run.statuses['ok']} new votes, {run.stored['ok']} there before: "
             f"{by_status or 'nothing wanted'}"
         )
         out.print(
@@ -108,8 +117,8 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
             f"store {shown_address(store)}",
             soft_wrap=True,
         )
-    if run.n_batched:
-        note(f"{run.n_batched} samples are in batches under way: btdagg batch list")
+    if run.n_elsewhere:
+        note(f"{run.n_elsewhere} samples are under way elsewhere; for batches: btdagg batch list")
     if run.n_without_vote:
         why = "".join(
             f", most often for this reason: {reason}" for reason, _ in run.reasons.most_common(1)
@@ -161,7 +170,7 @@ def status_of(run: JudgeRun, allowed: float | None) -> int:
 
 def _too_many_missing(run: JudgeRun, allowed: float | None) -> str:
     """Say that more votes are missing than may be; empty where they are not."""
-    n_failed = run.statuses["failed"] + run.there["failed"]
+    n_failed = run.statuses["failed"] + run.stored["failed"]
     if allowed is None and n_failed:
         return f"{n_failed} votes failed, and no allow_missing says that they may"
     most = _MISSING if allowed is None else allowed
@@ -181,18 +190,24 @@ def _tokens(run: JudgeRun) -> str:
 # While it runs
 
 
-def run_asking(asking: Callable[..., Awaitable[T]], total: int, settings: JudgeSettings) -> T:
-    """Run what takes a client, a stop and a watch, with progress; `total` votes are expected.
+def run_asking(
+    asking: Callable[[Job], Awaitable[T]], store: VoteStore, total: int, settings: JudgeSettings
+) -> T:
+    """Run what takes a job, with progress; `total` votes are expected.
 
     The first Ctrl-C ends it in good order, the second at once.
     """
     try:
-        return asyncio.run(_asking(asking, total, settings))
+        return asyncio.run(_asking(asking, store, total, settings))
     except asyncio.CancelledError:  # of the second Ctrl-C
         raise KeyboardInterrupt from None
 
 
-async def _asking(asking: Callable[..., Awaitable[T]], total: int, settings: JudgeSettings) -> T:
+async def _asking(
+    asking: Callable[[Job], Awaitable[T]], store: VoteStore, total: int, settings: JudgeSettings
+) -> T:
+    from btdagg.judge.judging import Job
+
     client = settings.client()
     stop = asyncio.Event()
     task = asyncio.current_task()
@@ -211,7 +226,7 @@ async def _asking(asking: Callable[..., Awaitable[T]], total: int, settings: Jud
     progress = _Progress(total)
     try:
         with progress.bar:
-            return await asking(client=client, stop=stop, watch=progress)
+            return await asking(Job(store, client, stop, progress))
     finally:
         await client.close()
 

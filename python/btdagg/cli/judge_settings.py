@@ -142,6 +142,9 @@ class JudgeFlags:
                 "model is missing, expected the name of the judge's model", argument="model"
             )
         rule = _rule_of(keys) if "stop" in keys else None
+        # An estimate looks prices up where it comes to that, since it takes a while.
+        if not self.dry_run or "max_cost" in keys:
+            keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
         judging = _judging(keys)
         if isinstance(rule, StoppingRule):
             from btdagg.judge.stopping import refuse_other_n
@@ -235,7 +238,14 @@ def read_config(path: Path | None) -> dict[str, Any]:
     except ValueError as error:  # no TOML, or no UTF-8
         raise InputError(f"{path}: {error}") from None
     values: dict[str, Any] = checked.model_dump(exclude_unset=True)
+    if "prices" in values:
+        values["prices"] = Prices(**values["prices"])
     return values
+
+
+def listed_prices(model: str, base_url: str | None) -> Prices | None:
+    """Return the published prices of a provider's model; None for other endpoints."""
+    return None if base_url is not None or model == SIMULATED else Prices.of_model(model)
 
 
 def _judging(keys: Mapping[str, Any]) -> Judging:
@@ -248,10 +258,6 @@ def _judging(keys: Mapping[str, Any]) -> Judging:
         values["again"] = tuple(filter(None, statuses))
     if keys["model"] == SIMULATED:
         values.setdefault("request_seed", 0)  # the same answers in every run
-    if "prices" in keys:
-        values["prices"] = Prices(**keys["prices"])
-    elif keys.get("base_url") is None and keys["model"] != SIMULATED:
-        values["prices"] = Prices.of_model(keys["model"])
     return Judging(**values, limits=Limits(**limits))
 
 

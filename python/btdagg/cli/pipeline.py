@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from json import dumps
 from pathlib import Path
@@ -98,19 +97,19 @@ def run(
             read_pairs(raw_pairs), gold, judging, rule=rule, prior=prior_of_tasks(prior)
         )
     names = _files(pipeline.tasks, rule is not None)
-    title = f"{judging.asked.judge} on {pairs.name}"
+    title = f"{judging.setup.judge} on {pairs.name}"
     open_report(context, title, page)  # which is refused before the work
     folder = OutputFolder(output, reads=files_named(context, "output")).claim(names)
     place = settings.store or str(output / "votes.db")
     if flags.dry_run:
-        wanted = say_estimate(judging, pipeline.pairs_to_ask, place, json)
+        wanted = say_estimate(judging, pipeline.pairs_to_ask, settings.base_url, place, json)
         if rule is not None:
             say_rule(rule, len(pipeline.pairs) - len(wanted))
         return 0
     output.mkdir(parents=True, exist_ok=True)
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)
-        done = run_asking(partial(pipeline.run, store=opened), total, settings)
+        done = run_asking(pipeline.run, opened, total, settings)
         for remark in (*done.notes, *priors_of(done.fitted, prior)):
             note(remark)
         if done.decided is None or done.votes is None or done.all_votes is None:

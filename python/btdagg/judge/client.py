@@ -407,13 +407,13 @@ def parts_of(content: Any) -> tuple[str, str]:
 
 @readable
 @dataclass(frozen=True)
-class Asked:
-    """What all calls of a run have in common: who is asked, and how.
+class Setup:
+    """Who judges and how: what all calls of a run have in common.
 
     Votes that agree in it, in item, order and sample are the same vote. `judge` is the model's
     name, or an alias of the user's; `template_digest` is of all that the template sends except the
-    pair; `method` is ``sample`` or another method; `settings` are all else that changes what is
-    asked, as JSON values.
+    pair; `method` is ``sample`` or another method; `settings` are all else that changes the
+    answers, as JSON values.
     """
 
     judge: str
@@ -426,7 +426,7 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """Digest of what is asked: a SHA-256 of everything here but the names."""
+        """SHA-256 of everything here but the names."""
         parts = {
             "template": self.template_digest,
             "method": self.method,

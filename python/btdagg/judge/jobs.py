@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.client import ChatClient, Status, batched
-from btdagg.judge.judging import Judging
-from btdagg.judge.pacing import Pacing
+from btdagg.judge.judging import Job, Judging
 from btdagg.judge.pairs import Pairs, read_pairs
 from btdagg.judge.prices import estimated_tokens
 from btdagg.judge.provider import client_of
@@ -39,7 +38,6 @@ async def judge(
     headers: Mapping[str, str] | None = None,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: Pacing | None = None,
     **options: Any,
 ) -> JudgeRun:
     """Ask a judge for votes on pairs, as far as a store does not have them.
@@ -63,8 +61,6 @@ async def judge(
         Once it is set no further call is made.
     watch : callable, optional
         Called with the run so far whenever votes have become durable.
-    endpoint : Pacing, optional
-        What earlier runs have learned of the endpoint: how fast it may be asked.
 
     Raises
     ------
@@ -72,10 +68,6 @@ async def judge(
         If pairs or options are not what they should be, no call can work, or the store cannot be
         used. Votes that were counted are in the store whatever happens.
     """
-    # Imported where votes are asked for: an estimate needs no database.
-    from btdagg.judge.batches.steps import judge_by_batches
-    from btdagg.judge.sampling import sample
-
     if judging is None:
         judging = Judging(**options)
     elif options:
@@ -84,19 +76,21 @@ async def judge(
             f"dataclasses.replace(judging, {next(iter(options))}=...) changes it"
         )
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
-    judging.prompt.check(pairs)
     address = {"base_url": base_url, "api_key": api_key, "headers": headers}
-    async with opened(store, client, judging, **address) as (place, endpoint_client):
-        job: dict[str, Any] = {
-            "client": endpoint_client,
-            "store": place,
-            "stop": stop,
-            "watch": watch,
-        }
-        if judging.batch:
-            return await judge_by_batches(partial(judging.plan, pairs), judging, **job)
-        job |= {"read": judging.read, "judging": judging, "endpoint": endpoint}
-        return await sample(judging.plan(pairs), judging.asked, **job)
+    async with opened(store, client, judging, stop, watch, **address) as job:
+        return await judge_pairs(pairs, judging, job)
+
+
+async def judge_pairs(pairs: Pairs, judging: Judging, job: Job) -> JudgeRun:
+    """Ask for votes on pairs, as far as the store of a job does not have them."""
+    # Imported where votes are asked for: an estimate needs no database.
+    from btdagg.judge.batches.steps import judge_by_batches
+    from btdagg.judge.sampling import sample
+
+    judging.prompt.check(pairs)
+    if judging.batch:
+        return await judge_by_batches(partial(judging.plan, pairs), judging, job)
+    return await sample(judging.plan(pairs), judging, job)
 
 
 @asynccontextmanager
@@ -104,9 +98,11 @@ async def opened(
     store: VoteStore | str | os.PathLike[str],
     client: ChatClient | None,
     judging: Judging,
+    stop: asyncio.Event | None,
+    watch: Callable[[JudgeRun], object] | None,
     **endpoint: Any,
-) -> AsyncIterator[tuple[VoteStore, ChatClient]]:
-    """A store and a client: those given, which stay open, or ones that are closed at the end."""
+) -> AsyncIterator[Job]:
+    """A job of the store and client given, which stay open, or of ones closed at the end."""
     from btdagg.judge.store import VoteStore
 
     if client is not None and any(value is not None for value in endpoint.values()):
@@ -117,7 +113,7 @@ async def opened(
             stack.push_async_callback(client.close)
         if not isinstance(store, VoteStore):
             store = stack.enter_context(VoteStore(store))
-        yield store, client
+        yield Job(store, client, stop or asyncio.Event(), watch or (lambda _: None))
 
 
 @readable
@@ -127,7 +123,7 @@ class Estimate:
 
     Attributes
     ----------
-    n_wanted, n_there, n_calls : int
+    n_wanted, n_stored, n_calls : int
         Votes wanted; those among them, or reasons why there is none, that the store has; and
         requests to make, repeats after faults apart.
     prompt_tokens : int
@@ -140,7 +136,7 @@ class Estimate:
 
     n_items: int
     n_wanted: int
-    n_there: int
+    n_stored: int
     n_calls: int
     prompt_tokens: int
     completion_tokens: int | None
@@ -150,12 +146,12 @@ class Estimate:
 def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> Estimate:
     """Say what a job will take, without asking anybody."""
     judging.prompt.check(pairs)
-    per_answer = None if store is None else store.answer_tokens_of(judging.asked.judge)
+    per_answer = None if store is None else store.answer_tokens_of(judging.setup.judge)
     per_answer = judging.max_answer_tokens if per_answer is None else per_answer
     n_wanted = n_calls = prompt_tokens = 0
     for batch in batched(judging.plan(pairs), _ESTIMATED_AT_A_TIME):
         items = [work.item for work in batch]
-        stored = {} if store is None else store.samples_of(judging.asked, items)
+        stored = {} if store is None else store.samples_of(judging.setup, items)
         for work in batch:
             samples = stored.get(work.item, {})
             missing = [key for key in work.wanted if is_missing(samples.get(key), judging.again)]
@@ -167,8 +163,8 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
     cost = None
     if judging.paid is not None and completion is not None:
         cost = judging.paid.of(prompt_tokens, completion)
-    n_there = n_wanted - n_calls
-    return Estimate(len(pairs), n_wanted, n_there, n_calls, prompt_tokens, completion, cost)
+    n_stored = n_wanted - n_calls
+    return Estimate(len(pairs), n_wanted, n_stored, n_calls, prompt_tokens, completion, cost)
 
 
 def is_missing(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
@@ -15,12 +16,12 @@ from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
 from btdagg.judge.client import (
     STATUSES,
-    Asked,
     ChatReply,
     ChatRequest,
     Messages,
     Order,
     Reading,
+    Setup,
     digest_of,
     provider_of,
     samples_of,
@@ -28,7 +29,12 @@ from btdagg.judge.client import (
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
-from btdagg.judge.runs import Limits
+from btdagg.judge.runs import JudgeRun, Limits
+
+if TYPE_CHECKING:
+    from btdagg.judge.client import ChatClient
+    from btdagg.judge.pacing import Pacing
+    from btdagg.judge.store import VoteStore
 
 Reader = Callable[[ChatReply, Order], Reading]
 
@@ -76,10 +82,25 @@ def stretches_of(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
         yield stretch
 
 
+@dataclass(frozen=True)
+class Job:
+    """Who is asked, where votes are kept, and who hears of them.
+
+    Once `stop` is set no further call is made; `watch` is called with the run so far whenever votes
+    have become durable; `pacing` is what earlier runs have learned of the endpoint's limits.
+    """
+
+    store: VoteStore
+    client: ChatClient
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    watch: Callable[[JudgeRun], object] = lambda _: None
+    pacing: Pacing | None = None
+
+
 class Method(Protocol):
     """What is asked for of each pair; see also :mod:`btdagg.judge.methods`."""
 
-    def asked(self, judging: Judging) -> Asked:
+    def setup(self, judging: Judging) -> Setup:
         """What all calls have in common."""
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
@@ -90,9 +111,9 @@ class Method(Protocol):
 class Sampling:
     """All `n` samples of every pair."""
 
-    def asked(self, judging: Judging) -> Asked:
+    def setup(self, judging: Judging) -> Setup:
         """What all calls have in common."""
-        return Asked(
+        return Setup(
             judging.judge or provider_of(judging.model)[1],
             judging.prompt.name,
             judging.prompt.digest,
@@ -170,8 +191,6 @@ class Judging:
         Samples to ask for again, which the store has without a vote.
     batch : bool
         Whether to ask by batches, at half the prices: all at once, for answers within a day.
-    same_endpoint : bool
-        Whether the endpoint is the same judge as that of the votes which the store has of it.
     grace : float
         Seconds that calls in flight have to finish after an interruption.
     method : Method
@@ -200,7 +219,6 @@ class Judging:
     max_attempts: int = 8
     again: Collection[str] = ()
     batch: bool = False
-    same_endpoint: bool = False
     grace: float = 5.0
     method: Method = SAMPLING
 
@@ -239,9 +257,9 @@ class Judging:
         )
 
     @cached_property
-    def asked(self) -> Asked:
+    def setup(self) -> Setup:
         """What all calls have in common."""
-        return self.method.asked(self)
+        return self.method.setup(self)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -268,9 +286,9 @@ class Judging:
         return ChatRequest(
             self.messages(work.messages(order)),
             self.model,
-            temperature=self.asked.temperature,
+            temperature=self.setup.temperature,
             max_tokens=self.max_answer_tokens,
-            reasoning_effort=self.asked.reasoning_effort,
+            reasoning_effort=self.setup.reasoning_effort,
             logprobs=self.logprobs,
             response_format=work.response_format or self.prompt.answer.response_format,
             extra=self.extra,

@@ -10,7 +10,7 @@ Self-Consistency asks which of them agrees best with the others, and takes its v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -27,18 +27,16 @@ from btdagg.judge.answers import (
     ended_early,
     json_schema,
 )
-from btdagg.judge.client import Asked, Order, Reading, batched, samples_of
-from btdagg.judge.jobs import judge
-from btdagg.judge.judging import SAMPLING, Judging, Work, digest_of_pair
+from btdagg.judge.client import Order, Reading, Setup, batched, samples_of
+from btdagg.judge.jobs import judge_pairs
+from btdagg.judge.judging import SAMPLING, Job, Judging, Work, digest_of_pair
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
 from btdagg.methods.majority import rounded_median
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from btdagg.judge.client import ChatClient, ChatReply
+    from btdagg.judge.client import ChatReply
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.judge.prompts import Messages, PromptTemplate
     from btdagg.judge.runs import Limits
@@ -69,12 +67,9 @@ async def decide_by(
     method: str,
     pairs: Pairs,
     judging: Judging,
+    job: Job,
     *,
-    store: VoteStore,
-    client: ChatClient,
     examples: Sequence[tuple[Pair, int]] = (),
-    stop: asyncio.Event | None = None,
-    watch: Callable[[JudgeRun], object] | None = None,
 ) -> Decisions:
     """Decide pairs by a method, asking for the answers that the store does not have.
 
@@ -85,31 +80,32 @@ async def decide_by(
     Parameters
     ----------
     method : ``greedy``, ``few-shot``, ``gsa`` or ``usc``
-    pairs, store, client, stop, watch
-        See :func:`btdagg.judge.judge`; the client is not closed.
+    pairs : Pairs
     judging : Judging
         Who judges, and how the samples are asked for that `gsa` and `usc` are over.
+    job : Job
+        Its store and client are not closed.
     examples : sequence of (Pair, label)
         For `few-shot`; see :func:`btdagg.judge.prompts.labelled_pairs`.
     """
-    ask = partial(judge, pairs, store=store, client=client, stop=stop, watch=watch)
+    store = job.store
     runs: list[JudgeRun] = []
     asking = asking_of(method, judging, store=store, examples=examples)
     limits: Limits | None = judging.limits
     if isinstance(asking.method, _Aggregation):
-        runs.append(await ask(judging))
+        runs.append(await judge_pairs(pairs, judging, job))
         limits = runs[0].left_of(judging.limits)
         if limits is None and not runs[0].stopped:
             runs.append(JudgeRun(stopped="the caps are used up by the samples"))
     if limits is not None and not any(run.stopped for run in runs):
-        runs.append(await ask(replace(asking, limits=limits)))
+        runs.append(await judge_pairs(pairs, replace(asking, limits=limits), job))
     decided: dict[str, int] = {}
     has_more_samples = False
     wanted = set(samples_of(judging.n, judging.order))
     for batch in batched(pairs, _ITEMS_AT_A_TIME):
         items = [pair.item for pair in batch]
-        decided |= _medians(store.votes_of(asking.asked, items), asking.n)
-        stored = store.samples_of(judging.asked, items).values()
+        decided |= _medians(store.votes_of(asking.setup, items), asking.n)
+        stored = store.samples_of(judging.setup, items).values()
         has_more_samples |= any(not wanted.issuperset(samples) for samples in stored)
     undecided = tuple(pair.item for pair in pairs if pair.item not in decided)
     columns = (method.replace("-", "_"),)
@@ -119,7 +115,7 @@ async def decide_by(
     shown = {pair.item for pair, _ in examples} if method == "few-shot" else set()
     written = {item: label for item, label in decided.items() if item not in shown}
     for column in columns:
-        store.write_decisions(judging.asked, column, written, undecided=shown)
+        store.write_decisions(judging.setup, column, written, undecided=shown)
     return Decisions(method, columns, decided, undecided, tuple(runs), tuple(sorted(shown)))
 
 
@@ -150,11 +146,11 @@ class _Greedy:
 
     shots: FewShot | None = None
 
-    def asked(self, judging: Judging) -> Asked:
-        asked = SAMPLING.asked(judging)
+    def setup(self, judging: Judging) -> Setup:
+        setup = SAMPLING.setup(judging)
         if self.shots is None:
-            return replace(asked, method="greedy")
-        return replace(asked, method="few-shot", template_digest=self.shots.digest)
+            return replace(setup, method="greedy")
+        return replace(setup, method="few-shot", template_digest=self.shots.digest)
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         for pair in pairs:
@@ -171,20 +167,20 @@ class _Aggregation:
     samples: Judging
     store: VoteStore
 
-    def asked(self, judging: Judging) -> Asked:
-        over = {"over": self.samples.asked.prompt, "n": self.samples.n, "order": self.samples.order}
-        asked = SAMPLING.asked(judging)
+    def setup(self, judging: Judging) -> Setup:
+        over = {"over": self.samples.setup.prompt, "n": self.samples.n, "order": self.samples.order}
+        setup = SAMPLING.setup(judging)
         return replace(
-            asked,
+            setup,
             method=self.method,
             template_digest=aggregation_digest(self.method, judging.prompt),
-            settings={**asked.settings, **over},
+            settings={**setup.settings, **over},
         )
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         wanted = set(samples_of(self.samples.n, self.samples.order))
         for batch in batched(pairs, _ITEMS_AT_A_TIME):
-            answers = self.store.answers_of(self.samples.asked, [pair.item for pair in batch])
+            answers = self.store.answers_of(self.samples.setup, [pair.item for pair in batch])
             for pair in batch:
                 samples = tuple(
                     Sample(order, vote, text)

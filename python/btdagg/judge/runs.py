@@ -189,10 +189,11 @@ class JudgeRun:
         Samples of this run that are in the store, by status.
     reasons : Counter of str
         Why samples of this run have no vote; of many reasons the first hundred.
-    there : Counter of str
+    stored : Counter of str
         Samples wanted that were in the store before, by status.
-    n_items, n_wanted, n_batched : int
-        Items and samples looked at so far, and those of the samples in batches under way.
+    n_items, n_wanted, n_elsewhere : int
+        Items and samples looked at so far, and those of the samples that are under way elsewhere:
+        in batches, or by another process that this one does not wait for.
     n_calls, n_retries, n_limited, n_canaries : int
         Requests made; those among them that repeat an earlier one, that were refused for a limit of
         the endpoint, and that were to show whether it refuses every request or only some.
@@ -224,8 +225,8 @@ class JudgeRun:
 
     statuses: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    there: Counter[str] = field(default_factory=Counter)
-    n_batched: int = 0
+    stored: Counter[str] = field(default_factory=Counter)
+    n_elsewhere: int = 0
     n_items: int = 0
     n_wanted: int = 0
     n_calls: int = 0
@@ -277,17 +278,17 @@ class JudgeRun:
     @property
     def n_votes(self) -> int:
         """Votes wanted that are in the store, of this run and before."""
-        return self.statuses["ok"] + self.there["ok"]
+        return self.statuses["ok"] + self.stored["ok"]
 
     @property
     def n_without_vote(self) -> int:
         """Samples wanted that are in the store with a reason why there is no vote."""
-        return self.statuses.total() + self.there.total() - self.n_votes
+        return self.statuses.total() + self.stored.total() - self.n_votes
 
     @property
     def is_done(self) -> bool:
         """Whether every sample wanted is in the store, with a vote or a reason."""
-        return not self.stopped and self.n_wanted == self.statuses.total() + self.there.total()
+        return not self.stopped and self.n_wanted == self.statuses.total() + self.stored.total()
 
     @property
     def is_complete(self) -> bool:
@@ -313,7 +314,7 @@ class JudgeRun:
             **fields,
             "statuses": dict(self.statuses),
             "reasons": dict(self.reasons),
-            "there": dict(self.there),
+            "stored": dict(self.stored),
             "settled": self.settled and asdict(self.settled),
             "n_votes": self.n_votes,
             "n_without_vote": self.n_without_vote,
@@ -331,7 +332,7 @@ def add_to(total: JudgeRun, run: JudgeRun) -> None:
             setattr(total, name, (getattr(total, name) or 0) + value)
 
 
-_OF_THE_LAST = ("stopped", "is_useless", "n_batched", "settled", "waits_for", "waits_seconds")
+_OF_THE_LAST = ("stopped", "is_useless", "n_elsewhere", "settled", "waits_for", "waits_seconds")
 
 
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from btdagg.judge.client import Asked, ChatClient, ChatReply, ChatRequest, Order
-from btdagg.judge.judging import Judging, Reader, Work, stretches_of
+from btdagg.judge.client import ChatReply, ChatRequest, Order
+from btdagg.judge.judging import Job, Judging, Reader, Work, stretches_of
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker, EndpointError, Usefulness
 from btdagg.judge.runs import Budget, JudgeRun
-from btdagg.judge.store import BATCHED, Answered, Claimed, StoreError, VoteStore
+from btdagg.judge.store import BATCHED, Answered, Claimed, StoreError
 from btdagg.judge.writing import StoreWriter
 
 # Samples that are looked up and claimed at a time, unless there are more workers.
@@ -43,33 +43,8 @@ class _Call(NamedTuple):
     read: Reader
 
 
-async def sample(
-    plan: Iterable[Work],
-    asked: Asked,
-    *,
-    client: ChatClient,
-    store: VoteStore,
-    read: Reader,
-    judging: Judging,
-    stop: asyncio.Event | None = None,
-    watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: Pacing | None = None,
-) -> JudgeRun:
-    """Ask for every sample of a plan that the store does not have.
-
-    Parameters
-    ----------
-    plan : iterable of Work
-        Gone through lazily.
-    asked : Asked
-        What all calls have in common.
-    client, store
-        Not closed.
-    read : callable
-        From a reply and the order in which the pair was shown to what it says.
-    judging : Judging
-    stop, watch, endpoint
-        See :func:`btdagg.judge.judge`.
+async def sample(plan: Iterable[Work], judging: Judging, job: Job) -> JudgeRun:
+    """Ask for every sample of a plan, gone through lazily, that the store does not have.
 
     Raises
     ------
@@ -78,38 +53,23 @@ async def sample(
     StoreError
         If the store cannot be read or written.
     """
-    sampler = _Sampler(asked, client, store, read, judging, stop, watch, endpoint)
-    return await sampler.run(plan)
+    return await _Sampler(judging, job).run(plan)
 
 
 class _Sampler:
-    def __init__(
-        self,
-        asked: Asked,
-        client: ChatClient,
-        store: VoteStore,
-        read: Reader,
-        judging: Judging,
-        stop: asyncio.Event | None,
-        watch: Callable[[JudgeRun], object] | None,
-        endpoint: Pacing | None,
-    ) -> None:
-        self._asked, self._client, self._store = asked, client, store
-        self._read, self._judging, self._watch = read, judging, watch
-        self._told_to_stop = stop or asyncio.Event()
+    def __init__(self, judging: Judging, job: Job) -> None:
+        self._judging, self._job = judging, job
         limits = judging.limits
-        if endpoint is None:
-            endpoint = Pacing(limits, clock=asyncio.get_running_loop().time)
-        self._endpoint = endpoint
+        pacing = job.pacing or Pacing(limits, clock=asyncio.get_running_loop().time)
         self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
         self._most_in_a_row = max(_FAILURES_LATER, 2 * limits.concurrency)
-        self._address = getattr(client, "name", "")
-        self._writer = StoreWriter(store, self._address)
+        self._name = getattr(job.client, "name", "") or f"judge {judging.setup.judge}"
+        self._writer = StoreWriter(job.store)
         self._budget = Budget(judging.limits, judging.prices, judging.max_answer_tokens)
         self._asker = Asker(
-            client,
+            job.client,
             judging,
-            endpoint,
+            pacing,
             self._run,
             self._budget,
             name=self._name,
@@ -118,7 +78,7 @@ class _Sampler:
         )
         self._stopping = self._asker.stopping
         self._works = asyncio.Event()  # set once a call has worked: until then there is one worker
-        if endpoint.has_worked:
+        if pacing.has_worked:
             self._works.set()
         self._voted = asyncio.Event()  # set once there is a vote: until then there are few workers
         self._usefulness = Usefulness()
@@ -132,12 +92,10 @@ class _Sampler:
 
     async def run(self, plan: Iterable[Work]) -> JudgeRun:
         began = time.monotonic()
-        owning = self._store.owner()
+        owning = self._job.store.owner()
         try:
             writer = self._writer
-            writer.ask = await writer.call(self._store.ask_of, self._asked)
-            same = self._judging.same_endpoint
-            await writer.call(self._store.require_endpoint, writer.ask, self._address, same)
+            writer.ask = await writer.call(self._job.store.ask_of, self._judging.setup)
             writer.owner = await writer.call(owning.__enter__)
             try:
                 await self._run_tasks(plan)
@@ -204,7 +162,7 @@ class _Sampler:
             self._budget.close()
 
     async def _obey(self) -> None:
-        await self._told_to_stop.wait()
+        await self._job.stop.wait()
         self._halt(INTERRUPTED)
 
     async def _cut_off(self, tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -217,12 +175,12 @@ class _Sampler:
 
     async def _tell(self) -> None:
         """Let whoever watches know what is waited for."""
-        while self._watch is not None:
+        while True:
             await asyncio.sleep(_TELL)
             before = self._run.waits_for
             self._run.waits_for, self._run.waits_seconds = self._asker.state()
             if before or self._run.waits_for:
-                self._watch(self._run)
+                self._job.watch(self._run)
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not beyond the end of the run."""
@@ -268,8 +226,8 @@ class _Sampler:
         wanted = {work.item: work.wanted for work in stretch}
         ask = self._writer.ask
         claimed, elsewhere, stored = await self._commit("claim", ask, wanted, again)
-        self._run.n_batched += stored.pop(BATCHED, 0)
-        self._run.there.update(stored)
+        self._run.n_elsewhere += stored.pop(BATCHED, 0)
+        self._run.stored.update(stored)
         calls: dict[tuple[str, Order], list[_Call]] = {}
         for sample in claimed:
             self._claimed[sample.item, sample.order, sample.sample] = sample
@@ -278,7 +236,9 @@ class _Sampler:
                 request = calls[place][0].request
             else:
                 request = self._judging.request(work, sample.order)
-            calls.setdefault(place, []).append(_Call(sample, request, work.read or self._read))
+            calls.setdefault(place, []).append(
+                _Call(sample, request, work.read or self._judging.read)
+            )
         sent = {place: of_prompt[0].request.messages for place, of_prompt in calls.items()}
         await self._commit("keep_messages", ask, sent)
         # One call of each prompt first, then its others: endpoints that keep what they have read
@@ -325,9 +285,8 @@ class _Sampler:
         for answer in answered:
             del self._claimed[answer.item, answer.order, answer.sample]
             self._run.add(answer.status, answer.reason)
-        if self._watch is not None:
-            self._run.waits_for, self._run.waits_seconds = self._asker.state()
-            self._watch(self._run)
+        self._run.waits_for, self._run.waits_seconds = self._asker.state()
+        self._job.watch(self._run)
 
     async def _answer_to(self, call: _Call) -> Answered | None:
         """Ask until there is an answer; None if the run ends."""
@@ -368,10 +327,6 @@ class _Sampler:
         """Mark what failed last: short requests have shown that the endpoint works."""
         if self._unsettled and self._error is None:
             await self._count(self._unsettled)
-
-    @property
-    def _name(self) -> str:
-        return self._address or f"judge {self._asked.judge}"
 
     # What came of it
 

@@ -1,22 +1,20 @@
 """Votes as far as a stopping rule wants them.
 
 The rule is asked in rounds: how many more votes of an item may settle it, given those that the
-store has. Asked for at once they are as many as one after the other would be, so that rounds save
+store has. Setup for at once they are as many as one after the other would be, so that rounds save
 as much; and since each begins with what is in the store, a job goes on where it left off.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from btdagg._util.errors import InputError
-from btdagg.judge.client import ORDERS, Asked, ChatClient, Order, Status, batched, samples_of
-from btdagg.judge.jobs import is_missing, judge
-from btdagg.judge.judging import SAMPLING, Judging, Work
+from btdagg.judge.client import ORDERS, Order, Setup, Status, batched, samples_of
+from btdagg.judge.jobs import is_missing, judge_pairs
+from btdagg.judge.judging import SAMPLING, Job, Judging, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
@@ -34,12 +32,7 @@ async def judge_by_rule(
     pairs: Pairs,
     judging: Judging,
     rule: StoppingRule | RuleOf,
-    *,
-    store: VoteStore,
-    client: ChatClient,
-    stop: asyncio.Event | None = None,
-    watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: Pacing | None = None,
+    job: Job,
 ) -> JudgeRun:
     """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
 
@@ -55,8 +48,8 @@ async def judge_by_rule(
     rule : StoppingRule, or callable from a Pair to one
         Such as of its task. With both orders its step is even, so that items stop after as many
         votes of one order as of the other.
-    store, client, stop, watch, endpoint
-        See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
+    job : Job
+        Its `watch` is told of each round by itself.
 
     Returns
     -------
@@ -73,30 +66,29 @@ async def judge_by_rule(
     ProvenanceWarning
         If the model of the rule was fitted to another judge, template, temperature or task.
     """
-    by_rule = ByRule(judging, rule, store)
-    endpoint = endpoint or Pacing(judging.limits)
+    by_rule = ByRule(judging, rule, job.store)
+    job = replace(job, pacing=job.pacing or Pacing(judging.limits))
     if isinstance(rule, StoppingRule):
         warn_of(differences(pairs, judging, rule))
     _, before = by_rule.summary(pairs)
     runs: list[JudgeRun] = []
     limits: Limits | None = judging.limits
-    job: dict[str, Any] = {"store": store, "client": client, "endpoint": endpoint}
     while limits is not None:
         asking = replace(judging, limits=limits, method=by_rule)
-        runs.append(await judge(pairs, asking, stop=stop, watch=watch, **job))
+        runs.append(await judge_pairs(pairs, asking, job))
         if runs[-1].stopped or not runs[-1].n_wanted:
             break
-        if runs[-1].n_batched and not runs[-1].statuses:  # all that is wanted is in batches
+        if runs[-1].n_elsewhere and not runs[-1].statuses:  # all that is wanted
             break
         limits = runs[-1].left_of(limits)
     else:
-        if by_rule.wants_more(pairs):
+        if any(True for _ in by_rule.plan(judging, pairs)):
             runs.append(JudgeRun(stopped="the caps are used up"))
     total = total_of(runs)
     # A sample may have been asked for in several rounds, so that their statuses cannot be added.
     n_settled, after = by_rule.summary(pairs)
-    total.statuses, total.there = after - before, after & before
-    total.n_items, total.n_wanted = len(pairs), after.total() + total.n_batched
+    total.statuses, total.stored = after - before, after & before
+    total.n_items, total.n_wanted = len(pairs), after.total() + total.n_elsewhere
     total.settled = Savings(len(pairs), n_settled, after.total(), judging.n * len(pairs))
     return total
 
@@ -116,15 +108,15 @@ def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
 
 def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str, ...]:
     """Say where pairs, judge and prompt are not what the model of a rule was fitted to."""
-    fitted, asked = rule.model.provenance, judging.asked
+    fitted, setup = rule.model.provenance, judging.setup
     if fitted is None:
         return ()
     # A template that shares its name with another goes by name and digest where votes are read.
-    by_digest = f"{asked.template}#{asked.prompt[:8]}"
+    by_digest = f"{setup.template}#{setup.prompt[:8]}"
     columns = {
-        "judge": asked.judge,
-        "template": by_digest if by_digest in fitted.template else asked.template,
-        "temperature": () if asked.temperature is None else asked.temperature,
+        "judge": setup.judge,
+        "template": by_digest if by_digest in fitted.template else setup.template,
+        "temperature": () if setup.temperature is None else setup.temperature,
         "task": Provenance.of(pairs).task,
     }
     return fitted.other_values(columns)
@@ -151,9 +143,9 @@ class ByRule:
         # Samples that were asked for again: what fails once more is not asked for in every round.
         self.repeated: set[tuple[str, Order, int]] = set()
 
-    def asked(self, judging: Judging) -> Asked:
+    def setup(self, judging: Judging) -> Setup:
         """What all calls have in common."""
-        return SAMPLING.asked(judging)
+        return SAMPLING.setup(judging)
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         """Pairs that are not settled, with the samples to ask for in this round."""
@@ -167,18 +159,10 @@ class ByRule:
         """Pairs, each with those of its `n` samples that the store has."""
         counted = set(samples_of(self.judging.n, self.judging.order))
         for batch in batched(pairs, _ITEMS_AT_A_TIME):
-            stored = self.store.samples_of(self.judging.asked, [pair.item for pair in batch])
+            stored = self.store.samples_of(self.judging.setup, [pair.item for pair in batch])
             for pair in batch:
                 samples = stored.get(pair.item, {})
                 yield pair, {key: samples[key] for key in samples if key in counted}
-
-    def wants_more(self, pairs: Iterable[Pair]) -> bool:
-        """Whether another round would ask for anything."""
-        repeated, self.repeated = self.repeated, set(self.repeated)
-        try:
-            return any(self._wanted(pair, stored) for pair, stored in self.states(pairs))
-        finally:
-            self.repeated = repeated
 
     def is_settled(self, pair: Pair, stored: _Samples) -> bool:
         """Whether the rule asks for no more votes of a pair."""

@@ -34,16 +34,14 @@ class StoreWriter:
         Whose changes `commit` makes durable; set before the first of them.
     ask : int
         What answers are of; set before the first of them.
-    endpoint : str
-        Where they come from; empty for one that has no address.
     unsaved : list of Answered
         What could not be written.
     """
 
     owner: Owner
 
-    def __init__(self, store: VoteStore, endpoint: str) -> None:
-        self.ask, self.endpoint = 0, endpoint
+    def __init__(self, store: VoteStore) -> None:
+        self.ask = 0
         self.unsaved: list[Answered] = []
         self._store = store
         self._turn = asyncio.Lock()
@@ -131,5 +129,4 @@ class StoreWriter:
         self._writing = None
 
     def _save(self, answered: Sequence[Answered]) -> None:
-        self.owner.know_endpoint(self.ask, self.endpoint)
         self.owner.save(self.ask, answered)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from btdagg.judge.client import ChatError, ChatRequest, Order, digest_of
 from btdagg.judge.judging import Judging, Work, stretches_of
 from btdagg.judge.prices import size_of
 from btdagg.judge.retries import EndpointError
-from btdagg.judge.runs import Budget
+from btdagg.judge.runs import Budget, JudgeRun
 from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
@@ -31,24 +30,6 @@ def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
     `file` is the name of a file, which nobody else's has: so a batch is known by its results.
     """
     return f"btdagg-{digest_of([file, item, order, sample])[:40]}"
-
-
-@dataclass
-class Written:
-    """What was written, and what was not since it is `there` or under way.
-
-    `n_batched` samples are in other batches, other processes are asking for `n_elsewhere`;
-    `stopped` is the cap that was reached.
-    """
-
-    batches: list[int] = field(default_factory=list)
-    n_items: int = 0
-    n_wanted: int = 0
-    n_requests: int = 0
-    there: Counter[str] = field(default_factory=Counter)
-    n_batched: int = 0
-    n_elsewhere: int = 0
-    stopped: str = ""
 
 
 class _File:
@@ -87,7 +68,8 @@ class BatchWriter:
     """Writes files of requests for what is neither in the store nor under way.
 
     The caps of `judging` are on all that is written here; `client` says how settings are sent.
-    Files go to `folder`, unless given beside the store, or here if that is a server.
+    Files go to `folder`, unless given beside the store, or here if that is a server; `batches` are
+    the numbers of those that were written.
     """
 
     def __init__(
@@ -102,25 +84,26 @@ class BatchWriter:
         self._endpoint = BatchEndpoint.of(client)
         self._client = self._endpoint.client
         self._folder = folder or Path(f"{store.path or 'btdagg'}-batches")
-        self._ask = store.ask_of(judging.asked)
-        store.require_endpoint(self._ask, self._client.name, judging.same_endpoint)
+        self._ask = store.ask_of(judging.setup)
         self._budget = Budget(judging.limits, judging.paid, judging.max_answer_tokens)
-        self._written = Written()
+        self.batches: list[int] = []
+        self._run = JudgeRun()
         self._settings: dict[str, dict[str, Any]] = {}  # body by response format
         self._file: _File | None = None
 
-    async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> Written:
+    async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> JudgeRun:
         """Write requests for the samples of a plan, and for those with a status to ask again.
 
-        After an error, files that are whole are batches, and the others as if never begun.
+        Returns what is stored or under way elsewhere, and the cap that stopped it, if any. After an
+        error, files that are whole are batches, and the others as if never begun.
         """
-        self._written, again = Written(), tuple(again)
+        self.batches, self._run, again = [], JudgeRun(), tuple(again)
         left: list[Claimed] = []
         try:
             for stretch in stretches_of(plan, _STRETCH):
                 left = self._claim(stretch, again)
                 await self._add_all(stretch, left)
-                if self._written.stopped:
+                if self._run.stopped:
                     break
             self._end_file()
         except BaseException:
@@ -133,19 +116,18 @@ class BatchWriter:
                 self._give_back(left)
             raise
         self._give_back(left)
-        return self._written
+        return self._run
 
     def _claim(self, stretch: Sequence[Work], again: tuple[str, ...]) -> list[Claimed]:
-        owner, written = self._owner, self._written
+        owner, run = self._owner, self._run
         owner.know_items([(work.item, work.digest, work.task) for work in stretch if work.digest])
         wanted = {work.item: work.wanted for work in stretch}
         claimed, elsewhere, stored = owner.claim(self._ask, wanted, again)
         owner.commit()
-        written.n_batched += stored.pop(BATCHED, 0)
-        written.there.update(stored)
-        written.n_elsewhere += sum(map(len, elsewhere.values()))
-        written.n_items += len(stretch)
-        written.n_wanted += sum(len(work.wanted) for work in stretch)
+        run.n_elsewhere += stored.pop(BATCHED, 0) + sum(map(len, elsewhere.values()))
+        run.stored.update(stored)
+        run.n_items += len(stretch)
+        run.n_wanted += sum(len(work.wanted) for work in stretch)
         return claimed
 
     async def _add_all(self, stretch: Sequence[Work], left: list[Claimed]) -> None:
@@ -161,8 +143,8 @@ class BatchWriter:
             if place not in requests:
                 requests[place] = self._judging.request(work, sample.order)
             request = requests[place]
-            _, self._written.stopped = self._budget.reserve(size_of(request.messages))
-            if self._written.stopped:
+            _, self._run.stopped = self._budget.reserve(size_of(request.messages))
+            if self._run.stopped:
                 break
             self._file = self._file or _File(self._folder)
             line = await self._line(sample, request, self._file)
@@ -212,8 +194,7 @@ class BatchWriter:
             price_out=prices.completion if prices else None,
         )
         self._owner.commit()
-        self._written.batches.append(batch)
-        self._written.n_requests += len(file.samples)
+        self.batches.append(batch)
         self._file = None
 
     def _give_back(self, claimed: list[Claimed]) -> None:

@@ -20,12 +20,12 @@ from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatError, ChatReply
-from btdagg.judge.judging import Judging, Work, read_answer
+from btdagg.judge.judging import Job, Judging, Work, read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
-from btdagg.judge.store import Answered, Batch, Claimed, Owner, VoteStore
+from btdagg.judge.store import Answered, Batch, Claimed, Owner
 
 # Seconds after which a batch that a process was making when it died is at the endpoint, if ever.
 _ARRIVED_AFTER = 5.0
@@ -36,38 +36,32 @@ LOOK_AGAIN = (1.0, 60.0)  # seconds, at first and at most, between looks at batc
 async def judge_by_batches(
     plan: Callable[[], Iterable[Work]],
     judging: Judging,
-    *,
-    client: object,
-    store: VoteStore,
-    stop: asyncio.Event | None = None,
-    watch: Callable[[JudgeRun], object] | None = None,
+    job: Job,
 ) -> JudgeRun:
     """Write, send, wait and collect, until all samples of a plan are in the store.
 
     What an earlier call left under way is waited for and collected first.
 
-    `plan` returns what is wanted, anew each time; the others are as in :func:`btdagg.judge.judge`.
+    `plan` returns what is wanted, anew each time.
     """
-    endpoint, began = BatchEndpoint.of(client), time.monotonic()
+    endpoint, store, began = BatchEndpoint.of(job.client), job.store, time.monotonic()
     with store.owner() as owner:
         run = JudgeRun(cost=None if judging.prices is None else 0.0)
-        ask = store.ask_of(judging.asked)
-        rounds = _Rounds(
-            ask, owner, endpoint, run, stop or asyncio.Event(), watch or (lambda _: None)
-        )
+        ask = store.ask_of(judging.setup)
+        rounds = _Rounds(ask, owner, endpoint, run, job)
         await rounds.see_through()
-        run.statuses.clear()  # they are among those that are there
-        writer = BatchWriter(judging, owner, store, client)
+        run.statuses.clear()  # they are among those that are stored
+        writer = BatchWriter(judging, owner, store, job.client)
         for attempt in range(judging.max_attempts):
             if run.stopped:
                 break
             written = await writer.write(plan(), () if attempt else judging.again)
             if not attempt:
                 run.n_items, run.n_wanted = written.n_items, written.n_wanted
-                run.there.update(written.there)
-            run.n_batched = written.n_batched
+                run.stored.update(written.stored)
+            run.n_elsewhere = written.n_elsewhere
             n_before = run.statuses.total()
-            why = await rounds.see_through() if written.batches else None
+            why = await rounds.see_through() if writer.batches else None
             run.stopped = run.stopped or written.stopped
             if not why:
                 break
@@ -86,8 +80,7 @@ class _Rounds:
     owner: Owner
     endpoint: BatchEndpoint
     run: JudgeRun
-    stop: asyncio.Event
-    watch: Callable[[JudgeRun], object]
+    job: Job
 
     async def see_through(self) -> Counter[str]:
         """Send and collect all batches, unless told to stop; why samples have no answer."""
@@ -99,10 +92,10 @@ class _Rounds:
                 continue
             done, n = sum(r.done for r in under_way), sum(batch.n_requests for batch in batches)
             self.run.waits_for = f"batches ({done} of {n} requests are done)"
-            self.watch(self.run)
+            self.job.watch(self.run)
             try:
                 async with asyncio.timeout(wait):
-                    await self.stop.wait()
+                    await self.job.stop.wait()
             except TimeoutError:
                 wait = min(2 * wait, longest)
                 continue
@@ -128,7 +121,7 @@ class _Rounds:
             return collected.remote
         why.update(collected.why)
         add_to(self.run, collected.run)
-        self.watch(self.run)
+        self.job.watch(self.run)
         if collected.remote.status == "failed":
             reason = collected.remote.reason or "no reason is given"
             raise EndpointError(f"{self.endpoint.name}: batch {batch.id} failed: {reason}")
@@ -234,7 +227,6 @@ async def collect_batch(
     try:
         answered = _answered(held, owner.claims_of(held), results, endpoint, collected)
         owner.save(held.ask, answered, held.owner)
-        owner.know_endpoint(held.ask, held.endpoint)
         owner.close_batch(held, "collected")
         owner.commit()
     except BaseException:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -28,7 +27,6 @@ _VARIABLES = 500  # values that one query asks for
 _CREATING = 0x63726561  # advisory lock: one makes the tables
 _BUSY_SECONDS = 60  # for which a writer waits for others
 _TRY_MS = 250  # of which SQLite itself waits so long at a time: within, nothing can interrupt it
-_SETTINGS = re.compile(r"(^|\s)password\s*=|^postgres(ql)?:", re.IGNORECASE)
 _thread = threading.local()
 
 
@@ -177,7 +175,7 @@ def in_parts(
 
 def url_of(place: str) -> URL:
     """Return the URL of a database, from a path or URL."""
-    if "://" not in place and not _SETTINGS.search(place):  # else a password would name a file
+    if "://" not in place:
         return URL.create("sqlite", database=place)
     scheme = place.partition("://")[0]
     if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
@@ -200,15 +198,12 @@ def url_of(place: str) -> URL:
 
 def _readable(path: str) -> str:
     """URI of a database for reading, also where neither the file nor its folder may be written."""
-    if os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK):
-        return f"file:{quote(path)}?mode=rw"
-    return _unchanged(path)
-
-
-def _unchanged(path: str) -> str:
-    """URI that makes no file beside a database without a log; a log that is there is read."""
-    has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
-    return f"file:{quote(path)}?{'mode=ro' if has_log else 'immutable=1'}"
+    mode = "mode=rw"
+    if not (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)):
+        # Without a log, no file is made beside the database; a log that is there is read.
+        has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
+        mode = "mode=ro" if has_log else "immutable=1"
+    return f"file:{quote(path)}?{mode}"
 
 
 # Connections to SQLite

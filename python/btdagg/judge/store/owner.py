@@ -274,13 +274,6 @@ class Owner:
                 rows = [{k: getattr(row, k) for k in kept} | {"ask": ask} for row in answered]
                 self._connection.execute(update, rows)
 
-    def know_endpoint(self, ask: int, endpoint: str) -> None:
-        """Write down where votes come from, if it is not known."""
-        if endpoint:
-            with self._db.plainly():
-                insert = self._db.insert(schema.endpoints).on_conflict_do_nothing()
-                self._connection.execute(insert, {"ask": ask, "endpoint": endpoint})
-
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""
         if not self._keep_exchanges or not sent:

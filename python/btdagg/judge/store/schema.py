@@ -31,7 +31,7 @@ def _among(column: str, values: tuple[str, ...]) -> CheckConstraint:
 # One row, the version of these tables.
 about = table("store", Column("version", Integer, nullable=False))
 
-# Who is asked, and how.
+# Setups: who judges, and how.
 asks = table(
     "asks",
     Column("id", Integer, primary_key=True),
@@ -44,14 +44,6 @@ asks = table(
     Column("reasoning_effort", Text),
     Column("settings", Text, nullable=False),
     sa.UniqueConstraint("judge", "prompt"),
-)
-
-# Where votes were asked for: addresses without credentials, of which all but the first were said to
-# be the same judge.
-endpoints = table(
-    "endpoints",
-    Column("ask", Integer, ForeignKey(asks.c.id), primary_key=True, autoincrement=False),
-    Column("endpoint", Text, primary_key=True),
 )
 
 # The texts of an item by their digest, so that other texts do not go by the same id. The digest is

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from btdagg.judge.client import ORDERS, STATUSES, Asked, Order, Status
+from btdagg.judge.client import ORDERS, STATUSES, Order, Setup, Status
 from btdagg.judge.store import schema
-from btdagg.judge.store.database import Database, StoreError, in_parts
+from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.owner import OPEN, Batch, Owner, batches_of
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ _VOTE = (
     *("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency", "finished"),
 )
 _EXCHANGE = ("model", "finish_reason", "messages", "reasoning", "answer")
-_SUMS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency")
+_TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
+_LABELS = ("minus", "tie", "plus")
 
 
 class VoteStore(Database):
@@ -56,34 +56,19 @@ class VoteStore(Database):
         super().__init__(place, create=create)
         self.keep_exchanges = keep_exchanges
 
-    # What is asked
-
-    def ask_of(self, asked: Asked) -> int:
-        """Return the number of what is asked; it is written down when it is new."""
-        settings = json.dumps(dict(asked.settings), sort_keys=True, default=str)
+    def ask_of(self, setup: Setup) -> int:
+        """Return the number of a setup; it is written down when it is new."""
+        settings = json.dumps(dict(setup.settings), sort_keys=True, default=str)
         names = (
             *("judge", "prompt", "template", "template_digest", "method", "temperature"),
             "reasoning_effort",
         )
-        values = {name: getattr(asked, name) for name in names} | {"settings": settings}
+        values = {name: getattr(setup, name) for name in names} | {"settings": settings}
         with self.plainly(), self._engine.begin() as connection:
             insert = self.insert(schema.asks).on_conflict_do_nothing()
             connection.execute(insert, values)
-            query = sa.select(schema.asks.c.id).where(_is_asked(asked))
+            query = sa.select(schema.asks.c.id).where(_has_setup(setup))
             return int(connection.execute(query).scalar_one())
-
-    def require_endpoint(self, ask: int, endpoint: str, same: bool) -> None:
-        """Refuse to mix votes of several endpoints, unless they are said to be the same judge."""
-        table = schema.endpoints
-        query = sa.select(table.c.endpoint).where(table.c.ask == ask).order_by(table.c.endpoint)
-        with self.reading() as connection:
-            stored = list(connection.execute(query).scalars())
-        if stored and endpoint and endpoint not in stored and not same:
-            raise StoreError(
-                f"{self.name}: has votes of this judge from {', '.join(stored)}, and {endpoint} is "
-                "asked now; same_endpoint says that they are one judge, and another name of the "
-                "judge keeps them apart"
-            )
 
     @contextmanager
     def owner(self) -> Iterator[Owner]:
@@ -98,7 +83,7 @@ class VoteStore(Database):
     # Reading
 
     def answers_of(
-        self, asked: Asked, items: Iterable[str]
+        self, setup: Setup, items: Iterable[str]
     ) -> dict[str, list[tuple[Order, int, int, str]]]:
         """Order, sample, vote and answer of each sample with a vote, by item.
 
@@ -107,7 +92,7 @@ class VoteStore(Database):
         votes, exchanges = schema.votes, schema.exchanges
         key = ("ask", "item", "order", "sample")
         query = (
-            _of(asked, votes.c.order, votes.c.sample, votes.c.vote, exchanges.c.answer)
+            _of(setup, votes.c.order, votes.c.sample, votes.c.vote, exchanges.c.answer)
             .join(exchanges, sa.and_(*(votes.c[name] == exchanges.c[name] for name in key)))
             .where(votes.c.status == "ok")
             .order_by(votes.c.sample, votes.c.order)
@@ -119,14 +104,14 @@ class VoteStore(Database):
         return dict(answers)
 
     def samples_of(
-        self, asked: Asked, items: Iterable[str]
+        self, setup: Setup, items: Iterable[str]
     ) -> dict[str, dict[tuple[Order, int], tuple[Status | None, int | None]]]:
         """Status and vote of each sample that is there, by item.
 
         The status is None while there is no answer, and the vote unless the status is ``ok``.
         """
         votes = schema.votes
-        query = _of(asked, votes.c.order, votes.c.sample, votes.c.status, votes.c.vote)
+        query = _of(setup, votes.c.order, votes.c.sample, votes.c.status, votes.c.vote)
         samples: dict[str, dict[Any, Any]] = defaultdict(dict)
         with self.reading() as connection:
             for item, order, sample, status, vote in in_parts(
@@ -140,11 +125,11 @@ class VoteStore(Database):
         with self.reading() as connection:
             return batches_of(connection, states)
 
-    def votes_of(self, asked: Asked, items: Iterable[str]) -> dict[str, list[int]]:
+    def votes_of(self, setup: Setup, items: Iterable[str]) -> dict[str, list[int]]:
         """Votes by item."""
         return {
             item: [vote for _, vote in samples.values() if vote is not None]
-            for item, samples in self.samples_of(asked, items).items()
+            for item, samples in self.samples_of(setup, items).items()
         }
 
     def answer_tokens_of(self, judge: str) -> float | None:
@@ -158,7 +143,7 @@ class VoteStore(Database):
 
     def write_decisions(
         self,
-        asked: Asked,
+        setup: Setup,
         name: str,
         decided: Mapping[str, int],
         *,
@@ -170,7 +155,7 @@ class VoteStore(Database):
         an earlier decision no longer holds. Exports join by judge and template.
         """
         table = schema.decisions
-        key = {"judge": asked.judge, "template_digest": asked.template_digest, "name": name}
+        key = {"judge": setup.judge, "template_digest": setup.template_digest, "name": name}
         rows = [
             {**key, "item": item, "decision": int(decision)}
             for item, decision in sorted(decided.items())
@@ -188,16 +173,16 @@ class VoteStore(Database):
                 connection.execute(update, rows)
 
 
-def _is_asked(asked: Asked) -> sa.ColumnElement[bool]:
+def _has_setup(setup: Setup) -> sa.ColumnElement[bool]:
     asks = schema.asks
-    return sa.and_(asks.c.judge == asked.judge, asks.c.prompt == asked.prompt)
+    return sa.and_(asks.c.judge == setup.judge, asks.c.prompt == setup.prompt)
 
 
-def _of(asked: Asked, *columns: sa.Column[Any]) -> sa.Select[Any]:
-    """Items, and columns of their votes that were asked for like this."""
+def _of(setup: Setup, *columns: sa.Column[Any]) -> sa.Select[Any]:
+    """Items, and columns of their votes of a setup."""
     votes = schema.votes
     query = sa.select(votes.c.item, *columns).select_from(votes).join(schema.asks)
-    return query.where(_is_asked(asked))
+    return query.where(_has_setup(setup))
 
 
 # As a table, and summed up
@@ -208,7 +193,7 @@ def votes_frame(
     *,
     methods: Collection[str] = ("sample",),
     exchanges: bool = False,
-    asked: Asked | None = None,
+    setup: Setup | None = None,
 ) -> pl.DataFrame:
     """Votes of a store, one row per sample, as `read_votes` takes them.
 
@@ -219,8 +204,8 @@ def votes_frame(
         ``gsa_8``, the same in every row of an item, judge and template.
     exchanges : bool
         Whether to add what was sent and answered.
-    asked : Asked, optional
-        Only votes that were asked for like this, by whatever method.
+    setup : Setup, optional
+        Only votes of this setup, by whatever method.
 
     Returns
     -------
@@ -240,7 +225,7 @@ def votes_frame(
         source = source.outerjoin(kept, _same(kept, "ask", "item", "order", "sample"))
         source = source.outerjoin(sent, _same(sent, "ask", "item", "order"))
         columns += [sent.c.messages if name == "messages" else kept.c[name] for name in _EXCHANGE]
-    is_wanted = asks.c.method.in_(list(methods)) if asked is None else _is_asked(asked)
+    is_wanted = asks.c.method.in_(list(methods)) if setup is None else _has_setup(setup)
     query = (
         sa.select(*columns)
         .select_from(source)
@@ -290,46 +275,39 @@ def summaries(store: VoteStore) -> list[dict[str, Any]]:
         `cost`, and `latency`, mean seconds of a call.
     """
     votes, asks, func = schema.votes, schema.asks, sa.func
-    ways = [asks.c[name] for name in ("id", *_WAY)]
-    parts = [votes.c.order, votes.c.status, votes.c.vote]
-    sums = [func.sum(votes.c[name]).label(name) for name in _SUMS]
-    counts = [func.count(votes.c.item).label("n"), func.count(votes.c.latency).label("n_timed")]
-    query = sa.select(*ways, *parts, *sums, *counts).outerjoin(votes).group_by(*ways, *parts)
-    items = sa.select(votes.c.ask, func.count(sa.distinct(votes.c.item))).group_by(votes.c.ask)
+    status, vote, order = votes.c.status, votes.c.vote, votes.c.order
+
+    def n_of(*conditions: Any) -> Any:
+        return func.count(sa.case((sa.and_(*conditions), 1)))
+
+    columns = {
+        "n_items": func.count(sa.distinct(votes.c.item)),
+        "n_votes": func.count(vote),
+        **{name: n_of(status == name) for name in STATUSES},
+        "asking": n_of(votes.c.item.is_not(None), status.is_(None)),
+        **{name: n_of(vote == value) for name, value in zip(_LABELS, (-1, 0, 1), strict=True)},
+        "first": n_of(order == "AB", vote == 1) + n_of(order == "BA", vote == -1),
+        "second": n_of(order == "AB", vote == -1) + n_of(order == "BA", vote == 1),
+        **{f"n_{name.lower()}": n_of(order == name, vote.is_not(None)) for name in ORDERS},
+        **{name: func.coalesce(func.sum(votes.c[name]), 0) for name in _TOKENS},
+        "cost": func.sum(votes.c.cost),
+        "latency": func.avg(votes.c.latency),
+    }
+    query = (
+        sa.select(*(asks.c[name] for name in _WAY), *(x.label(n) for n, x in columns.items()))
+        .outerjoin(votes)
+        .group_by(*(asks.c[name] for name in ("id", *_WAY)))
+        .order_by(asks.c.id)
+    )
     with store.reading() as connection:
-        n_items = {row[0]: row[1] for row in connection.execute(items)}
-        rows = [dict(row) for row in connection.execute(query.order_by(asks.c.id)).mappings()]
-    summed = []
-    for ask, of_ask in groupby(rows, key=lambda row: row["id"]):
-        group = list(of_ask)
-        by_vote: Counter[tuple[str, int]] = Counter()
-        by_status: Counter[str] = Counter()
-        for row in group:
-            by_status[row["status"] or "asking"] += row["n"]
-            if row["vote"] is not None:
-                by_vote[row["order"], row["vote"]] += row["n"]
-        totals = {
-            name: sum(values) if (values := [x[name] for x in group if x[name] is not None]) else 0
-            for name in (*_SUMS, "n_timed")
-        }
-        minus, tie, plus = (by_vote["AB", vote] + by_vote["BA", vote] for vote in (-1, 0, 1))
-        first = by_vote["AB", 1] + by_vote["BA", -1]
-        second = by_vote["AB", -1] + by_vote["BA", 1]
-        n_votes = minus + tie + plus
-        n_timed = totals.pop("n_timed")
-        summed.append(
-            {name: group[0][name] for name in _WAY}
-            | {"n_items": n_items.get(ask, 0), "n_votes": n_votes}
-            | {"statuses": {s: by_status[s] for s in (*STATUSES, "asking") if by_status[s]}}
-            | {"minus": minus, "tie": tie, "plus": plus, "first": first, "second": second}
-            | {f"n_{order.lower()}": sum(by_vote[order, v] for v in (-1, 0, 1)) for order in ORDERS}
-            | {"tie_rate": tie / n_votes if n_votes else None}
-            | {"positional_bias": (first - second) / (first + second) if first + second else None}
-            | totals
-            | {"latency": totals["latency"] / n_timed if n_timed else None}
-            | {"cost": totals["cost"] if any(x["cost"] is not None for x in group) else None}
-        )
-    return summed
+        rows = [dict(row) for row in connection.execute(query).mappings()]
+    for row in rows:
+        statuses = {name: row.pop(name) for name in (*STATUSES, "asking")}
+        row["statuses"] = {name: n for name, n in statuses.items() if n}
+        row["tie_rate"] = row["tie"] / row["n_votes"] if row["n_votes"] else None
+        n_wins = row["first"] + row["second"]
+        row["positional_bias"] = (row["first"] - row["second"]) / n_wins if n_wins else None
+    return rows
 
 
 def _same(table: sa.Table, *names: str) -> sa.ColumnElement[bool]:
