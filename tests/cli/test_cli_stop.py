@@ -144,6 +144,7 @@ def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder, judge_serv
     assert len(set(found.values())) == 2
 
 
+@pytest.mark.soak
 def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
     options += ["--stop", "lossless"]
@@ -174,6 +175,7 @@ def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
     assert decided["change_risk"].to_list() == [None, None]
 
 
+@pytest.mark.soak
 def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder, judge_server):
     task = pl.Series("task", ["x", "y z"] * 15 + ["x", "y z", "unknown"] * 10)
     pairs_of(60).frame.with_columns(task).write_ndjson("pairs.jsonl")

@@ -126,9 +126,6 @@ def test_one_command_to_labels(cli, folder, judge_server):
     page = (folder / "out/report/index.html").read_text()
     assert "m on pairs.jsonl" in page
     assert "How many votes are worth their price" in page
-    status, out, _ = cli(*options, "--json")
-    assert json.loads(out)["n_items"] == 40
-    assert len(server.log()) == 160  # nobody was asked again
 
 
 @pytest.mark.parametrize("form", ["://btdagg:a/hush@", "query"])
@@ -176,7 +173,3 @@ def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):
     n_labels = pl.read_csv("labels.csv").height
     assert f"{n_labels} items share a prompt with another, and the labels have no column" in err
     assert "each item decided by models calibrated on" in out
-    pl.read_csv("labels.csv").with_columns(group=pl.int_range(pl.len()) // 2).write_csv(
-        "labels.csv"
-    )
-    assert "share a prompt" not in cli("run", "pairs.jsonl", *options, "-o", "out")[2]

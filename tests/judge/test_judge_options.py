@@ -13,7 +13,7 @@ from btdagg.cli.judge_settings import KEYS, JudgeFlags
 from btdagg.judge import Judging, Limits
 from btdagg.judge.client import STATUSES
 from commands import one_line
-from judging import config, pairs_of, rows_of
+from judging import config, pairs_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -91,33 +91,6 @@ def folder(tmp_path, monkeypatch):
     labels = [(0, -1, 1)[number % 3] for number in range(20)]
     pl.DataFrame({"item": frame["item"], "label": labels}).head(12).write_csv("labels.csv")
     return tmp_path
-
-
-def test_run_asks_as_its_options_say(cli, folder, judge_server):
-    server = judge_server()
-    status, _, err = cli(
-        *("run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", "3"),
-        *("--base-url", server.url),
-        *config(
-            order="BA",
-            confidence="verbal",
-            structured=True,
-            max_attempts=2,
-            drop_exchanges=True,
-            tokens_per_minute=1e9,
-            max_calls=60,
-            max_tokens=1000000,
-            max_answer_tokens=300,
-        ),
-    )
-    assert status == 0, err
-    rows = rows_of("out/votes.db")
-    assert {row["order"] for row in rows} == {"BA"}
-    assert len(rows) == 60
-    assert len(server.log()) == 60
-    decided = pl.read_csv("out/decided.csv")
-    assert decided.select(pl.sum_horizontal("minus", "tie", "plus")).to_series().max() == 3
-    assert json.loads((folder / "out/model.json").read_text())["provenance"]["n_votes"] == 3
 
 
 def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_server):

@@ -247,7 +247,7 @@ def judge_in_virtual_time(tmp_path, answer, plan=None, **settings):
     async def main():
         with VoteStore(tmp_path / "v.db") as store:
             job = Job(store, FunctionClient(answer))
-            run = await sample(plan or plan_of(40), Judging("m", **settings), job)
+            run = await sample(plan or plan_of(40), Judging("m", judge="sim", **settings), job)
             return run, asyncio.get_running_loop().time()
 
     return virtual_time.run(main())

@@ -119,22 +119,6 @@ def test_claims_are_given_back(store_place):
     assert [tuple(row) for row in rows] == [("unparsed", None)] * 4  # of q1 and q2
 
 
-def test_what_another_has_taken_over_is_not_written(store_place):
-    with VoteStore(store_place) as store, store.owner() as owner:
-        ask = store.ask_of(SETUP)
-        claimed, _, _ = owner.claim(ask, {"q1": samples_of(4)})
-        owner.commit()
-        with store._engine.begin() as other:
-            row = schema.votes.c.order == "AB", schema.votes.c.sample == 1
-            other.execute(schema.votes.update().where(*row).values(owner=owner.id + 1))
-        answered = [Answered(c.item, c.order, c.sample, "ok", 1, 1) for c in claimed]
-        with pytest.raises(StoreError, match="another process has taken over our claims"):
-            owner.save(ask, answered)
-        owner.roll_back()
-        owner.save(ask, [a for a in answered if (a.order, a.sample) != ("AB", 1)])
-        owner.commit()
-
-
 # Sums and exports
 
 

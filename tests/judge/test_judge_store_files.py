@@ -93,13 +93,6 @@ def test_a_store_that_may_not_be_written_is_refused_for_asking(cli, store):
     assert message == "v.db: attempt to write a readonly database"
 
 
-def test_a_store_that_is_being_written_is_read(cli, store):
-    wanted = json.loads(cli("votes", "v.db", "--json")[1])
-    with VoteStore(store) as writing, writing.owner() as owner:
-        assert owner.id > 0
-        assert json.loads(cli("votes", "v.db", "--json")[1]) == wanted
-
-
 # Somebody else's
 
 

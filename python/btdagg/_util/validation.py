@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.errors import InputError
+from btdagg._util.numbers import as_integer as as_integer
+from btdagg._util.numbers import as_number as as_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -319,28 +321,7 @@ def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-# Single values
-
-
-def as_number(value: object, name: str) -> float:
-    """Return a finite number as a float."""
-    try:
-        number = float(value)  # type: ignore[arg-type]  # whatever float() takes, but no text
-    except (TypeError, ValueError, OverflowError):
-        number = np.nan
-    if isinstance(value, str | bytes) or not np.isfinite(number):
-        raise InputError(argument=name, came=value, expected="a finite number")
-    return number
-
-
-def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> int:
-    """Return an integer from `least` to `most` as an int."""
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if is_integer and least <= value <= most:  # type: ignore[operator]
-        return int(value)  # type: ignore[call-overload, no-any-return]
-    too_large = is_integer and value > most  # type: ignore[operator]
-    expected = f"an integer of {f'at most {most}' if too_large else f'at least {least}'}"
-    raise InputError(argument=name, came=value, expected=expected)
+# Names of judges
 
 
 def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, ...]:

@@ -52,17 +52,11 @@ def judge(
     Example: btdagg judge pairs.jsonl --model gpt-5.4 -n 12 --store votes.db --dry-run
     """
     from btdagg.judge.pairs import read_pairs
-    from btdagg.online.rule import RuleKind
 
     settings = flags.settings()
     judging, rule, place = settings.judging, settings.rule, store_of(store, settings.store)
     if rule is not None and method != "sample":
         raise InputError("--stop is for --method sample")
-    if isinstance(rule, RuleKind):
-        raise InputError(
-            f"--stop {settings.stop} is a rule to learn, which btdagg run does; judge takes the "
-            "file of a rule, which btdagg plan or run wrote"
-        )
     if (labels is None) == (method == "few-shot"):
         raise InputError("--labels and --method few-shot go together")
     if judging.batch and method == "usc":
@@ -72,8 +66,15 @@ def judge(
     judging.prompt.check(pairs_read)
     examples: list[tuple[Pair, int]] = []
     if rule is not None:
-        from btdagg.judge.stopping import differences
+        from btdagg.judge.stopping import differences, refuse_other_n
+        from btdagg.online import StoppingRule
 
+        if not isinstance(rule, StoppingRule):
+            raise InputError(
+                f"--stop {settings.stop} is a rule to learn, which btdagg run does; judge takes "
+                "the file of a rule, which btdagg plan or run wrote"
+            )
+        refuse_other_n(rule, judging)
         say_differences(differences(pairs_read, judging, rule))
         rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
     if method == "few-shot":

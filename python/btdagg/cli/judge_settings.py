@@ -21,11 +21,11 @@ from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import client_of
 from btdagg.judge.runs import Limits
-from btdagg.online import StoppingRule
-from btdagg.online.rule import RuleKind
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
+    from btdagg.online import StoppingRule
+    from btdagg.online.rule import RuleKind
 
 PairsFile = Annotated[
     Path,
@@ -146,10 +146,6 @@ class JudgeFlags:
         if not self.dry_run or "max_cost" in keys:
             keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
         judging = _judging(keys)
-        if isinstance(rule, StoppingRule):
-            from btdagg.judge.stopping import refuse_other_n
-
-            refuse_other_n(rule, judging)
         own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
         return JudgeSettings(judging=judging, rule=rule, **own)
 
@@ -201,8 +197,12 @@ def _file_model() -> Any:
     """What checks the keys of a file, each by the type of its field."""
     from pydantic import ConfigDict, Field, JsonValue, create_model
 
+    from btdagg.online.rule import RuleKind, StoppingRule
+
     config = ConfigDict(strict=True, extra="forbid")
-    types = {name: kind for owner in _KINDS for name, kind in get_type_hints(owner).items()} | {
+    rules = {"RuleKind": RuleKind, "StoppingRule": StoppingRule}
+    hints = (get_type_hints(owner, localns=rules) for owner in _KINDS)
+    types = {name: kind for of_owner in hints for name, kind in of_owner.items()} | {
         "template": str,
         "temperature": float | Literal["default"],
         "again": str | list[str],
@@ -263,6 +263,8 @@ def _judging(keys: Mapping[str, Any]) -> Judging:
 
 def _rule_of(keys: dict[str, Any]) -> StoppingRule | RuleKind:
     """Read the rule of a file, which sets the number of votes, or parse one to learn."""
+    from btdagg.online.rule import RuleKind, StoppingRule
+
     file = Path(keys["stop"])
     if file.suffix != ".json" and not file.exists():
         return RuleKind.parse(keys["stop"])

@@ -18,8 +18,8 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from btdagg._util.errors import InputError
+from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer
 
 _T = TypeVar("_T")
 

@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from btdagg._util.errors import InputError
+from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
 from btdagg.judge.client import (
     STATUSES,

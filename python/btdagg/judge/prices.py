@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import as_number
+from btdagg._util.numbers import as_number
 from btdagg.judge.client import provider_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from btdagg._util.errors import InputError
+from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.client import Usage
 from btdagg.judge.prices import Prices
 

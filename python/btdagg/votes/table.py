@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import numpy as np
-
 from btdagg._core import InputError
 from btdagg._util.errors import shown
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -289,6 +288,8 @@ def _texts_of(value: object) -> list[str]:
 
 def ids_of(items: pl.Series) -> NDArray[Any]:
     """Return items as an array of int64, or of object holding str."""
+    import numpy as np
+
     return items.to_numpy() if items.dtype.is_integer() else np.array(items.to_list(), dtype=object)
 
 

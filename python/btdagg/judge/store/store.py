@@ -280,7 +280,7 @@ def summaries(store: VoteStore) -> list[dict[str, Any]]:
     def n_of(*conditions: Any) -> Any:
         return func.count(sa.case((sa.and_(*conditions), 1)))
 
-    columns = {
+    columns: dict[str, Any] = {
         "n_items": func.count(sa.distinct(votes.c.item)),
         "n_votes": func.count(vote),
         **{name: n_of(status == name) for name in STATUSES},

@@ -1,0 +1,29 @@
+"""Checks of single numbers. They import no NumPy, so that commands that need none start sooner."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+
+from btdagg._util.errors import InputError
+
+
+def as_number(value: object, name: str) -> float:
+    """Return a finite number as a float."""
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever float() takes, but no text
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, str | bytes) or not math.isfinite(number):
+        raise InputError(argument=name, came=value, expected="a finite number")
+    return number
+
+
+def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> int:
+    """Return an integer from `least` to `most` as an int."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if is_integer and least <= value <= most:  # type: ignore[operator]
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    too_large = is_integer and value > most  # type: ignore[operator]
+    expected = f"an integer of {f'at most {most}' if too_large else f'at least {least}'}"
+    raise InputError(argument=name, came=value, expected=expected)
