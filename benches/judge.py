@@ -41,7 +41,7 @@ from btdagg.judge.client import (
     digest_of,
     samples_of,
 )
-from btdagg.judge.judging import Job, Judging, Work
+from btdagg.judge.judging import JudgeJob, Judging, Work
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun, Limits
 from btdagg.judge.sampling import sample
@@ -152,7 +152,7 @@ async def ours(url: str, place: str, name: str, n_calls: int) -> Rate:
         run = await sample(
             plan(name, n_calls // N),
             Judging("m", judge="bench", limits=Limits(CONCURRENCY)),
-            Job(store, client),
+            JudgeJob(store, client),
         )
     await client.close()
     rate = clock.rate(run.n_wanted)
@@ -181,7 +181,7 @@ async def memory(place: str, n_votes: int) -> None:
         await sample(
             plan("memory", n_votes // N),
             Judging("m", judge="memory", limits=Limits(CONCURRENCY)),
-            Job(store, FunctionClient(complete), watch=watch),
+            JudgeJob(store, FunctionClient(complete), watch=watch),
         )
     print(f"{n_votes} votes without HTTP: {n_votes / (time.perf_counter() - began):,.0f} a second")
     print("resident MB at", ", ".join(f"{n:,}: {mb:.0f}" for n, mb in seen))

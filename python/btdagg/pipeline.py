@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from btdagg.judge.client import ChatClient
-    from btdagg.judge.judging import Job, Judging
+    from btdagg.judge.judging import JudgeJob, Judging
     from btdagg.votes.source import Source
 
 
@@ -165,7 +165,7 @@ class Pipeline:
         wanted = pl.concat([part.frame["item"] for part in (self._full, unsettled)])
         return self.pairs.with_data(frame.filter(pl.col("item").is_in(wanted.implode())))
 
-    async def run(self, job: Job) -> Labelling:
+    async def run(self, job: JudgeJob) -> Labelling:
         """Ask for the votes that the store does not have, fit a model to each task, decide.
 
         The `watch` of the job is told of each round by itself.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from btdagg.judge.client import ChatError, FunctionClient, digest_of, samples_of
-from btdagg.judge.judging import Job, Judging, Work
+from btdagg.judge.judging import JudgeJob, Judging, Work
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
@@ -22,7 +22,7 @@ def run_on(place, client, plan, **settings):
         try:
             with VoteStore(place) as store:
                 judging = Judging("m", **{"limits": Limits(8), **settings})
-                return await sample(plan, judging, Job(store, client))
+                return await sample(plan, judging, JudgeJob(store, client))
         finally:
             await client.close()
 

@@ -11,7 +11,7 @@ from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.jobs import estimate
-from btdagg.judge.judging import Job, Judging
+from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.methods import METHODS, asking_of, decide_by, order_of_aggregation
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.prompts import labelled_pairs
@@ -60,7 +60,7 @@ def decide(store, monkeypatch):
         async def run():
             client = ModelClient("openai", server.url)
             try:
-                return await decide_by(method, pairs, judging, Job(store, client), **options)
+                return await decide_by(method, pairs, judging, JudgeJob(store, client), **options)
             finally:
                 await client.close()
 
@@ -213,7 +213,7 @@ def test_universal_self_consistency_takes_the_vote_of_the_answer_chosen(store, s
     columns = {"a": ["q: yes"] * 8, "b": ["q: no"] * 8, "prompt": ["p"] * 8}
     pairs = read_pairs({"item": items, **columns})
     judging = Judging("m", n=2, structured=structured)
-    found = asyncio.run(decide_by("usc", pairs, judging, Job(store, FunctionClient(answer))))
+    found = asyncio.run(decide_by("usc", pairs, judging, JudgeJob(store, FunctionClient(answer))))
     assert found.decided == dict.fromkeys(items, 1)
     assert {order_of_aggregation(item) for item in items} == {"AB", "BA"}
 
@@ -222,7 +222,7 @@ def test_methods_that_cannot_be(tmp_path, store):
     client = FunctionClient(lambda _: "[[A]]")
 
     def run(method, where=store, **options):
-        asyncio.run(decide_by(method, PAIRS, JUDGING, Job(where, client), **options))
+        asyncio.run(decide_by(method, PAIRS, JUDGING, JudgeJob(where, client), **options))
 
     with pytest.raises(InputError, match="examples is empty"):
         run("few-shot")

@@ -16,7 +16,7 @@ from btdagg.judge.client import (
     rate_limits_of,
     seconds_of,
 )
-from btdagg.judge.judging import Job, Judging
+from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
@@ -246,7 +246,7 @@ def test_what_headers_say():
 def judge_in_virtual_time(tmp_path, answer, plan=None, **settings):
     async def main():
         with VoteStore(tmp_path / "v.db") as store:
-            job = Job(store, FunctionClient(answer))
+            job = JudgeJob(store, FunctionClient(answer))
             run = await sample(plan or plan_of(40), Judging("m", judge="sim", **settings), job)
             return run, asyncio.get_running_loop().time()
 

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Reading, Usage, samples_of
-from btdagg.judge.judging import Job, Judging
+from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.retries import EndpointError
@@ -40,7 +40,7 @@ def run(place, client, plan, *, watch=None, stop=None, before=None, **settings):
             if before is not None:
                 before(store, asyncio.current_task())
             try:
-                job = Job(store, client, stop or asyncio.Event(), watch or (lambda _: None))
+                job = JudgeJob(store, client, stop or asyncio.Event(), watch or (lambda _: None))
                 return await sample(plan, Judging("m", judge="sim", **settings), job)
             finally:
                 await client.close()

@@ -12,7 +12,7 @@ import pytest
 from btdagg import DavidsonModel, InputError
 from btdagg.judge.client import FunctionClient, samples_of
 from btdagg.judge.jobs import judge
-from btdagg.judge.judging import Job, Judging
+from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.runs import Limits
 from btdagg.judge.stopping import judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore
@@ -69,7 +69,7 @@ def go(pairs, rule, judge_, place, **options):
 
     async def main():
         with VoteStore(place) as store:
-            job = Job(store, FunctionClient(judge_))
+            job = JudgeJob(store, FunctionClient(judge_))
             run = await judge_by_rule(pairs, judging_of(**options), rule, job)
             return run, store.samples_of(judging_of().setup, [pair.item for pair in pairs])
 
@@ -210,7 +210,7 @@ def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp
 
     def ask(place, judging):
         with VoteStore(tmp_path / place) as store:
-            job = Job(store, FunctionClient(Judge(2)))
+            job = JudgeJob(store, FunctionClient(Judge(2)))
             return asyncio.run(judge_by_rule(pairs_of(2), judging, rule, job))
 
     assert ask("same.db", Judging("m", n=N, limits=Limits(2))).settled.n_settled == 2

@@ -18,7 +18,7 @@ from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
     from btdagg.cli.judge_settings import JudgeSettings
-    from btdagg.judge.judging import Job, Judging
+    from btdagg.judge.judging import JudgeJob, Judging
     from btdagg.judge.methods import Decisions
     from btdagg.judge.pairs import Pairs
     from btdagg.judge.runs import JudgeRun
@@ -191,7 +191,10 @@ def _tokens(run: JudgeRun) -> str:
 
 
 def run_asking(
-    asking: Callable[[Job], Awaitable[T]], store: VoteStore, total: int, settings: JudgeSettings
+    asking: Callable[[JudgeJob], Awaitable[T]],
+    store: VoteStore,
+    total: int,
+    settings: JudgeSettings,
 ) -> T:
     """Run what takes a job, with progress; `total` votes are expected.
 
@@ -204,9 +207,12 @@ def run_asking(
 
 
 async def _asking(
-    asking: Callable[[Job], Awaitable[T]], store: VoteStore, total: int, settings: JudgeSettings
+    asking: Callable[[JudgeJob], Awaitable[T]],
+    store: VoteStore,
+    total: int,
+    settings: JudgeSettings,
 ) -> T:
-    from btdagg.judge.judging import Job
+    from btdagg.judge.judging import JudgeJob
 
     client = settings.client()
     stop = asyncio.Event()
@@ -226,7 +232,7 @@ async def _asking(
     progress = _Progress(total)
     try:
         with progress.bar:
-            return await asking(Job(store, client, stop, progress))
+            return await asking(JudgeJob(store, client, stop, progress))
     finally:
         await client.close()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.client import ChatClient, Status, batched
-from btdagg.judge.judging import Job, Judging
+from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pairs import Pairs, read_pairs
 from btdagg.judge.prices import estimated_tokens
 from btdagg.judge.provider import client_of
@@ -81,7 +81,7 @@ async def judge(
         return await judge_pairs(pairs, judging, job)
 
 
-async def judge_pairs(pairs: Pairs, judging: Judging, job: Job) -> JudgeRun:
+async def judge_pairs(pairs: Pairs, judging: Judging, job: JudgeJob) -> JudgeRun:
     """Ask for votes on pairs, as far as the store of a job does not have them."""
     # Imported where votes are asked for: an estimate needs no database.
     from btdagg.judge.batches.steps import judge_by_batches
@@ -101,7 +101,7 @@ async def opened(
     stop: asyncio.Event | None,
     watch: Callable[[JudgeRun], object] | None,
     **endpoint: Any,
-) -> AsyncIterator[Job]:
+) -> AsyncIterator[JudgeJob]:
     """A job of the store and client given, which stay open, or of ones closed at the end."""
     from btdagg.judge.store import VoteStore
 
@@ -113,7 +113,7 @@ async def opened(
             stack.push_async_callback(client.close)
         if not isinstance(store, VoteStore):
             store = stack.enter_context(VoteStore(store))
-        yield Job(store, client, stop or asyncio.Event(), watch or (lambda _: None))
+        yield JudgeJob(store, client, stop or asyncio.Event(), watch or (lambda _: None))
 
 
 @readable

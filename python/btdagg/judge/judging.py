@@ -83,7 +83,7 @@ def stretches_of(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
 
 
 @dataclass(frozen=True)
-class Job:
+class JudgeJob:
     """Who is asked, where votes are kept, and who hears of them.
 
     Once `stop` is set no further call is made; `watch` is called with the run so far whenever votes

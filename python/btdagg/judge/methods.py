@@ -29,7 +29,7 @@ from btdagg.judge.answers import (
 )
 from btdagg.judge.client import Order, Reading, Setup, batched, samples_of
 from btdagg.judge.jobs import judge_pairs
-from btdagg.judge.judging import SAMPLING, Job, Judging, Work, digest_of_pair
+from btdagg.judge.judging import SAMPLING, JudgeJob, Judging, Work, digest_of_pair
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
@@ -67,7 +67,7 @@ async def decide_by(
     method: str,
     pairs: Pairs,
     judging: Judging,
-    job: Job,
+    job: JudgeJob,
     *,
     examples: Sequence[tuple[Pair, int]] = (),
 ) -> Decisions:
@@ -83,7 +83,7 @@ async def decide_by(
     pairs : Pairs
     judging : Judging
         Who judges, and how the samples are asked for that `gsa` and `usc` are over.
-    job : Job
+    job : JudgeJob
         Its store and client are not closed.
     examples : sequence of (Pair, label)
         For `few-shot`; see :func:`btdagg.judge.prompts.labelled_pairs`.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from btdagg.judge.client import ChatReply, ChatRequest, Order
-from btdagg.judge.judging import Job, Judging, Reader, Work, stretches_of
+from btdagg.judge.judging import JudgeJob, Judging, Reader, Work, stretches_of
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker, EndpointError, Usefulness
 from btdagg.judge.runs import Budget, JudgeRun
@@ -43,7 +43,7 @@ class _Call(NamedTuple):
     read: Reader
 
 
-async def sample(plan: Iterable[Work], judging: Judging, job: Job) -> JudgeRun:
+async def sample(plan: Iterable[Work], judging: Judging, job: JudgeJob) -> JudgeRun:
     """Ask for every sample of a plan, gone through lazily, that the store does not have.
 
     Raises
@@ -57,7 +57,7 @@ async def sample(plan: Iterable[Work], judging: Judging, job: Job) -> JudgeRun:
 
 
 class _Sampler:
-    def __init__(self, judging: Judging, job: Job) -> None:
+    def __init__(self, judging: Judging, job: JudgeJob) -> None:
         self._judging, self._job = judging, job
         limits = judging.limits
         pacing = job.pacing or Pacing(limits, clock=asyncio.get_running_loop().time)

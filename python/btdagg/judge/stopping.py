@@ -14,7 +14,7 @@ from dataclasses import replace
 from btdagg._util.errors import InputError
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched, samples_of
 from btdagg.judge.jobs import is_missing, judge_pairs
-from btdagg.judge.judging import SAMPLING, Job, Judging, Work
+from btdagg.judge.judging import SAMPLING, JudgeJob, Judging, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
@@ -32,7 +32,7 @@ async def judge_by_rule(
     pairs: Pairs,
     judging: Judging,
     rule: StoppingRule | RuleOf,
-    job: Job,
+    job: JudgeJob,
 ) -> JudgeRun:
     """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
 
@@ -48,7 +48,7 @@ async def judge_by_rule(
     rule : StoppingRule, or callable from a Pair to one
         Such as of its task. With both orders its step is even, so that items stop after as many
         votes of one order as of the other.
-    job : Job
+    job : JudgeJob
         Its `watch` is told of each round by itself.
 
     Returns

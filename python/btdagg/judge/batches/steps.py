@@ -20,7 +20,7 @@ from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatError, ChatReply
-from btdagg.judge.judging import Job, Judging, Work, read_answer
+from btdagg.judge.judging import JudgeJob, Judging, Work, read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import JudgeRun, add_to
@@ -36,7 +36,7 @@ LOOK_AGAIN = (1.0, 60.0)  # seconds, at first and at most, between looks at batc
 async def judge_by_batches(
     plan: Callable[[], Iterable[Work]],
     judging: Judging,
-    job: Job,
+    job: JudgeJob,
 ) -> JudgeRun:
     """Write, send, wait and collect, until all samples of a plan are in the store.
 
@@ -80,7 +80,7 @@ class _Rounds:
     owner: Owner
     endpoint: BatchEndpoint
     run: JudgeRun
-    job: Job
+    job: JudgeJob
 
     async def see_through(self) -> Counter[str]:
         """Send and collect all batches, unless told to stop; why samples have no answer."""
