@@ -212,50 +212,6 @@ def test_texts_cannot_run_load_or_leave(browser, serve, tmp_path):
     rater.context.close()
 
 
-def test_keys_notes_scrolling_and_other_helps(browser, serve, tmp_path):
-    long = [f"{'word ' * 40}\n\n" * 60]
-    pairs_file(tmp_path, 3, texts=long, b="short\n\n" * 200, reference="It is so.")
-    server = serve()
-    rater = Rater(browser, server, "Ada")
-    page = rater.page
-    assert page.evaluate("document.activeElement.id") == "place"
-    page.evaluate("document.getElementById('first').scrollTop = 1e6")
-    wait(
-        page,
-        "() => { const b = document.getElementById('second');"
-        " return Math.abs(b.scrollTop - (b.scrollHeight - b.clientHeight)) < 2; }",
-    )
-    page.uncheck("#together")
-    page.evaluate("document.getElementById('first').scrollTop = 0")
-    page.wait_for_timeout(100)
-    assert page.evaluate("document.getElementById('second').scrollTop") > 0
-    page.keyboard.press("n")
-    page.keyboard.type("t1 2s")  # keys are text here
-    page.keyboard.press("Escape")
-    page.keyboard.press("d")
-    page.wait_for_selector("#first mark")
-    page.keyboard.press("d")
-    assert page.locator("#first mark").count() == 0
-    page.keyboard.press("m")
-    assert page.locator("#first pre").count() == 1
-    page.keyboard.press("m")
-    page.uncheck("#keys")
-    page.keyboard.press("1")
-    page.wait_for_timeout(100)
-    assert rater.place() == "Pair 1 of 3"
-    page.check("#keys")
-    rater.press("1")
-    rater.press("z")
-    assert page.input_value("#note") == "t1 2s"
-    assert page.get_attribute("[aria-pressed=true]", "data-choice") == "first"
-    rater.press("x")
-    assert rater.place() == "Pair 2 of 3"
-    server.until_written(1)
-    assert server.rows()[0]["note"] == "t1 2s"
-    assert rater.said == []
-    rater.context.close()
-
-
 @contextmanager
 def states(browser, serve, size, scheme):
     """A rater, and the names of states with what leads there."""
@@ -310,3 +266,18 @@ def test_no_state_has_a_finding_of_the_audit(browser, serve, tmp_path, size, sch
             assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], name
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= WIDTHS[size][0], name  # nothing sticks out
+
+
+def test_keys_are_text_in_a_note(browser, serve, tmp_path):
+    pairs_file(tmp_path, 3)
+    server = serve()
+    rater = Rater(browser, server, "Ada")
+    rater.page.keyboard.press("n")
+    rater.page.keyboard.type("t1 2s")
+    rater.page.keyboard.press("Escape")
+    assert rater.place() == "Pair 1 of 3"
+    rater.press("1")
+    rater.press("z")
+    assert rater.page.input_value("#note") == "t1 2s"
+    assert rater.page.get_attribute("[aria-pressed=true]", "data-choice") == "first"
+    rater.context.close()

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_votes
+from btdagg import read_votes
 from btdagg.evaluation import Protocol, RandomSplits
-from btdagg.methods import Davidson, Decided, MajorityVote
+from btdagg.methods import Davidson, MajorityVote
 from btdagg.paper import leave_one_rater_out, load_wmt23, read_ratings
 from btdagg.paper.wmt23 import _SIDE_BY_SIDE
 from draws import random_splits
@@ -167,32 +167,6 @@ def test_a_judge_who_says_what_the_rater_says_wins_nothing():
     assert scores.accuracy_gain == scores.mae_gain == (0, 0, 0)
     assert not scores.wins
     assert not scores.wins_by_mae
-
-
-def test_counts_and_decisions_of_others_serve_as_a_judge():
-    rows, truth = some_ratings()
-    names = [f"i{i}" for i in range(len(truth))]
-    counts = read_votes(
-        {
-            "item": names,
-            **{
-                side: (truth == label).astype(int)
-                for side, label in (("minus", -1), ("tie", 0), ("plus", 1))
-            },
-            "gsa": truth,
-        }
-    )
-    ratings = read_ratings(table(rows))
-    by_votes = leave_one_rater_out(
-        ratings, counts, MajorityVote(), protocol=Protocol(RandomSplits(n_splits=3))
-    )
-    by_column = leave_one_rater_out(
-        ratings, counts, Decided("gsa"), protocol=Protocol(RandomSplits(n_splits=3))
-    )
-    for one, other in zip(by_votes.raters, by_column.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
-    with pytest.raises(InputError, match="these are counts"):
-        leave_one_rater_out(ratings, counts, n_votes=2)
 
 
 # Real raters

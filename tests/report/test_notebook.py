@@ -154,20 +154,6 @@ def test_a_picture_takes_options(results):
         results["scores"].plot("k")
 
 
-def test_of_several_figures_one_is_chosen():
-    votes, gold = tables_of(*simulated(120))
-    two = pl.concat([votes.frame, votes.frame.with_columns(judge=pl.lit("k"))])
-    scores = btdagg.evaluate(
-        btdagg.read_votes(two),
-        gold,
-        n_votes=[4, 8],
-        protocol=btdagg.Protocol(btdagg.evaluation.RandomSplits(n_splits=2)),
-    )
-    with pytest.raises(btdagg.InputError, match="choice is nothing, expected one of 'j', 'k'"):
-        scores.plot()
-    assert scores.plot("k").name == "votes-k"
-
-
 WITHOUT_THE_EXTRA = """
 import btdagg
 counts, labels = [[0, 2, 6], [1, 6, 1], [7, 1, 0]] * 9, [1, 0, -1] * 9

@@ -162,21 +162,6 @@ def test_a_slider_moves_the_map(visit):
     assert visit.page.locator("#preset option:checked").text_content() == "your own values"
 
 
-def test_numbers_outside_are_refused_until_they_are_numbers(visit):
-    before = cells(visit.page)
-    for name, value in (("nu", "-1"), ("n", "41"), ("beta", "")):
-        field = visit.page.locator(f"#{name}-number")
-        field.fill(value)
-        assert field.get_attribute("aria-invalid") is not None
-        assert cells(visit.page) == before
-        field.blur()
-    field = visit.page.locator("#nu-number")
-    field.fill("0.01")
-    assert field.get_attribute("aria-invalid") is None
-    model = DavidsonModel(beta=0.8, eta0=np.log(0.01), gamma=1.5)
-    assert cells(visit.page) == decisions(model, 20)
-
-
 def random_models(count):
     """Models over the default box and far outside, some with exactly equal risks."""
     rng = np.random.default_rng(3)

@@ -126,15 +126,6 @@ def confounded(judges):
     return read_votes(frame)
 
 
-def test_one_column_that_cannot_be_varied_leaves_the_others(cli):
-    confounded(["j", "k"])
-    assert cli(*EVALUATE, "-f", "template=p")[0] == 0
-    names, skipped, stems = described()
-    assert "ablations" in names
-    assert "differ in temperature too" in skipped["What prompt and temperature change: template"]
-    assert "tables/ablation-temperature" in stems
-
-
 def test_an_ablation_leaves_out_the_parts_that_differ_in_more_than_is_varied():
     votes = confounded(["j"])
     found = ablate(
