@@ -236,20 +236,6 @@ def try_folder(folder: str | os.PathLike[str]) -> None:
     os.close(number)
 
 
-@contextmanager
-def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Let one process at a time into the ``with`` statement, where folders can be locked."""
-    number = None
-    try:
-        with suppress(OSError, ImportError):
-            number = os.open(folder, os.O_RDONLY)
-            _lock(number, wait=True)
-        yield
-    finally:
-        if number is not None:
-            os.close(number)
-
-
 def _new_draft(folder: str) -> tuple[str, int]:
     """Path and number of an open file that is locked while this process writes it."""
     while True:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from btdagg._util.errors import InputError
-from btdagg._util.files import FileFormat, locked_folder, remove_drafts, replacing, try_folder
+from btdagg._util.files import FileFormat, remove_drafts, replacing, try_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,11 +142,10 @@ class OutputFolder:
 
     def _change_manifest(self, add: Set[str] = frozenset(), remove: Set[str] = frozenset()) -> None:
         """Keep what other commands have put into the manifest since it was read."""
-        with locked_folder(self.path):
-            self._written = (self._written | self._manifest() | add) - remove
-            content = _FILE.dumps({"files": sorted(self._written)}, indent=1) + "\n"
-            with replacing(self.path / MANIFEST, follow=False) as file:
-                file.write(content.encode())
+        self._written = (self._written | self._manifest() | add) - remove
+        content = _FILE.dumps({"files": sorted(self._written)}, indent=1) + "\n"
+        with replacing(self.path / MANIFEST, follow=False) as file:
+            file.write(content.encode())
 
 
 def _names_in(manifest: dict[str, Any]) -> set[str]:

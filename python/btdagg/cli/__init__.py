@@ -177,14 +177,10 @@ def _where_to_report() -> str:
     """Return " at URL" if the package metadata name a bug tracker."""
     from importlib.metadata import PackageNotFoundError, metadata
 
-    try:
-        named = metadata("btdagg").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return ""
-    for url in named:
-        label, _, address = url.partition(",")
-        if label.strip().lower() in ("issues", "bug tracker", "tracker", "bugs"):
-            return f" at {address.strip()}"
+    with suppress(PackageNotFoundError):
+        for url in metadata("btdagg").get_all("Project-URL") or []:
+            if url.startswith("Issues, "):
+                return f" at {url.removeprefix('Issues, ')}"
     return ""
 
 

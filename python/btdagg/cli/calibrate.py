@@ -41,6 +41,8 @@ from btdagg.cli.prior import (
 from btdagg.model.calibration_set import PARAMETERS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -99,8 +101,7 @@ def calibrate(
             raise InputError(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
-    data = _read(context)
-    items, neighbours = data.items, data.neighbours
+    table, items, neighbours = _read(context)
     fitted_prior = chosen_prior(prior, neighbours)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)  # printed below
@@ -108,7 +109,7 @@ def calibrate(
             items.counts,
             items.labels,
             prior=fitted_prior,
-            provenance=provenance_of(data.table, n_votes),
+            provenance=provenance_of(table, n_votes),
         )
     bootstrap = None
     if refits is not None:
@@ -118,7 +119,7 @@ def calibrate(
     calibration.model.save(output)
     if bootstrap is not None and refits is not None:
         bootstrap.save(refits)
-    remarks = [*what_is_pooled(data.table, "fits"), *items.remarks]
+    remarks = [*what_is_pooled(table, "fits"), *items.remarks]
     if bootstrap is not None and labels is None:
         remarks.append(
             "a histogram has no groups: intervals take items as independent of each other"
@@ -136,7 +137,7 @@ def calibrate(
                 "nu": model.nu,
                 "n_unlabelled": items.n_unlabelled,
                 "n_without_votes": items.n_without_votes,
-                "n_missing": data.table.n_missing,
+                "n_missing": table.n_missing,
                 "remarks": remarks,
                 "output": str(output),
                 **({} if bootstrap is None else {"intervals": _intervals(bootstrap)}),
@@ -176,23 +177,16 @@ class _FromHistogram(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-class _CalibrationData(NamedTuple):
-    """What a model is fitted to, and counts and labels of its neighbours by name."""
-
-    table: Votes | Histogram
-    items: _FromHistogram | LabelledCounts
-    neighbours: dict[str, tuple[object, object]] | None
-
-
-def _read(context: typer.Context) -> _CalibrationData:
+def _read(
+    context: typer.Context,
+) -> tuple[Votes | Histogram, _FromHistogram | LabelledCounts, Mapping[str, Any] | None]:
+    """Return the votes, what the model is fitted to, and its neighbours by name."""
     options = context.params
     n_votes, with_neighbours = options["n_votes"], options["prior"] in (None, "neighbours")
     if options["labels"] is not None:
         data = read_data(context)
         items = data.votes.labelled(data.gold, n_votes)
-        return _CalibrationData(
-            data.votes, items, neighbours_of(data, n_votes) if with_neighbours else None
-        )
+        return data.votes, items, neighbours_of(data, n_votes) if with_neighbours else None
     (raw,) = tables_of(options["columns"], options["votes"])
     if "number" not in raw.columns:
         raise InputError(
@@ -205,7 +199,7 @@ def _read(context: typer.Context) -> _CalibrationData:
     table = filtered(everything, options["filters"])
     items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)
     neighbours = neighbours_in(everything, table) if with_neighbours else None
-    return _CalibrationData(table, items_of_histogram, neighbours)
+    return table, items_of_histogram, neighbours
 
 
 def _intervals(bootstrap: btdagg.model.Bootstrap) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import Json, out, print_json, progress_bar, say
 from btdagg.cli.reporting import print_scores, scores_as_json
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
-from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
-from btdagg.evaluation.scores import averages, lines
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 
 _BUDGETS = (4, 8)
 _VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"
@@ -94,7 +93,6 @@ def demo(
         f"model is calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT}\n"
     )
     print_scores(evaluation)
-    _say_what_it_means(evaluation)
     if output is not None:
         files = [str(output / name) for name in (_VOTES, _LABELS)]
         out.print(f"\nWrote {' and '.join(files)}. To evaluate them, or your own files:")
@@ -132,26 +130,3 @@ def _write(folder: OutputFolder, tables: dict[str, Any]) -> None:
     for name, columns in tables.items():
         with folder.replacing(name) as file:
             write_table(pl.DataFrame(columns), file, Path(name).suffix)
-
-
-def _say_what_it_means(evaluation: Scores) -> None:
-    """Print where majority vote is better, and what more votes change on average."""
-    rows = lines(evaluation)
-    both = list(zip(rows[::2], rows[1::2], strict=True))  # the model, majority vote
-    better = [
-        f"{majority.key[0]} at {majority.n_votes} votes"
-        for model, majority in both
-        if majority.mae.mean < model.mae.mean
-    ]
-    where = f" ({', '.join(better)})" if better else ""
-    n_alike = sum(bool(model.tied and majority.tied) for model, majority in both)
-    out.print(
-        f"\nMajority vote has the lower mean error in {len(better)} of {len(both)} cases{where}. "
-        f"In {n_alike} of the {len(both)} cases the test cannot tell the two methods apart."
-    )
-    model_few, few, model_many, many = (line.mae.mean for line in averages(evaluation))
-    out.print(
-        f"Going from {_BUDGETS[0]} to {_BUDGETS[1]} votes changes the mean error of majority vote "
-        f"from {few:.3f} to {many:.3f}, and that of the calibrated model from {model_few:.3f} to "
-        f"{model_many:.3f}."
-    )
