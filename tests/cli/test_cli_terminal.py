@@ -158,13 +158,10 @@ def test_rows_that_fit_make_a_table_and_others_blocks(capsys):
 # ASCII
 
 
-@pytest.mark.parametrize(
-    "command", [EVALUATE, ["paper", "raters", "ratings.csv"], ["votes", "votes.csv"]]
-)
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_no_encoding_loses_a_result(folder, command, encoding):
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_no_encoding_loses_a_result(folder, encoding):
     done = subprocess.run(
-        [sys.executable, "-m", "btdagg", *map(str, command)],
+        [sys.executable, "-m", "btdagg", *map(str, EVALUATE)],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": encoding},
         check=False,
@@ -174,9 +171,7 @@ def test_no_encoding_loses_a_result(folder, command, encoding):
     if encoding == "ascii":
         assert "\\u" not in out
         assert "\\x" not in out
-    if command[0] == "evaluate":
-        assert ("0.5" if encoding == "ascii" else "±.") in out
-        assert len(re.findall(r" (?:\+/-|±)\.\d{3}", out)) == 2 * 2 * (2 * 2 + 2)
+    assert len(re.findall(r" (?:\+/-|±)\.\d{3}", out)) == 2 * 2 * (2 * 2 + 2)
 
 
 def test_names_that_ascii_lacks_are_escapes_and_data_are_not(folder):
