@@ -3,13 +3,11 @@
 import datetime as dt
 import os
 
-import numpy as np
 import polars as pl
 import pytest
 
 from btdagg import DavidsonModel, InputError
 from btdagg.integrations.annotations import (
-    annotations_of,
     frame_of,
     labels_of,
     missing_by_status,
@@ -174,27 +172,6 @@ def test_an_assessment_that_is_overridden_is_left_out(mlflow, ours, traces):
         trace_id=trace, assessment_id=first.assessment_id, value="B", source=source
     )
     assert labels_of(ours.read()).labels.tolist() == [-1]
-
-
-def test_votes_in_and_decisions_out(mlflow, ours, traces):
-    rng = np.random.default_rng(1)
-    counts = rng.multinomial(8, (0.2, 0.3, 0.5), size=len(traces))
-    ours.write(
-        frame_of(
-            annotation(trace, word, identifier=str(k), metadata={"sample": k})
-            for (trace, _), of_item in zip(traces, counts, strict=True)
-            for k, word in enumerate(np.repeat(["B", "tie", "A"], of_item))
-        )
-    )
-    votes = votes_of(ours.read(mlflow.search_traces(return_type="list")))
-    found = dict(zip(votes.ids, votes.counts()[1].tolist(), strict=True))
-    assert found == {trace: n.tolist() for (trace, _), n in zip(traces, counts, strict=True)}
-    decided = annotations_of(votes, MODEL)
-    ours.write(decided)
-    ours.write(decided)
-    back = labels_of(ours.read(), kind="CODE")
-    expected = dict(zip(votes.ids, MODEL.decide(votes.counts()[1]), strict=True))
-    assert dict(zip(back.ids, back.labels, strict=True)) == expected
 
 
 def test_what_cannot_be_written_is_an_error_that_names_the_row(mlflow, ours, traces):

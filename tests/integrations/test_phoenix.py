@@ -4,16 +4,12 @@ import contextlib
 import os
 import time
 
-import numpy as np
 import polars as pl
 import pytest
 
 from btdagg import DavidsonModel, InputError
 from btdagg.integrations.annotations import (
-    annotations_of,
     frame_of,
-    labels_of,
-    votes_of,
 )
 
 pytestmark = pytest.mark.integration
@@ -157,28 +153,6 @@ def test_annotations_of_others_are_read_and_written_back_as_they_are(
     assert sorted(there(), key=lambda each: each["id"]) == sorted(
         before, key=lambda each: each["id"]
     )
-
-
-def test_votes_in_and_decisions_out(client, ours, project, spans):
-    counts = np.random.default_rng(1).multinomial(8, (0.2, 0.3, 0.5), size=len(spans))
-    ours.write(
-        frame_of(
-            annotation(span, word, identifier=str(k))
-            for span, of_item in zip(spans, counts, strict=True)
-            for k, word in enumerate(np.repeat(["B", "tie", "A"], of_item))
-        ),
-        client,
-    )
-    annotations = ours.read(client, project=project)
-    votes = votes_of(annotations, item="span_id")
-    found = dict(zip(votes.ids, votes.counts()[1].tolist(), strict=True))
-    assert found == {span: n.tolist() for (_, span), n in zip(spans, counts, strict=True)}
-    decided = annotations_of(votes, MODEL, item="span_id")
-    ours.write(decided, client)
-    ours.write(decided, client)
-    back = labels_of(ours.read(client, project=project), kind="CODE", item="span_id")
-    expected = dict(zip(votes.ids, MODEL.decide(votes.counts()[1]), strict=True))
-    assert dict(zip(back.ids, back.labels, strict=True)) == expected
 
 
 def test_only_the_spans_that_are_given_are_read(client, ours, project, spans):

@@ -36,7 +36,7 @@ with needs("inspect", "reading logs of Inspect"):
 
 Log: TypeAlias = EvalLog | str | os.PathLike[str]
 By: TypeAlias = DavidsonModel | StoppingRule
-Words: TypeAlias = Mapping[str, int | None]
+Words: TypeAlias = Mapping[str, object]
 
 ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status

@@ -126,7 +126,8 @@ def create_app(
         for name, model in models.items()
     }
     workers = anyio.CapacityLimiter(os.cpu_count() or 1)
-    metrics = _Metrics()
+    registry = CollectorRegistry()
+    decided = Counter("btdagg_items", "Items decided.", registry=registry)
 
     def authorized(credentials: Credentials) -> None:
         shown = "" if credentials is None else credentials.credentials
@@ -140,7 +141,7 @@ def create_app(
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.add_middleware(_Measured, metrics=metrics)
+    app.add_middleware(_Measured, registry=registry)
     secured: dict[str, Any] = {} if token is None else {"dependencies": [Security(authorized)]}
 
     @app.post("/v1/decide", **_DECIDE, **secured)
@@ -171,7 +172,7 @@ def create_app(
             content, n_items = work()
         else:
             content, n_items = await anyio.to_thread.run_sync(work, limiter=workers)
-        metrics.items.inc(n_items)
+        decided.inc(n_items)
         return Response(content, media_type=media, headers={MODEL_HEADER: chosen.digest})
 
     @app.get("/v1/models", **secured)
@@ -191,7 +192,7 @@ def create_app(
     async def show_metrics() -> Response:
         """Show counters and times, for Prometheus."""
         media = "text/plain; version=0.0.4; charset=utf-8"
-        return Response(generate_latest(metrics.registry), media_type=media)
+        return Response(generate_latest(registry), media_type=media)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -270,25 +271,16 @@ def _as_arrow(items: Items, served: _Served, probabilities: bool) -> bytes:
     return write_stream(columns, served.digest, _warnings(items, served))
 
 
-class _Metrics:
-    """Counters of one server, in a registry of their own."""
-
-    def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "btdagg_requests", "Requests.", ["path", "status"], registry=registry
-        )
-        self.seconds = Histogram(
-            "btdagg_request_seconds", "Times of answers.", ["path"], registry=registry
-        )
-        self.items = Counter("btdagg_items", "Items decided.", registry=registry)
-
-
 class _Measured:
     """ASGI middleware that counts and times requests."""
 
-    def __init__(self, app: ASGIApp, metrics: _Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
+        self._app = app
+        labels = ["path", "status"]
+        self._requests = Counter("btdagg_requests", "Requests.", labels, registry=registry)
+        self._seconds = Histogram(
+            "btdagg_request_seconds", "Times of answers.", ["path"], registry=registry
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, status = time.perf_counter(), 500
@@ -303,5 +295,5 @@ class _Measured:
         finally:
             # Paths that clients invent would make any number of series.
             path = scope["path"] if "route" in scope else "other"
-            self._metrics.requests.labels(path, str(status)).inc()
-            self._metrics.seconds.labels(path).observe(time.perf_counter() - start)
+            self._requests.labels(path, str(status)).inc()
+            self._seconds.labels(path).observe(time.perf_counter() - start)
