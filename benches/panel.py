@@ -16,32 +16,38 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg.votes.panel import labelled_panel
+from btdagg.votes import panel_counts
+from btdagg.votes.join import join
 
 SIZES = (50, 100, 300)
 
 
 def tasks_of(data):
-    """Counts by judge, labels and judges of every task on which all of them voted."""
+    """The judges, and of every task the counts by judge and labels of its items."""
     votes = pl.read_parquet(data / "rb2/votes.parquet")
     votes = votes.with_columns(pl.col("template", "temperature").cast(pl.String))
     votes = votes.filter(template="base", temperature="default")
     votes, labels = btdagg.read_votes(votes), btdagg.read_labels(data / "rb2/labels.csv")
-    return {key[0]: labelled_panel(part, labels) for key, part in votes.partition(["task"])}
+    judges = votes.values("judge").sort().to_list()
+    tasks = {
+        task: join(part, labels, panel_counts(part, judges=judges)[:2]).labelled()
+        for (task,), part in votes.partition(["task"])
+    }
+    return judges, tasks
 
 
-def errors_of(task, known, clock):
+def errors_of(task, judges, known, clock):
     """Mean absolute error on the rest of what is calibrated on `known`."""
     rest = np.setdiff1d(np.arange(len(task.labels)), known)
     counts, labels = task.counts[known], task.labels[known]
     start = time.process_time()
-    panel = btdagg.calibrate_panel(counts, labels, judges=task.judges)
+    panel = btdagg.calibrate_panel(counts, labels, judges=judges)
     clock.append(time.process_time() - start)
     found = {"panel": panel.model.decide(task.counts[rest])}
-    for place, name in enumerate(task.judges):
+    for place, name in enumerate(judges):
         alone = btdagg.calibrate(counts[:, place], labels).model
         found[name] = alone.decide(task.counts[rest, place])
-    alone = {name: panel.cross_validated[name] for name in task.judges}
+    alone = {name: panel.cross_validated[name] for name in judges}
     found["best by cross-validation"] = found[min(alone, key=alone.get)]
     pooled = btdagg.calibrate(counts.sum(axis=1), labels).model
     found["pooled votes"] = pooled.decide(task.counts[rest].sum(axis=1))
@@ -60,7 +66,7 @@ def main():
         return
     warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     n_sets = 2 if given.smoke else given.sets
-    tasks = tasks_of(data)
+    judges, tasks = tasks_of(data)
     rows, clock = {}, {size: [] for size in SIZES}
     for size in SIZES[:1] if given.smoke else SIZES:
         found = {}
@@ -68,9 +74,8 @@ def main():
             for number in range(n_sets):
                 rng = np.random.default_rng([2024, size, place, number])
                 known = rng.permutation(len(task.labels))[:size]
-                for name, error in errors_of(task, known, clock[size]).items():
+                for name, error in errors_of(task, judges, known, clock[size]).items():
                     found.setdefault(name, {}).setdefault(place, []).append(error)
-        judges = next(iter(tasks.values())).judges
         hindsight = min(
             judges, key=lambda name: np.mean([np.mean(v) for v in found[name].values()])
         )

@@ -349,15 +349,18 @@ def calibrate_panel(
     True
     """
     if isinstance(counts, CountsItself):
-        from btdagg.votes.panel import labelled_panel
+        from btdagg.votes.join import join, with_task
+        from btdagg.votes.panel import panel_counts
 
         if weights is not None:
             expected = "None for votes; pass the arrays of btdagg.votes.panel_counts with weights"
             raise InputError(argument="weights", came=weights, expected=expected)
         provenance = Provenance.of(counts) if provenance is None else provenance
-        panel = labelled_panel(counts, labels, judges=judges)
-        counts, labels, judges = panel.counts, panel.labels, panel.judges
-        groups = panel.groups if groups is None else groups
+        votes = with_task(counts, labels)
+        ids, by_judge, judges = panel_counts(votes, judges=judges)
+        items = join(votes, labels, (ids, by_judge)).labelled()
+        counts, labels = items.counts, items.labels
+        groups = items.groups if groups is None else groups
     array = as_panel_counts(counts)
     names = names_of_judges(judges, array.shape[1])
     gold = as_labels(labels)

@@ -81,20 +81,15 @@ class Evidence:
 
     def __post_init__(self) -> None:
         counts = as_counts(self.counts)
-        for name, values in {} if self.confidences is None else vars(self.confidences).items():
-            if np.shape(values) != (len(counts), 3):
-                raise InputError(
-                    f"confidences.{name} has shape {np.shape(values)}, expected ({len(counts)}, 3) "
-                    "as counts",
-                    argument="confidences",
-                )
         decisions = {
             name: as_partial_labels(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()
         }
         by_judge = {name: as_counts(counts) for name, counts in self.by_judge.items()}
         ids = np.arange(len(counts)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
+        confidences = {} if self.confidences is None else vars(self.confidences)
         columns = {
+            **{f"confidences.{name}": values for name, values in confidences.items()},
             **{f"decisions of {name}": decided for name, decided in decisions.items()},
             **{f"counts of judge {name!r}": own for name, own in by_judge.items()},
             "ids": ids,

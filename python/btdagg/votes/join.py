@@ -169,7 +169,6 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     if ids.ndim != 1:
         raise InputError(f"ids has {ids.ndim} dimensions, expected one", argument="ids")
     same_length("counts", len(counts), "ids", len(ids))
-    require_labels(labels)
     return join(None, labels, (ids, counts)).labelled()
 
 
@@ -215,14 +214,13 @@ def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     require_labels(labels)
     if "task" in votes.columns or "task" not in labels.columns:
         return votes
-    items = text(labels, "item")
+    items, tasks = text(labels, "item"), text(labels, "task")
     if items.is_duplicated().any():
         item = items.filter(items.is_duplicated())[0]
         raise InputError(
             f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
             "which task they belong to"
         )
-    items, tasks = text(labels, "item"), text(labels, "task")
     task = as_text(votes, "item").replace_strict(items, tasks, default=None).alias("task")
     return votes.with_columns([task])
 

@@ -10,12 +10,11 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import names_of_judges
-from btdagg.votes.join import join, with_task
-from btdagg.votes.table import require
-from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from btdagg.votes.votes import Votes
 
 
 @readable
@@ -36,18 +35,8 @@ class PanelCounts(NamedTuple):
     judges: tuple[str, ...]
 
 
-@readable
-class LabelledPanel(NamedTuple):
-    """Counts by judge of the items that have votes and a label; see `PanelCounts`."""
-
-    counts: NDArray[np.int64]
-    labels: NDArray[np.int8]
-    groups: NDArray[np.object_] | None
-    judges: tuple[str, ...]
-
-
 def panel_counts(
-    votes: object,
+    votes: Votes,
     *,
     judges: Sequence[str] | None = None,
     column: str = "judge",
@@ -70,9 +59,6 @@ def panel_counts(
     InputError
         If votes name no judge or one who is not among `judges`.
     """
-    if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
-    require(votes, [column])
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:
         raise InputError(f"{votes.source}: a row has no {column}")
@@ -90,13 +76,3 @@ def panel_counts(
         stacked[[row[item] for item in ids.tolist()], names.index(name)] = counts
     integers = all(isinstance(item, int) for item in row)
     return PanelCounts(np.array(list(row), dtype=np.int64 if integers else object), stacked, names)
-
-
-def labelled_panel(
-    votes: Any, labels: Any, *, judges: Sequence[str] | None = None
-) -> LabelledPanel:
-    """Join counts by judge with the labels of their items."""
-    votes = with_task(votes, labels)
-    ids, counts, names = panel_counts(votes, judges=judges)
-    items = join(votes, labels, (ids, counts)).labelled()
-    return LabelledPanel(items.counts, items.labels, items.groups, names)

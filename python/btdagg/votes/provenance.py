@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -117,9 +116,11 @@ class Provenance:
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 differences.append(f"items have up to {most} votes, and {self._fitted_for()}")
-            elif fewer and most < self.n_votes and _most_rows(votes, n_votes) < self.n_votes:
-                votes_of = f"{most} vote{'s' * (most != 1)}"
-                differences.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
+            elif fewer and most < self.n_votes:
+                asked_for = 0 if votes is None or votes.are_counts else votes.most_rows
+                if min(asked_for, n_votes or asked_for) < self.n_votes:
+                    more = f"no item has more than {most} vote{'s' * (most != 1)}"
+                    differences.append(f"{more}, and {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
         return tuple(differences)
@@ -160,28 +161,20 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] == __name__.partition(".")[0]
 
 
-def _texts(name: str, value: object) -> tuple[str, ...]:
+def _texts(name: str, value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list | tuple | set | frozenset) else (value,)
-    return tuple(dict.fromkeys(_text(name, value) for value in values))
-
-
-def _text(name: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
-        raise InputError(f"{name} of provenance is {value!r}, expected text")
-    if name == "temperature":
-        with suppress(ValueError):
-            return f"{float(value):g}"
-    return str(value)
+    if name != "temperature":
+        return tuple(dict.fromkeys(map(str, values)))
+    texts: dict[str, None] = {}
+    for temperature in values:
+        try:
+            texts[f"{float(temperature):g}"] = None
+        except ValueError:  # such as "default"
+            texts[temperature] = None
+    return tuple(texts)
 
 
 def _values(votes: Table, column: str) -> tuple[str, ...]:
     if column not in votes.columns:
         return ()
     return tuple(value for value in votes.values(column).sort() if value)
-
-
-def _most_rows(votes: Votes | None, n_votes: int | None) -> int:
-    """Return the largest number of votes on an item, missing ones included, up to `n_votes`."""
-    if votes is None or "vote" not in votes.columns:
-        return 0
-    return votes.most_rows if n_votes is None else min(votes.most_rows, n_votes)

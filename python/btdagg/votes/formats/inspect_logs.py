@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from btdagg.votes.formats.content import Content, Format, ImportOptions
+from btdagg.votes.words import as_words
 
 
 def _recognizes(content: Content) -> bool:
@@ -20,7 +21,7 @@ def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame
     from btdagg.integrations.inspect import read_inspect_labels, read_inspect_votes
 
     paths = [content.path for content in contents]
-    columns, words = dict(options.columns), options.words or None
+    columns, words = dict(options.columns), as_words(options.words) or None
     label = columns.pop("label", None)
     if label is None:
         votes = read_inspect_votes(paths, scorer=options.name, words=words, columns=columns)

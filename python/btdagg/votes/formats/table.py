@@ -46,7 +46,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     _require_items(table, verdict, options)
     if options.order:
         table = in_own_orders(table, options.order)
-    remark, added = None, {}
+    remark: str | None = None
+    added: dict[str, pl.Expr | pl.Series] = {}
     if verdict == "answer":
         votes, remark = _answers(table, options)
         added = {"vote": votes["vote"], "status": votes["status"]}
