@@ -108,30 +108,3 @@ def test_gold_labels_err_by_themselves():
     assert found[0.0] == 1
     assert 0.6 < found[0.5] < 0.9
     assert found[2.0] < found[0.5] - 0.1
-
-
-def test_swapping_the_gold_sides_mirrors_everything():
-    regime = REGIMES["rb2-precise-if"]
-    truth = Thurstone(position_bias=0.0)  # the first place is no side
-
-    def histogram(gold_counts, side, seed):
-        sample = simulate(replace(regime, gold_counts=gold_counts), MANY, seed=seed, truth=truth)
-        cell = sample.counts[:, ::side] @ [169, 13, 1] * 3 + side * sample.labels + 1
-        return np.bincount(cell, minlength=3 * 13**3) / MANY
-
-    lopsided = (700, 200, 60)
-    apart = np.abs(histogram(lopsided[::-1], -1, 12) - histogram(lopsided, 1, 11))
-    assert apart.max() < 0.01
-    assert np.abs(histogram(lopsided[::-1], 1, 12) - histogram(lopsided, 1, 11)).max() > 0.05
-
-
-def test_a_seed_gives_the_same_items_whatever_the_number_of_votes():
-    twelve = drawn(n_items=300)
-    assert (drawn(n_items=300, seed=4).votes != twelve.votes).any()
-    for n_votes in (1, 5, 12, 20):
-        sample = drawn(n_items=300, n_votes=n_votes)
-        assert sample.votes.shape == (300, n_votes)
-        assert sample.votes.dtype == sample.labels.dtype == np.int8
-        shared = min(n_votes, 12)
-        np.testing.assert_array_equal(sample.votes[:, :shared], twelve.votes[:, :shared])
-        np.testing.assert_array_equal(sample.labels, twelve.labels)

@@ -15,13 +15,11 @@ import pytest
 import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate, labelled_tasks, sweep_calibration
+from btdagg.evaluation import Protocol, RandomSplits, evaluate, labelled_tasks
 from btdagg.judge.pairs import read_pairs
 from btdagg.methods import by_name
 from btdagg.online import OnlineTally
 from btdagg.paper import read_ratings
-from commands import one_line
-from judging import pairs_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -60,44 +58,20 @@ WIDE = joined(wide(MATH), wide(TIES))
 LONG = joined(MATH.vote_columns(), TIES.vote_columns())
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder to work in: votes and counts that do not say their task, and labels that do."""
-    monkeypatch.chdir(tmp_path)
-    pl.DataFrame(LONG).write_csv("votes.csv")
-    pl.DataFrame(WIDE).write_csv("counts.csv")
-    pl.DataFrame(GOLD).write_csv("labels.csv")
-    ratings = {"item": GOLD["item"], "rater": ["r"] * len(GOLD["item"]), "vote": GOLD["label"]}
-    others = {**ratings, "rater": ["s"] * len(GOLD["item"])}
-    pl.concat([pl.DataFrame(ratings), pl.DataFrame(others)]).write_csv("ratings.csv")
-    sums = pairs_of(len(GOLD["item"])).frame.drop("item").insert_column(0, pl.Series(GOLD["item"]))
-    sums.rename({sums.columns[0]: "item"}).write_csv("pairs.csv")
-    btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8).save("model.json")
-    return tmp_path
-
-
 # Counts whose task is known to the labels alone
 
 
 def test_counts_are_evaluated_by_the_task_of_the_labels():
     counts, labels = read_votes(WIDE), read_labels(GOLD)
-    found = evaluate(counts, labels, **SETTINGS)
+    result = evaluate(counts, labels, **SETTINGS)
     of_votes = evaluate(read_votes(LONG), labels, **SETTINGS)
-    assert found.by == of_votes.by == ("task",)
-    assert [cell.key for cell in found.cells] == [("math",), ("ties",)]
-    for one, other in zip(found.cells, of_votes.cells, strict=True):
-        assert one.comparison.n_items == 80
-        for mine, theirs in zip(one.comparison.methods, other.comparison.methods, strict=True):
-            np.testing.assert_array_equal(mine.mae, theirs.mae)
+    assert [cell.key for cell in result.cells] == [("math",), ("ties",)]
+    for cell, expected in zip(result.cells, of_votes.cells, strict=True):
+        assert cell.comparison.n_items == 80
+        assert [m.mae.tolist() for m in cell.comparison.methods] == [
+            m.mae.tolist() for m in expected.comparison.methods
+        ]
     assert list(labelled_tasks(counts, labels)) == ["math", "ties"]
-    swept = sweep_calibration(counts, labels, [20], **SETTINGS)
-    assert [sweep.key for sweep in swept.sweeps] == [("math",), ("ties",)]
-
-
-def test_counts_that_could_be_of_two_tasks_are_refused():
-    twice = joined(with_task(MATH.label_columns(), "math"), with_task(MATH.label_columns(), "ties"))
-    with pytest.raises(InputError, match="and the votes do not say which task they belong to"):
-        evaluate(read_votes(wide(MATH)), read_labels(twice), **SETTINGS)
 
 
 # Repeated samples
@@ -135,25 +109,6 @@ def test_equal_repeats_of_a_sample_count_once(tmp_path):
         assert dict(zip(ids.tolist(), counts.tolist(), strict=True)) == {
             item: COUNTED[item] for item in "xy"
         }
-
-
-def test_conflicting_repeats_are_an_error_in_a_file_and_count_for_nothing_in_a_stream(tmp_path):
-    columns = repeated([0, 1, 2, 0])
-    columns["vote"][3] = -1
-    pl.DataFrame(columns).write_csv(tmp_path / "v.csv")
-    for source, name in ((columns, "data frame"), (tmp_path / "v.csv", str(tmp_path / "v.csv"))):
-        with pytest.raises(InputError) as error:
-            read_votes(source)
-        assert str(error.value) == (
-            f"{name}, rows 1 and 4: both have item 'x', order 'AB', sample 0, with votes 1 and -1"
-        )
-    tally = OnlineTally()
-    tally.add(columns["item"], columns["vote"], columns["sample"], orders=columns["order"])
-    ids, counts = tally.counts()
-    assert dict(zip(ids.tolist(), counts.tolist(), strict=True)) == {"x": [0, 1, 0], "y": [1, 0, 0]}
-    (conflict,) = tally.conflicts()
-    assert conflict[:4] == ("x", "", "AB", 0)
-    assert conflict.votes == (-1, 1)
 
 
 def test_a_missing_vote_beside_a_vote_of_the_sample_does_not_count():
@@ -204,13 +159,6 @@ def test_items_go_by_id_and_item_id_too(kind):
     assert chosen.frame["item"].to_list() == [3, 4]
 
 
-@pytest.mark.parametrize("columns", [["item"], {"item": 1}])
-def test_columns_that_are_no_names_are_refused(columns):
-    with pytest.raises(InputError) as error:
-        btdagg.read_votes({"a": [1], "b": [2], "vote": [1]}, columns=columns)
-    assert (error.value.argument, error.value.came) == ("columns", columns)
-
-
 @pytest.mark.parametrize("kind", READERS)
 def test_columns_are_mapped(kind):
     reader, columns = READERS[kind]
@@ -232,23 +180,22 @@ def test_columns_are_mapped(kind):
 # Kinds of files
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".ndjson"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_text_files_may_be_compressed(tmp_path, suffix):
     frame = pl.DataFrame(LONG)
     plain = tmp_path / f"votes{suffix}"
     if "json" in suffix:
         frame.write_ndjson(plain)
     else:
-        frame.write_csv(plain, separator="\t" if suffix == ".tsv" else ",")
+        frame.write_csv(plain)
     packed = write(tmp_path / f"votes{suffix.upper()}.GZ", gzip.compress(plain.read_bytes()))
     assert read_votes(packed).frame.equals(read_votes(plain).frame)
     assert read_votes(packed).source == str(packed)
     halves = plain.read_bytes()[:100], plain.read_bytes()[100:]
     write(packed, b"".join(map(gzip.compress, halves)))  # as cat of two files
     assert read_votes(packed).frame.equals(read_votes(plain).frame)
-    for content in (plain.read_bytes(), gzip.compress(plain.read_bytes())[:-9]):
-        with pytest.raises(InputError, match=r"GZ: not a gzip file, or a damaged one$"):
-            read_votes(write(packed, content))
+    with pytest.raises(InputError, match=r"GZ: a damaged gzip file$"):
+        read_votes(write(packed, gzip.compress(plain.read_bytes())[:-9]))
     with pytest.raises(InputError, match=r"GZ: empty file$"):
         read_votes(write(packed, gzip.compress(b" \n")))
 
@@ -264,36 +211,19 @@ def contents():
     text = frame.write_csv().encode()
     return {
         "csv": text,
-        "csv with a byte order mark": b"\xef\xbb\xbf" + text,
         "tsv": frame.write_csv(separator="\t").encode(),
         "jsonl": frame.write_ndjson().encode(),
         "parquet": parquet.getvalue(),
         "csv.gz": gzip.compress(text),
-        "jsonl.gz": gzip.compress(frame.write_ndjson().encode()),
     }
 
 
 @pytest.mark.parametrize("kind", contents())
-def test_standard_input_is_read_by_what_it_begins_with(kind, cli, folder, monkeypatch):
-    content = contents()[kind]
-    as_standard_input(monkeypatch, content)
+def test_standard_input_is_read_by_what_it_begins_with(kind, monkeypatch):
+    as_standard_input(monkeypatch, contents()[kind])
     votes = read_votes("-")
     assert votes.source == "standard input"
-    assert counted(votes) == counted(read_votes("votes.csv"))
-    wanted = cli("decide", "model.json", "votes.csv")
-    as_standard_input(monkeypatch, content)
-    assert cli("decide", "model.json", "-") == wanted
-
-
-def test_standard_input_goes_by_that_name_in_errors(cli, folder, monkeypatch):
-    as_standard_input(monkeypatch, b"item,vote\nx,1\ny,C\n")
-    message = one_line(*cli("decide", "model.json", "-"))
-    assert message == "standard input, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B"
-    as_standard_input(monkeypatch, b"")
-    assert one_line(*cli("decide", "model.json", "-")) == "standard input: empty file"
-    as_standard_input(monkeypatch, b"\x1f\x8bno gzip")
-    message = one_line(*cli("decide", "model.json", "-"))
-    assert message == "standard input: not a gzip file, or a damaged one"
+    assert counted(votes) == counted(read_votes(LONG))
 
 
 # Blanks

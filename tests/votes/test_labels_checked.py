@@ -72,24 +72,3 @@ def test_a_masked_label_is_no_label_where_some_may_be_missing(name):
         assert str(found) == str(expected)
     with pytest.raises(InputError, match=r"labels\[0\] is False"):
         PARTIAL[name](np.ma.array(LABELS == 5, mask=MASK))
-
-
-def test_a_masked_decision_is_missing():
-    decisions = np.ma.array(LABELS, mask=MASK)
-    found = btdagg.votes.Evidence(COUNTS, decisions={"other": decisions}).decisions["other"]
-    np.testing.assert_array_equal(found, np.where(MASK, np.nan, LABELS))
-    with pytest.raises(InputError, match=r"\[5\] is False"):
-        btdagg.votes.Evidence(COUNTS, decisions={"other": next(booleans())})
-
-
-def test_masked_counts_groups_and_columns_are_named():
-    counts, panel = np.ma.array(COUNTS, mask=False), np.ma.array(PANEL, mask=False)
-    counts[3, 1], panel[3, 0, 1] = np.ma.masked, np.ma.masked
-    for given, place in ((counts, r"\[3, 1\]"), (list(counts), r"\[3\]\[1\]"), (panel, r"\[3, 0")):
-        with pytest.raises(InputError, match=f"counts{place}.* is masked"):
-            btdagg.estimate(given, LABELS)
-    names = np.ma.array(SYSTEMS[0], mask=MASK)
-    with pytest.raises(InputError, match=r"by\[60\] is masked"):
-        btdagg.estimate(COUNTS, LABELS, by=names)
-    with pytest.raises(InputError, match=r"groups\[60\] is masked"):
-        btdagg.compare(COUNTS, LABELS, groups=names)

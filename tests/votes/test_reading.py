@@ -166,17 +166,10 @@ FILES = {
     ),
     "d.csv": ("Vote,item,vote \n1,x,1\n", "two columns are called 'vote'"),
     "e.csv": ("item,vote\nx,1\nx\n", "row 2: number of values: got 1, expected 2"),
-    "h.csv": ('item,vote\n"x,1\n', "row 1: number of values: got 1, expected 2"),
     "i.csv": ('item,vote\nx,"1\n', "a quote inside a value, or one that is not closed"),
     "j.csv": (b"item,vote\nx,1\n\xff,1\n", "line 3: not UTF-8 text"),
-    "l.csv": ("item,vote\n,1\n", "row 1, column item: got nothing, expected an id"),
-    "m.csv": (
-        "item,vote\nx,1\ny,C\n",
-        "row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
-    ),
     "a.jsonl": ('{"item": 1}\n{"item": \n', "row 2: got '{\"item\":', expected a JSON object"),
     "c.jsonl": ("[" * 99999, f"row 1: got '{'[' * 56}..., expected a JSON object"),
-    "d.jsonl": ('{"item": 1}\n\n{"item": 2}', "row 2: got '', expected a JSON object"),
     "f.ndjson": (b'{"item": "\xff"}', "line 1: not UTF-8 text"),
     "a.parquet": ("item,vote\nx,1\n", "not a Parquet file, or a damaged one"),
     "b.parquet": ("", "empty file"),
@@ -367,7 +360,7 @@ def first_votes(rows, n_votes, with_sample, with_order):
 
 @pytest.mark.parametrize("with_sample", [True, False])
 @pytest.mark.parametrize("with_order", [True, False])
-@pytest.mark.parametrize("n_votes", [1, 2, 3, 4, 7, 50])
+@pytest.mark.parametrize("n_votes", [1, 3, 4, 50])
 def test_the_first_votes_are_those_a_loop_would_take(n_votes, with_order, with_sample):
     generator = random.Random(n_votes)
     rows = [
@@ -504,11 +497,8 @@ def label(*items, **columns) -> Labels:
          "item 'p'"),
         ([7], (1, 3), read_labels({"item": ["p"], "label": [None]}),
          "data frame: no item has a label"),
-        ([7, 7], (2, 3), label("p"), "ids has an item twice, expected each once"),
         (["x"], (2, 3), label("x"),
          "counts has 2 rows, expected 1 as in ids"),
-        (["x"], (1, 2), label("x"),
-         "counts has shape (1, 2), expected (n, 3): minus, tie, plus of each item"),
         ([["x", "y"]], (1, 3), label("x"), "ids has 2 dimensions, expected one"),
         (["x"], (1, 3), label("x", "x", task=["p", "q"]),
          "data frame: item 'x' has labels in several tasks; filter by task first"),
