@@ -175,30 +175,3 @@ def test_what_cannot_be_chosen_is_named(given, argument, expected):
     with pytest.raises(btdagg.InputError) as error:
         choose(SMALL, **given)
     assert (error.value.argument, error.value.expected) == (argument, expected)
-
-
-def population(rng, n_items=600):
-    """Counts and labels of items; clear votes err less than divided ones."""
-    labels = rng.choice([-1, 0, 1], n_items, p=[0.25, 0.35, 0.4])
-    noise = rng.choice([0.3, 1.2], n_items)
-    seen = labels[:, None] + noise[:, None] * rng.normal(size=(n_items, 8)) + 0.2
-    votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen)).astype(int)
-    return np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1), labels
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("design", DESIGNS)
-def test_intervals_from_chosen_labels_cover(design):
-    everywhere = population(np.random.default_rng(99), 400_000)[1]
-    truth = {"net win rate": everywhere.mean(), "tie": (everywhere == 0).mean()}
-    hits = []
-    for draw in range(400):
-        counts, gold = population(np.random.default_rng(draw))
-        chosen = choose(counts, 60, design=design, seed=draw)
-        labels = np.full(len(gold), np.nan)
-        labels[chosen.rows] = gold[chosen.rows]
-        found = btdagg.estimate(counts, labels, probabilities=chosen.probabilities)
-        hits.append(
-            [found.estimates[q].low <= t <= found.estimates[q].high for q, t in truth.items()]
-        )
-    assert (np.mean(hits, axis=0) > 0.92).all()  # 95% less three standard errors

@@ -418,37 +418,3 @@ def in_groups(rng, n_items, ties):
     votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen))
     counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
     return counts, gold, groups
-
-
-@pytest.mark.soak
-def test_intervals_hold_on_real_prompts_drawn_anew(shared):
-    """One pair of each of 100 prompts is labelled; prompts are drawn with replacement."""
-    votes = btdagg.read_votes(shared / "data/rb2/votes.parquet")
-    votes = votes.filter({"template": "base", "temperature": "default"})
-    labels = btdagg.read_labels(shared / "data/rb2/labels.csv")
-    hits, n_draws, worth = [], 80, []
-    for judge in ("gpt-5.4-mini", "claude-sonnet-4.6"):
-        for task in ("math", "precise-if", "safety"):
-            items = votes.filter({"judge": judge, "task": task}).labelled(labels)
-            prompts = np.unique(items.groups, return_inverse=True)[1]
-            of_prompt = [np.flatnonzero(prompts == one) for one in range(prompts.max() + 1)]
-            truth = truth_of(items.labels)
-            for draw in range(n_draws):
-                rng = np.random.default_rng(draw)
-                taken = rng.integers(len(of_prompt), size=len(of_prompt))
-                rows = np.concatenate([of_prompt[one] for one in taken])
-                sizes = [len(of_prompt[one]) for one in taken]
-                groups, ends = np.repeat(np.arange(len(taken)), sizes), np.cumsum(sizes)
-                known = [
-                    rng.integers(ends[one] - sizes[one], ends[one])
-                    for one in rng.choice(len(taken), 100, replace=False)
-                ]
-                some = np.full(len(rows), np.nan)
-                some[known] = items.labels[rows[known]]
-                found = estimate(items.counts[rows], some, groups=groups).estimates
-                hits.append([one.low <= truth[name] <= one.high for name, one in found.items()])
-                worth.append(found["net win rate"].effective_labels / 100)
-    shares = np.array(hits).reshape(-1, n_draws, len(QUANTITIES)).mean(axis=1)
-    assert shares.mean() > 0.93
-    assert shares.min() > 0.87
-    assert np.mean(worth) > 1.4

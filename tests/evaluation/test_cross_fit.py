@@ -157,28 +157,6 @@ def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
     assert found.new_items.losses["mae"].of_refits[0][3] == errors.mean()
 
 
-@pytest.mark.soak
-def test_intervals_cover_the_error_of_the_written_model_on_new_items():
-    covered, n_sets = np.zeros(2), 300
-    new = simulate("rb2-factuality", 20_000, 8, seed=99)
-    majority = np.abs(btdagg.majority_vote(new.counts) - new.labels)
-    for seed in range(n_sets):
-        known = simulate("rb2-factuality", 60, 8, seed=seed)
-        found = compare(known.counts, known.labels, protocol=CROSS_FITTED)
-        model = btdagg.calibrate(known.counts, known.labels).model
-        errors = np.abs(model.decide(new.counts) - new.labels)
-        for place, (interval, truth) in enumerate(
-            [
-                (found.methods[0].mae_interval, errors.mean()),
-                (found.new_items.difference(0, 1), (errors - majority).mean()),
-            ]
-        ):
-            covered[place] += interval.low <= truth <= interval.high
-    # Three standard errors of 300 draws around 95%.
-    assert (covered / n_sets >= 0.91).all()
-    assert (covered / n_sets <= 0.985).all()
-
-
 def test_a_difference_reaches_to_what_the_written_models_do_on_their_own_labels():
     rng = np.random.default_rng(6)
     errors, own = (rng.integers(0, 3, size=(2, 50)).astype(float) for _ in range(2))

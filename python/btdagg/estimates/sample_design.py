@@ -362,16 +362,13 @@ def parse_drawn(table: Table) -> Table:
 
 def _single(before: Table, column: str, option: object) -> Any:
     """Return the one value of a column, which is that of an option unless it is None."""
-    values = before.frame[column].unique(maintain_order=True).to_list()
-    if len(values) > 1 or values[0] is None:
-        raise InputError(
-            f"{before.source}, column {column}: {values[0]!r} and {values[-1]!r}, expected one "
-            "value"
-        )
-    if option is not None and option != values[0]:
-        expected = f"{values[0]!r} as in {before.source}"
-        raise InputError(argument=column, came=option, expected=expected)
-    return values[0]
+    value, *others = before.frame[column].unique(maintain_order=True).to_list()
+    if others or value is None:
+        came = [value, *others]
+        raise InputError(source=before.source, column=column, came=came, expected="one value")
+    if option is not None and option != value:
+        raise InputError(argument=column, came=option, expected=f"{value!r} as in {before.source}")
+    return value
 
 
 def _keys(frame: pl.DataFrame, key: Sequence[str]) -> list[pl.Expr]:

@@ -200,9 +200,13 @@ class PairStatistics:
         )
 
     def _named(self, which: NDArray[np.bool_]) -> str:
-        names = [repr(self.pairs.names[place]) for place in np.flatnonzero(which).tolist()]
-        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-        return f"system {shown} is" if len(names) == 1 else f"systems {shown} are"
+        names = [self.pairs.names[place] for place in np.flatnonzero(which).tolist()]
+        return f"system {listed(names)} is" if len(names) == 1 else f"systems {listed(names)} are"
+
+
+def listed(names: Sequence[Any]) -> str:
+    """List the first few names of systems."""
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def _log_total(half: NDArray[np.float64], eta: float) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.population import DistinctCounts, Predictions
 from btdagg.estimates.prediction_powered import population_of
-from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths
+from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
 from btdagg.votes.labels import Labels
@@ -174,7 +174,7 @@ def estimate_systems(
     same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
     names, a, b = _systems_of(system_a, system_b, len(labels))  # type: ignore[arg-type]
     if baseline is not None and baseline not in names:
-        expected = f"one of the systems {_listed(names)}"
+        expected = f"one of the systems {listed(names)}"
         raise InputError(argument="baseline", came=baseline, expected=expected)
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
@@ -274,21 +274,17 @@ def _remarks(
     bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:
         remarks.append(
-            f"fewer than 2 labels of {_listed(bare)}: the strength rests on the judge, whose bias "
+            f"fewer than 2 labels of {listed(bare)}: the strength rests on the judge, whose bias "
             "is seen on other systems alone"
         )
     rates = {name: system.win_rate for name, system in systems.items()}
     unknown = [name for name, rate in rates.items() if rate and np.isnan(rate.standard_error)]
     if unknown:
         remarks.append(
-            f"no interval of the win rate of {_listed(unknown)}: it needs labels of two groups"
+            f"no interval of the win rate of {listed(unknown)}: it needs labels of two groups"
         )
     if not fitted.has_ties:
         remarks.append("there are no ties: strengths are of the Bradley-Terry model")
     if not whole.proxies:
         remarks.append("too few items are without a label: the judge adds nothing")
     return tuple(remarks)
-
-
-def _listed(names: list[Any]) -> str:
-    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
