@@ -60,7 +60,6 @@ def numbers_of(found):
         *(value for one in found.methods for value in (*one.mae_interval, *one.accuracy_interval)),
         *(value for one, other in pairs for value in new.difference(one, other)),
         *np.ravel(new.pvalues()),
-        *np.ravel([tuple(one) for one in new.to_best()]),
     ]
 
 

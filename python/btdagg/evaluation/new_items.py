@@ -88,11 +88,6 @@ class NewItems:
         """Number of groups."""
         return int(self.groups.max()) + 1
 
-    @property
-    def n_methods(self) -> int:
-        """Number of methods."""
-        return len(self.losses["mae"].of_items)
-
     def interval(self, method: int, score: Score = "mae") -> Interval:
         """Mean absolute error or accuracy of a method, by its number, with its 95% interval."""
         losses = self.losses[score]
@@ -103,7 +98,12 @@ class NewItems:
 
     def difference(self, method: int, other: int, score: Score = "mae") -> Interval:
         """Score of a method less that of another, with its 95% interval."""
-        return _signed(self._difference(method, other, score, self._t), score)
+        pairs = self._means_and_errors(method, other, score)
+        worst = self.losses[score].worst
+        lows, highs = zip(*(self._ends(*pair, worst) for pair in pairs), strict=True)
+        of_losses = Interval(pairs[0][0], min(lows), max(highs))
+        # Accuracy is higher where losses are lower.
+        return of_losses if score == "mae" else Interval(*(-end for end in _turned(of_losses)))
 
     def beside(self, other: NewItems) -> NewItems:
         """Return these methods and others, of which each has losses of the same items."""
@@ -115,30 +115,9 @@ class NewItems:
             both[score] = Losses(of_items, of_refits, None, own.worst)
         return NewItems(both, self.groups)
 
-    def to_best(self, score: Score = "mae") -> list[Interval]:
-        """Score of each method less the best of the others, with intervals that hold together.
-
-        They allow for the best having been chosen by the same items. The best method is one whose
-        interval does not go above 0 (below, for accuracy).
-
-        Hsu, Constrained simultaneous confidence intervals for multiple comparisons with the best,
-        Annals of Statistics 12 (1984); one-sided quantiles after Bonferroni.
-        """
-        m = self.n_methods
-        if m < 2:
-            return [Interval(0.0, 0.0, 0.0)] * m
-        quantile = float(stats.t.ppf(1 - (1 - _LEVEL) / (m - 1), self.n_groups - 1))
-        intervals = []
-        for method in range(m):
-            others = [other for other in range(m) if other != method]
-            differences = [self._difference(method, other, score, quantile) for other in others]
-            mean, low, high = np.max(differences, axis=0).tolist()
-            intervals.append(_signed(Interval(mean, min(low, 0.0), max(high, 0.0)), score))
-        return intervals
-
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:
         """P-values of every two methods, (m, m): the test that the intervals of differences are."""
-        m = self.n_methods
+        m = len(self.losses[score].of_items)
         pvalues = np.ones((m, m))
         for method in range(m):
             for other in range(method):
@@ -162,20 +141,11 @@ class NewItems:
             pairs.append(self._standard_error(own[method] - own[other], np.zeros(2)))
         return pairs
 
-    def _difference(self, method: int, other: int, score: Score, quantile: float) -> Interval:
-        """Mean difference of cross-fitted losses, and the ends of its interval."""
-        pairs = self._means_and_errors(method, other, score)
-        worst = self.losses[score].worst
-        lows, highs = zip(*(self._ends(*pair, quantile, worst) for pair in pairs), strict=True)
-        return Interval(pairs[0][0], min(lows), max(highs))
-
-    def _ends(
-        self, mean: float, error: float, quantile: float, worst: float
-    ) -> tuple[float, float]:
+    def _ends(self, mean: float, error: float, worst: float) -> tuple[float, float]:
         if error > 0 or mean == 0:
-            return mean - quantile * error, mean + quantile * error
+            return mean - self._t * error, mean + self._t * error
         # All groups differ alike. Wilson's interval says how many others may do otherwise.
-        unlike = quantile**2 / (self.n_groups + quantile**2)
+        unlike = self._t**2 / (self.n_groups + self._t**2)
         return mean - unlike * (worst + mean), mean + unlike * (worst - mean)
 
     def _standard_error(
@@ -194,8 +164,3 @@ class NewItems:
 
 def _turned(interval: Interval) -> Interval:
     return Interval(interval.mean, interval.high, interval.low)
-
-
-def _signed(of_losses: Interval, score: Score) -> Interval:
-    """Turn a difference of losses into one of scores: accuracy is higher where losses are lower."""
-    return of_losses if score == "mae" else Interval(*(-end for end in _turned(of_losses)))

@@ -255,9 +255,9 @@ class Line:
         Cluster of the method, 1 the best; None where nothing was tested, as in an average.
     tied : bool or None
         Whether its MAE cannot be told from the best one; None where nothing was tested.
-    mae_less_majority, mae_less_best : Interval or None
-        Its MAE less that of majority vote, and less the lowest of the other methods, with 95%
-        intervals for new items; None of the method itself, and where nothing was cross-fitted.
+    mae_less_majority : Interval or None
+        Its MAE less that of majority vote, with a 95% interval for new items; None of majority
+        vote itself, and where nothing was cross-fitted.
     """
 
     key: tuple[str, ...]
@@ -271,7 +271,6 @@ class Line:
     accuracy_rank: int | None = None
     tied: bool | None = None
     mae_less_majority: Interval | None = None
-    mae_less_best: Interval | None = None
 
     @property
     def n_items(self) -> int | None:
@@ -286,7 +285,6 @@ class Line:
         if self.cell is not None and self.cell.comparison.new_items is not None:
             names += ["n_calibration"]
         names += [] if self.mae_less_majority is None else ["mae_less_majority"]
-        names += [] if self.mae_less_best is None else ["mae_less_best"]
         return record(dict(zip(by, self.key, strict=False)), self.fields(*names))
 
     def fields(self, *names: str) -> dict[str, Any]:
@@ -335,12 +333,11 @@ def lines_of(cell: Cell) -> list[Line]:
             of_method["rank"] = int(by_mae.ranks[number])
             of_method["accuracy_rank"] = int(by_accuracy.ranks[number])
             of_method["tied"] = bool(by_mae.tied[number])
-    if compared.new_items is not None and len(more) > 1:
-        for number, to_best in enumerate(compared.new_items.to_best()):
-            more[number]["mae_less_best"] = to_best
-            if compared.baseline not in (None, number):
-                less = compared.new_items.difference(number, compared.baseline)
-                more[number]["mae_less_majority"] = less
+    if compared.new_items is not None and (baseline := compared.baseline) is not None:
+        for number, of_method in enumerate(more):
+            if number != baseline:
+                less = compared.new_items.difference(number, baseline)
+                of_method["mae_less_majority"] = less
     return [
         Line(
             cell.key,
