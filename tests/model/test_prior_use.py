@@ -151,17 +151,6 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     assert found["prior"].startswith("prior: 2 neighbours with 120 labels")
 
 
-def test_a_prior_from_a_file_below_20_labels_says_what_it_may_cost(files, cli):
-    far = simulate("wmt-en-de", 200, 8, seed=0)
-    btdagg.fit_prior({"far": (far.counts, far.labels)}).save("far.json")
-    pl.read_csv("labels.csv").head(8).write_csv("few.csv")
-    options = ["-f", "task=math", "--prior", "far.json", "-o", "m.json"]
-    status, out, _ = cli("calibrate", "counts.csv", "few.csv", *options)
-    assert (status, "With fewer than 20 labels a prior from elsewhere" in out) == (0, True)
-    _, out, _ = cli("calibrate", "counts.csv", "labels.csv", *options)
-    assert "With fewer than 20 labels" not in out
-
-
 def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
     counts = pl.read_csv("counts.csv").filter(task="math").drop("task")
     counts.write_csv("one.csv")

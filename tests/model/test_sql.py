@@ -414,23 +414,3 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
         ([model, "--votes", "votes.parquet"], MODEL.to_sql_query("duckdb", "votes.parquet")),
     ):
         assert cli("sql", *arguments) == (0, printed + "\n", "")
-
-
-@pytest.mark.parametrize(
-    ("file", "options", "message"),
-    [
-        ("model", "--probabilities", "--probabilities is for a query"),
-        (
-            "model",
-            "--votes v --column plus=a",
-            "--column is 'plus=a', expected one of each of item, vote",
-        ),
-        ("panel", "--column plus=a", "--column is of a single model, and"),
-    ],
-)
-def test_options_of_the_command_that_do_not_go_together(tmp_path, cli, file, options, message):
-    MODEL.save(tmp_path / "model.json")
-    PANEL.save(tmp_path / "panel.json")
-    status, out, error = cli("sql", tmp_path / f"{file}.json", *options.split())
-    assert (status, out) == (2, "")
-    assert message in error

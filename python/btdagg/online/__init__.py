@@ -3,7 +3,7 @@
 >>> from btdagg import DavidsonModel
 >>> from btdagg.online import StoppingRule
 >>> rule = StoppingRule.lossless(DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8), n=12)
->>> rule.stops_one(minus=0, tie=1, plus=9), rule.decide_one(minus=0, tie=1, plus=9)
+>>> rule.stops_one(minus=0, tie=1, plus=10), rule.decide_one(minus=0, tie=1, plus=10)
 (True, 1)
 """
 
