@@ -242,6 +242,10 @@ class FunctionClient:
     ) -> None:
         self._function = function
 
+    def __repr__(self) -> str:
+        name = getattr(self._function, "__qualname__", type(self._function).__name__)
+        return f"FunctionClient({name})"
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Call the function."""
         return _reply_of(await _called(self._function, request), request)
