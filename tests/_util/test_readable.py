@@ -77,11 +77,6 @@ def test_a_repr_does_not_grow_with_the_data_and_does_not_look_at_it():
     assert "<Untouchable instance at" in text  # and does not raise
 
 
-class Container(Untouchable):
-    def __len__(self):
-        return 10**6
-
-
 def test_no_secret_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     client = ModelClient("openai", "http://me:password@localhost:1/v1")
