@@ -123,6 +123,5 @@ def _gallery():
         "simulated": datasets.simulate("wmt-en-de", 50, seed=0),
         "test": btdagg.paired_permutation_test(np.abs(labels), np.abs(labels[::-1])),
         "template": judge.get_template("translation"),
-        "client": judge.FunctionClient(simulated),
         **{f"method {name}": make() for name, make in AGGREGATORS.items()},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -175,7 +176,10 @@ def in_parts(
 
 def url_of(place: str) -> URL:
     """Return the URL of a database, from a path or URL."""
-    if "://" not in place:
+    # Settings of libpq are no path: a file would have the password in its name.
+    if "://" not in place and not re.search(
+        r"\bpassword\s*=|^postgres(ql)?:", place, re.IGNORECASE
+    ):
         return URL.create("sqlite", database=place)
     scheme = place.partition("://")[0]
     if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
