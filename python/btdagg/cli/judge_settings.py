@@ -102,10 +102,10 @@ class JudgeFlags:
         _flag(
             "--stop",
             help="Ask for fewer votes on pairs without a label. The file of a rule that btdagg "
-            "plan or run wrote, or a rule to learn from the pairs of --labels: lossless (the very "
-            "labels of all votes), epsilon=0.05 (stop where the chance that all votes would change "
-            "the label is below that), price=0.01 (of a vote, in units of error) or budget=5 "
-            "(votes a pair).",
+            "plan or run wrote, or, for run, a rule to learn from the pairs of --labels: lossless "
+            "(the very labels of all votes), epsilon=0.05 (stop where the chance that all votes "
+            "would change the label is below that), price=0.01 (of a vote, in units of error) or "
+            "budget=5 (votes a pair).",
             default="all votes",
         ),
     ] = None
