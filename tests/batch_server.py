@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from anthropic.types.messages import MessageBatch, MessageBatchRequestCounts
 from openai.types import Batch, BatchRequestCounts, FileObject
 
 from judge_endpoints import completion
@@ -222,6 +221,8 @@ class AnthropicServer(BatchServer):
         }[method, len(parts)]
 
     def create(self, request, parts, query, body):
+        from anthropic.types.messages import MessageBatch, MessageBatchRequestCounts  # slow
+
         number = f"msgbatch_{len(self.batches)}"
         lines = json.loads(body)["requests"]
         made = MessageBatch(
@@ -260,7 +261,7 @@ class AnthropicServer(BatchServer):
                 result = {"type": "errored", "error": {"type": "error", "error": body}}
             results.append({"custom_id": line["custom_id"], "result": result})
         n = sum(line["result"]["type"] == "succeeded" for line in results)
-        made.request_counts = MessageBatchRequestCounts(
+        made.request_counts = type(made.request_counts)(
             processing=0, canceled=0, errored=len(lines) - n, expired=0, succeeded=n
         )
         self.files[made.id] = "".join(json.dumps(line) + "\n" for line in results).encode()
