@@ -67,7 +67,7 @@ impl PanelSet {
         }
         let is = |label: i8, side| f64::from(u8::from(label == side));
         let sides = labels.iter().map(|&label| [is(label, -1), is(label, 1)]).collect::<Vec<_>>();
-        let weights = weights.to_vec();
+        let weights = weights.iter().copied().collect::<Vec<_>>();
         Ok(Self { features, sides, weights, n_judges })
     }
 

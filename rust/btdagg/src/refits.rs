@@ -88,7 +88,7 @@ impl Refits {
             Row { s, t, weights: [0.0; 3], place }
         };
         let rows = distinct.iter().enumerate().map(row).collect::<Vec<_>>();
-        let mut present = rows.clone();
+        let mut present = rows.iter().copied().collect::<Vec<_>>();
         for &(place, column) in &places {
             present[place].weights[column] = 1.0;
         }
@@ -133,7 +133,7 @@ impl Refits {
     /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
     /// the number by which errors call the first weight.
     fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
-        let mut rows = self.rows.clone();
+        let mut rows = self.rows.iter().copied().collect::<Vec<_>>();
         for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
             rows[row].weights[column] += check_weight(weight, first + i)?;
         }

@@ -289,7 +289,6 @@ impl RunningTally {
 
     /// All items and their counts.
     ///
-    #[must_use]
     pub fn all_counts(&self) -> (Ids, Vec<Counts>) {
         let items = self.sorted(|_, _| true);
         let counts =
