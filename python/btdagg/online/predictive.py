@@ -49,8 +49,8 @@ class VoteDistribution:
 
     Examples
     --------
-    >>> VoteDistribution([(1, (1, 1, 1))]).draw(n_items=2, n_votes=3, seed=0).shape
-    (2, 3)
+    >>> VoteDistribution([(1, (1, 1, 1))]).next_vote(0, 0, 1)  # Laplace's rule of succession
+    (0.25, 0.25, 0.5)
     """
 
     components: tuple[tuple[float, tuple[float, float, float]], ...]
@@ -75,6 +75,11 @@ class VoteDistribution:
 
     def __reduce__(self) -> tuple[type[VoteDistribution], tuple[object, ...]]:
         return type(self), (self.components,)
+
+    def next_vote(self, minus: int, tie: int, plus: int) -> tuple[float, float, float]:
+        """Probabilities that the next vote is -1, 0, +1 after these votes."""
+        counts = {"minus": minus, "tie": tie, "plus": plus}
+        return self._kernel.next(*(as_integer(count, name, 0) for name, count in counts.items()))
 
     def log_chances(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Natural logarithm of the probability of each item's counts given their total, (n,)."""

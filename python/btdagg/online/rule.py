@@ -219,11 +219,11 @@ class StoppingRule(SavedAsJson):
 
     def stops_one(self, minus: int, tie: int, plus: int) -> bool:
         """Whether an item with these counts is settled."""
-        return self._kernel.one(minus, tie, plus)[0]
+        return self._kernel.stops_one(minus, tie, plus)
 
     def decide_one(self, minus: int, tie: int, plus: int) -> int:
         """Label of an item with these counts; see `decide` and `stops_one`."""
-        return self._kernel.one(minus, tie, plus)[1]
+        return self._kernel.decide_one(minus, tie, plus)
 
     def votes_to_ask(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int64]:
         """How many votes to ask for at once, (n,): the fewest after which an item may be settled.
@@ -235,7 +235,7 @@ class StoppingRule(SavedAsJson):
 
     def votes_to_ask_one(self, minus: int, tie: int, plus: int) -> int:
         """How many votes to ask for of an item with these counts; see `votes_to_ask`."""
-        return self._kernel.one(minus, tie, plus)[2]
+        return self._kernel.votes_to_ask_one(minus, tie, plus)
 
     def votes_left(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Expected number of votes that each item still gets, (n,); 0 where it is settled."""

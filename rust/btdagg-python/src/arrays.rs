@@ -27,6 +27,17 @@ pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
     counts.shape()[0]
 }
 
+/// Values in a vector; where memory is short that is a `MemoryError`.
+pub fn collected<T>(
+    values: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> PyResult<Vec<T>> {
+    let values = values.into_iter();
+    let mut all = Vec::new();
+    all.try_reserve_exact(values.len()).map_err(|_| raise(Error::Memory))?;
+    all.extend(values);
+    Ok(all)
+}
+
 /// A new array that `write` fills. `numpy.zeros` makes it, which raises `MemoryError`.
 pub fn written<'py, T: Element, D: Dimension>(
     py: Python<'py>,
@@ -70,10 +81,15 @@ pub fn array_of_rows<T: Element, const N: usize>(
     })
 }
 
-/// The strings of a list, one after the other, and where each ends.
-pub fn copy_strings(items: &Bound<'_, PyList>) -> PyResult<(String, Vec<usize>)> {
-    let (mut text, mut ends) = (String::new(), Vec::with_capacity(items.len()));
-    for (row, item) in items.iter().enumerate() {
+/// The strings of a stretch of a list, one after the other, and where each ends.
+pub fn copy_strings(
+    items: &Bound<'_, PyList>,
+    start: usize,
+    len: usize,
+) -> PyResult<(String, Vec<usize>)> {
+    let (mut text, mut ends) = (String::new(), Vec::with_capacity(len));
+    for row in start..start + len {
+        let item = items.get_item(row)?;
         let item = item.cast::<PyString>().map_err(|_| {
             let came = format!("is {item} of {}", item.get_type());
             raise(Error::input("items", came, "a str as before").at(&[row]))

@@ -95,6 +95,12 @@ impl CalibrationSet {
         self.0.n_items()
     }
 
+    /// Number of distinct rows, a row and its mirror image being one.
+    #[getter]
+    fn n_distinct(&self) -> usize {
+        self.0.n_distinct()
+    }
+
     /// Largest number of votes of an item.
     #[getter]
     fn max_votes(&self) -> u64 {

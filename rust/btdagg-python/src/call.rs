@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use btdagg::{Error, Execution, Input};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError};
 use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -52,6 +52,7 @@ pub fn run<T: Send>(
 /// The Python exception for a core error.
 pub fn raise(error: Error) -> PyErr {
     match error {
+        Error::Memory => PyMemoryError::new_err(error.to_string()),
         Error::Input(ref input) => {
             Python::attach(|py| input_error(py, &error.to_string(), input)).unwrap_or_else(|e| e)
         }

@@ -36,7 +36,8 @@ impl Model {
         tie: &Bound<'_, PyAny>,
         plus: &Bound<'_, PyAny>,
     ) -> PyResult<i8> {
-        Ok(self.0.decide(item(minus, tie, plus)?).value())
+        let (minus, tie, plus) = (count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?);
+        Ok(self.0.decide(Counts::new(minus, tie, plus)).value())
     }
 
     /// Whether every item with at most so many votes is decided a tie.
@@ -80,15 +81,10 @@ pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<boo
     with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
 }
 
-/// One item's counts from whatever Python numbers they are.
-pub fn item(
-    minus: &Bound<'_, PyAny>,
-    tie: &Bound<'_, PyAny>,
-    plus: &Bound<'_, PyAny>,
-) -> PyResult<Counts> {
-    let count = |name: &'static str, value: &Bound<'_, PyAny>| {
-        let number = value.extract::<f64>().ok().and_then(CountValue::to_count);
-        number.ok_or_else(|| raise(Error::value(name, value, "a finite number of at least 0")))
-    };
-    Ok(Counts::new(count("minus", minus)?, count("tie", tie)?, count("plus", plus)?))
+/// One count from whatever Python number it is.
+pub fn count(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
+    let number = value.extract::<f64>().ok();
+    number
+        .and_then(CountValue::to_count)
+        .ok_or_else(|| raise(Error::value(name, value, "a finite number of at least 0")))
 }

@@ -2,7 +2,7 @@ use btdagg::{Bounds, Parameters};
 use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::{array_of_rows, by_rows, cells_of};
+use crate::arrays::{array_of_rows, by_rows, cells_of, collected};
 use crate::calibration_set::CalibrationSet;
 use crate::call::{raise, run};
 
@@ -87,7 +87,7 @@ impl Posterior {
         counts: PyReadonlyArray2<'py, f64>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (py, rows) = (counts.py(), cells_of(&by_rows(&counts)).collect::<Vec<_>>());
+        let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
         let found = run(py, n_threads, |execution| self.0.decisions(&rows, execution))?;
         array_of_rows(py, found.into_iter())
     }
@@ -98,7 +98,7 @@ impl Posterior {
         counts: PyReadonlyArray2<'py, f64>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (py, rows) = (counts.py(), cells_of(&by_rows(&counts)).collect::<Vec<_>>());
+        let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
         let found = run(py, n_threads, |execution| self.0.probabilities(&rows, execution))?;
         array_of_rows(py, found.into_iter())
     }

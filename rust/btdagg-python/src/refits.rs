@@ -2,7 +2,7 @@ use btdagg::{Bounds, Cell, Fit, Label, Parameters};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::{array_of, array_of_rows, by_rows, cells_of, written};
+use crate::arrays::{array_of, array_of_rows, by_rows, cells_of, collected, written};
 use crate::call::{raise, run};
 
 /// Parameters, DRPS, convergence and bounds hit, as arrays.
@@ -33,7 +33,7 @@ impl Refits {
             cells_of(&counts).zip(labels.as_slice()?).enumerate().map(|(row, (counts, &label))| {
                 Ok(Cell { counts, label: Label::parse(label, "labels", row).map_err(raise)? })
             });
-        let cells = cells.collect::<PyResult<Vec<Cell>>>()?;
+        let cells = collected(cells)?.into_iter().collect::<PyResult<Vec<Cell>>>()?;
         let bounds = Bounds { lower: Parameters::of(lower), upper: Parameters::of(upper) };
         btdagg::Refits::new(&cells, alpha, kappa, &bounds).map(Self).map_err(raise)
     }
@@ -48,7 +48,7 @@ impl Refits {
         let py = weights.py();
         let n_refits = weights.as_array().nrows();
         let weights = &*by_rows(&weights);
-        let mut fits = vec![Fit::default(); n_refits];
+        let mut fits = collected((0..n_refits).map(|_| Fit::default()))?;
         run(py, n_threads, |execution| self.0.fit_into(weights, &mut fits, execution))?;
         Ok((
             array_of_rows(py, fits.iter().map(|fit| fit.parameters.vector()))?,
@@ -69,8 +69,8 @@ pub fn decide_under<'py>(
     n_threads: usize,
 ) -> PyResult<Bound<'py, PyArray2<i8>>> {
     let py = thetas.py();
-    let sets: Vec<_> = by_rows(&thetas).as_chunks().0.iter().copied().map(Parameters::of).collect();
-    let counts: Vec<_> = cells_of(&by_rows(&counts)).collect();
+    let sets = collected(by_rows(&thetas).as_chunks().0.iter().copied().map(Parameters::of))?;
+    let counts = collected(cells_of(&by_rows(&counts)))?;
     written(py, (sets.len(), counts.len()), |out| {
         run(py, n_threads, |execution| {
             btdagg::decide_under(&sets, (alpha, kappa), &counts, out, execution)

@@ -3,7 +3,7 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{array_of, array_of_rows, copy_strings, signed};
+use crate::arrays::{array_of, array_of_rows, collected, copy_strings, signed};
 use crate::call::{raise, run};
 use crate::stopping::StoppingRule;
 
@@ -103,20 +103,20 @@ impl RunningTally {
 
     /// Ids in ascending order and their (n, 3) counts.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Counted<'py>> {
-        let (ids, counts) = py.detach(|| self.0.all_counts());
+        let (ids, counts) = run(py, 1, |_| self.0.all_counts())?;
         Ok((listed(py, ids)?, array_of_rows(py, counts.into_iter().map(signed))?))
     }
 
     /// Ids, labels and counts of the items that are settled and were not reported before.
     fn settle<'py>(&mut self, py: Python<'py>, rule: &StoppingRule) -> PyResult<Settled<'py>> {
-        let (ids, labels, counts) = py.detach(|| self.0.settle(&rule.0));
+        let (ids, labels, counts) = run(py, 1, |_| self.0.settle(&rule.0))?;
         let counts = array_of_rows(py, counts.into_iter().map(signed))?;
         Ok((listed(py, ids)?, array_of(py, labels.into_iter().map(i8::from))?, counts))
     }
 
     /// All that the tally holds.
     fn export<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
-        let State { ids, reported, planes } = py.detach(|| self.0.export());
+        let State { ids, reported, planes } = run(py, 1, |_| self.0.export())?;
         let planes = array_of(py, planes.as_flattened().iter().copied())?;
         let reported = array_of(py, reported.into_iter())?;
         Ok((listed(py, ids)?, reported, planes, self.0.lanes().to_vec()))
@@ -143,7 +143,7 @@ type Packed<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 /// The strings of a list as UTF-8 bytes and ends.
 #[pyfunction]
 pub fn pack_texts<'py>(py: Python<'py>, items: &Bound<'py, PyList>) -> PyResult<Packed<'py>> {
-    let (text, ends) = copy_strings(items)?;
-    let ends = ends.into_iter().map(|end| i64::try_from(end).unwrap_or(i64::MAX)).collect();
+    let (text, ends) = copy_strings(items, 0, items.len())?;
+    let ends = collected(ends.into_iter().map(|end| i64::try_from(end).unwrap_or(i64::MAX)))?;
     Ok((PyArray1::from_slice(py, text.as_bytes()), PyArray1::from_vec(py, ends)))
 }

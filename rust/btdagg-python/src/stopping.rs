@@ -1,11 +1,11 @@
-use btdagg::Error;
 use btdagg::stopping::{self, Criterion};
+use btdagg::{Counts, Error};
 use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::arrays::rows_of;
 use crate::call::{raise, run};
-use crate::model::{Model, item};
+use crate::model::{Model, count};
 
 /// A mirror-symmetric mixture of Dirichlet-multinomials.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -16,6 +16,17 @@ impl Predictive {
     #[new]
     fn new(components: Vec<(f64, [f64; 3])>) -> PyResult<Self> {
         stopping::Predictive::new(&components).map(Self).map_err(raise)
+    }
+
+    /// Weight and Dirichlet parameters of each component.
+    #[getter]
+    fn components(&self) -> Vec<(f64, [f64; 3])> {
+        self.0.components().to_vec()
+    }
+
+    /// Chances of the next vote in label order.
+    fn next(&self, minus: usize, tie: usize, plus: usize) -> PyResult<(f64, f64, f64)> {
+        self.0.next([minus, tie, plus]).map(Into::into).map_err(raise)
     }
 }
 
@@ -102,18 +113,34 @@ impl StoppingRule {
         mapped!(written, self, counts, rows_of(counts), n_threads, votes_to_ask_into)
     }
 
-    /// Of one item whether it is settled, its label, and the fewest votes after which it may be
-    /// settled.
-    fn one(
+    /// Fewest votes after which one item may be settled.
+    fn votes_to_ask_one(
         &self,
         minus: &Bound<'_, PyAny>,
         tie: &Bound<'_, PyAny>,
         plus: &Bound<'_, PyAny>,
-    ) -> PyResult<(bool, i8, u8)> {
-        let (rule, counts) = (&self.0, item(minus, tie, plus)?);
-        let stops = rule.stops(counts).map_err(raise)?;
-        let label = rule.decide(counts).map_err(raise)?.value();
-        Ok((stops, label, if stops { 0 } else { rule.votes_to_ask(counts).map_err(raise)? }))
+    ) -> PyResult<u8> {
+        self.0.votes_to_ask(counts_of(minus, tie, plus)?).map_err(raise)
+    }
+
+    /// Whether one item is settled.
+    fn stops_one(
+        &self,
+        minus: &Bound<'_, PyAny>,
+        tie: &Bound<'_, PyAny>,
+        plus: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        self.0.stops(counts_of(minus, tie, plus)?).map_err(raise)
+    }
+
+    /// The label of one item.
+    fn decide_one(
+        &self,
+        minus: &Bound<'_, PyAny>,
+        tie: &Bound<'_, PyAny>,
+        plus: &Bound<'_, PyAny>,
+    ) -> PyResult<i8> {
+        self.0.decide(counts_of(minus, tie, plus)?).map(i8::from).map_err(raise)
     }
 
     /// Votes, chance of a change and error that are expected of an item without votes.
@@ -121,4 +148,12 @@ impl StoppingRule {
     fn start(&self) -> Option<(f64, f64, f64)> {
         self.0.start().map(|start| (start.votes_left, start.change, start.error))
     }
+}
+
+fn counts_of(
+    minus: &Bound<'_, PyAny>,
+    tie: &Bound<'_, PyAny>,
+    plus: &Bound<'_, PyAny>,
+) -> PyResult<Counts> {
+    Ok(Counts::new(count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?))
 }

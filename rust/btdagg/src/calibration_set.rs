@@ -1,6 +1,7 @@
 use crate::counts::Counts;
 use crate::features::{Features, features};
 use crate::fit::fit_rows;
+use crate::memory::collected;
 use crate::region::Region;
 use crate::rows::{LabelWeights, Row, WeightedRows};
 use crate::{Bounds, Error, Execution, Fit, Loss, Model, Parameters, Provenance};
@@ -45,8 +46,8 @@ impl CalibrationSet {
             let Features { s, t } = features(counts, alpha, kappa);
             Row { s, t, weights, place }
         };
-        let counts = rows.iter().map(|(counts, _)| *counts).collect::<Vec<_>>();
-        let rows = WeightedRows::new(rows.iter().enumerate().map(row).collect::<Vec<_>>())?;
+        let counts = collected(rows.iter().map(|(counts, _)| *counts))?;
+        let rows = WeightedRows::new(collected(rows.iter().enumerate().map(row))?)?;
         Ok(Self { rows, counts, n_items, label_weights, max_votes, alpha, kappa })
     }
 

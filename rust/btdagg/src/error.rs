@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Error {
     /// An argument is not as expected.
     Input(Box<Input>),
+    /// Not enough memory for what the sizes of the arguments ask for.
+    Memory,
     /// The caller asked to stop.
     Interrupted,
 }
@@ -89,6 +91,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(input) => input.fmt(f),
+            Self::Memory => f.write_str("not enough memory for arguments of this size"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

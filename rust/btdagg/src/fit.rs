@@ -62,9 +62,9 @@ pub(crate) fn fit_rows(
     if let (true, true, Some(table)) = (margins, contrast, table) {
         return lowest(rows, region, table, execution);
     }
-    let rows = &rows.renumbered();
+    let rows = &rows.renumbered()?;
     let within =
-        |region: &Region| lowest(rows, region, &LossTable::new(rows.rows(), region), execution);
+        |region: &Region| lowest(rows, region, &LossTable::new(rows.rows(), region)?, execution);
     let mut free = region.clone();
     if !margins {
         free.hold(0, 1.0);

@@ -6,6 +6,7 @@ use crate::batch::bits_of;
 use crate::counts::{CountRow, Counts, Rows};
 use crate::error::same_length;
 use crate::index::index;
+use crate::memory::reserved;
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
 use crate::rows::LabelWeights;
@@ -99,6 +100,9 @@ impl CalibrationSetBuilder {
             watch.poll()?;
             let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
             let small = bits_of(block) <= DENSE_BITS;
+            if !small {
+                self.sparse.try_reserve(block.len()).map_err(|_| Error::Memory)?;
+            }
             for (row, counts) in (start..).zip(block) {
                 let sums = if small {
                     self.dense_at(counts.small())
@@ -133,7 +137,7 @@ impl CalibrationSetBuilder {
     pub fn build(self, alpha: f64, kappa: f64) -> Result<CalibrationSet, Error> {
         check_smoothing(alpha, kappa)?;
         let n = 1_u64 << DENSE_BITS;
-        let mut rows = Vec::with_capacity(self.dense.len() + self.sparse.len());
+        let mut rows = reserved(self.dense.len() + self.sparse.len())?;
         let dense = self.dense.into_iter().zip(0_u64..).map(|(weights, place)| {
             (Counts::whole(place / (n * n), place / n % n, place % n), weights)
         });

@@ -4,7 +4,9 @@
 //! serve any weights: those of one fit, or of thousands of refits. They are held and summed in
 //! single precision, since they only choose the starts.
 
+use crate::Error;
 use crate::grid::Grid;
+use crate::memory::filled;
 use crate::region::{Region, Vector};
 use crate::rows::{Row, WeightedRows};
 
@@ -32,13 +34,14 @@ pub(crate) struct LossTable {
 
 impl LossTable {
     /// Of rows and the labels that have some weight in them.
-    pub(crate) fn new(rows: &[Row], region: &Region) -> Self {
+    pub(crate) fn new(rows: &[Row], region: &Region) -> Result<Self, Error> {
         let grid = Grid::new(region.grid());
         let n_columns = rows.iter().flat_map(|row| row.weights).filter(|w| *w > 0.0).count();
         let stride = n_columns.div_ceil((MAX_SIZE / grid.len()).max(16)).max(1);
-        let columns = rows.iter().step_by(stride).map(|row| columns(row, &grid)).collect();
+        let columns = rows.iter().step_by(stride).map(|row| columns(row, &grid));
+        let columns = columns.collect::<Result<_, _>>()?;
         let floor = if region.is_wide() { WIDE_FLOOR } else { FLOOR };
-        Self { grid, columns, stride, floor }
+        Ok(Self { grid, columns, stride, floor })
     }
 
     /// Where to start from, under the weights of some of its rows.
@@ -81,9 +84,10 @@ impl LossTable {
 }
 
 /// Scores of the labels of a row at all points of the grid, each less 1 where the label is no tie.
-fn columns(row: &Row, grid: &Grid) -> [Vec<f32>; 3] {
+fn columns(row: &Row, grid: &Grid) -> Result<[Vec<f32>; 3], Error> {
     let len_of = |weight| if weight > 0.0 { grid.len() } else { 0 };
-    let mut columns = row.weights.map(|weight| vec![0.0; len_of(weight)]);
+    let [minus, tie, plus] = row.weights.map(|weight| filled(0.0, len_of(weight)));
+    let mut columns = [minus?, tie?, plus?];
     each_beta(row, grid, |start, probabilities| {
         for (column, [if_minus, if_plus]) in
             columns.iter_mut().zip([[2.0, 0.0], [0.0; 2], [0.0, 2.0]])
@@ -93,7 +97,7 @@ fn columns(row: &Row, grid: &Grid) -> [Vec<f32>; 3] {
             }
         }
     });
-    columns
+    Ok(columns)
 }
 
 /// Hands over the probabilities of a row for one beta after another of a grid, with the place of the

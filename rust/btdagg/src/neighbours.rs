@@ -33,7 +33,7 @@ impl Prior {
     ) -> Result<Self, Error> {
         let thin = set.thinned(n_votes)?.binned()?;
         let labels = thin.labels_worth(n_labels);
-        Ok(Self { thetas: Posteriors::new(&thin, None)?.particles(&labels, CAP, n) })
+        Ok(Self { thetas: Posteriors::new(&thin, None)?.particles(&labels, CAP, n)? })
     }
 }
 
@@ -100,7 +100,7 @@ impl CalibrationSet {
     /// the least of at least a 64th of an item's votes, or more where that leaves too many.
     ///
     /// # Errors
-    /// [`Error::Input`], if no item has a weight.
+    /// [`Error::NoWeight`], if no item has a weight.
     pub fn binned(self) -> Result<Self, Error> {
         let is_whole = |counts: &Counts| counts.as_whole().is_some();
         let mut set = self;

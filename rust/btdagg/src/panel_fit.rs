@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::error::same_length;
+use crate::memory::{collected, reserved};
 
 /// Steps of a descent at the most.
 const MAX_STEPS: usize = 300;
@@ -45,7 +46,7 @@ impl PanelSet {
     /// Gathers items: the features are those of the judges, item by item.
     ///
     /// # Errors
-    /// [`Error::Input`] if there are not as many; [`Error::Input`].
+    /// [`Error::Input`] if there are not as many; [`Error::Input`]; [`Error::Memory`].
     pub fn new(
         s: &[f64],
         t: &[f64],
@@ -53,21 +54,26 @@ impl PanelSet {
         weights: &[f64],
         n_judges: usize,
     ) -> Result<Self, Error> {
-        for (got, n_judges) in [(s.len(), n_judges), (t.len(), n_judges), (weights.len(), 1)] {
-            same_length("labels", labels.len() * n_judges, got, "features and weights")?;
+        let wanted = labels.len();
+        for (name, got) in [
+            ("s", s.len() / n_judges.max(1)),
+            ("t", t.len() / n_judges.max(1)),
+            ("weights", weights.len()),
+        ] {
+            same_length(name, got, wanted, "labels")?;
         }
         if n_judges == 0 || weights.iter().sum::<f64>() <= 0.0 {
             return Err(Error::no_weight());
         }
-        let mut features = Vec::with_capacity(labels.len() * (2 * n_judges + 1));
+        let mut features = reserved(wanted * (2 * n_judges + 1))?;
         for (s, t) in s.chunks_exact(n_judges).zip(t.chunks_exact(n_judges)) {
             features.extend_from_slice(s);
             features.push(1.0);
             features.extend_from_slice(t);
         }
         let is = |label: i8, side| f64::from(u8::from(label == side));
-        let sides = labels.iter().map(|&label| [is(label, -1), is(label, 1)]).collect::<Vec<_>>();
-        let weights = weights.iter().copied().collect::<Vec<_>>();
+        let sides = collected(labels.iter().map(|&label| [is(label, -1), is(label, 1)]))?;
+        let weights = collected(weights.iter().copied())?;
         Ok(Self { features, sides, weights, n_judges })
     }
 
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn what_is_not_as_long_as_it_should_be_is_refused() {
         let error = PanelSet::new(&[1.0], &[1.0], &[1, 0], &[1.0, 1.0], 1).unwrap_err();
-        assert_eq!(error.to_string(), "labels has 2 rows, expected 1 as in features and weights");
+        assert_eq!(error.to_string(), "s has 1 rows, expected 2 as in labels");
         assert_eq!(PanelSet::new(&[1.0], &[1.0], &[1], &[0.0], 1).unwrap_err(), Error::no_weight());
         assert!(set().fit(&[0.0; 4], &[0.0; 25], &[0.0; 5], &[0.0; 5]).is_err());
     }

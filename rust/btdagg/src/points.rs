@@ -2,9 +2,10 @@
 
 use crate::grid::Grid;
 use crate::loss_table::{each_beta, single};
+use crate::memory::{filled, reserved};
 use crate::region::Vector;
 use crate::rows::{LabelWeights, Row};
-use crate::{Parameters, davidson, vectors};
+use crate::{Error, Parameters, davidson, vectors};
 
 /// Probabilities of the labels of each row at each point.
 #[derive(Debug)]
@@ -15,22 +16,22 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    pub(crate) fn of_grid(grid: &Grid, rows: &[Row]) -> Self {
+    pub(crate) fn of_grid(grid: &Grid, rows: &[Row]) -> Result<Self, Error> {
         let of_row = |row: &Row| {
             let n = grid.len();
-            let mut found = [Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n)];
+            let mut found = [reserved(n)?, reserved(n)?, reserved(n)?];
             each_beta(row, grid, |_, line| {
                 for (label, found) in found.iter_mut().enumerate() {
                     found.extend(line.iter().map(|probabilities| probabilities[label]));
                 }
             });
-            found
+            Ok(found)
         };
         let thetas = (0..grid.len()).map(|place| grid.point(place)).collect();
-        Self { thetas, probabilities: rows.iter().map(of_row).collect() }
+        Ok(Self { thetas, probabilities: rows.iter().map(of_row).collect::<Result<_, _>>()? })
     }
 
-    pub(crate) fn new(thetas: Vec<Vector>, rows: &[Row]) -> Self {
+    pub(crate) fn new(thetas: Vec<Vector>, rows: &[Row]) -> Result<Self, Error> {
         let of_row = |row: &Row| {
             let mut plus: Vec<f64> = thetas.iter().map(|[beta, ..]| beta * row.s).collect();
             let mut tie: Vec<f64> =
@@ -40,7 +41,7 @@ impl Points {
                 vectors::exp(logits);
             }
             let n = thetas.len();
-            let mut found = [vec![0.0; n], vec![0.0; n], vec![0.0; n]];
+            let mut found = [filled(0.0, n)?, filled(0.0, n)?, filled(0.0, n)?];
             let [p_minus, p_tie, p_plus] = &mut found;
             let weights = plus.iter().zip(&tie);
             let columns = p_minus.iter_mut().zip(p_tie).zip(p_plus);
@@ -50,10 +51,10 @@ impl Points {
                 (*p_minus, *p_tie) = (single(minus * scale), single(tie * scale));
                 *p_plus = single(plus * scale);
             }
-            found
+            Ok(found)
         };
-        let probabilities = rows.iter().map(of_row).collect();
-        Self { thetas, probabilities }
+        let probabilities = rows.iter().map(of_row).collect::<Result<_, _>>()?;
+        Ok(Self { thetas, probabilities })
     }
 
     /// Sums of the DRPS under the weights of the rows' labels, each less the same constant.

@@ -9,6 +9,7 @@ use crate::features::{self, Features};
 use crate::fit::fit_rows;
 use crate::gather::check_weight;
 use crate::loss_table::LossTable;
+use crate::memory::collected;
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
 use crate::region::Region;
@@ -56,7 +57,8 @@ impl Refits {
     /// Prepares the fits.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no cell.
+    /// [`Error::Input`] if there is no cell;
+    /// [`Error::Memory`].
     pub fn new(cells: &[Cell], alpha: f64, kappa: f64, bounds: &Bounds) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         let region = Region::new(bounds)?;
@@ -72,27 +74,23 @@ impl Refits {
                 (cell.counts, cell.label.column())
             }
         };
-        let mut distinct = cells.iter().map(|cell| upright(cell).0).collect::<Vec<_>>();
+        let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
         distinct.sort_unstable();
         distinct.dedup();
-        let places = cells
-            .iter()
-            .map(upright)
-            .map(|(counts, column)| {
-                // All are among them, so that either is the place.
-                (distinct.binary_search(&counts).unwrap_or_else(|place| place), column)
-            })
-            .collect::<Vec<_>>();
+        let places = collected(cells.iter().map(upright).map(|(counts, column)| {
+            // All are among them, so that either is the place.
+            (distinct.binary_search(&counts).unwrap_or_else(|place| place), column)
+        }))?;
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
             Row { s, t, weights: [0.0; 3], place }
         };
-        let rows = distinct.iter().enumerate().map(row).collect::<Vec<_>>();
-        let mut present = rows.iter().copied().collect::<Vec<_>>();
+        let rows = collected(distinct.iter().enumerate().map(row))?;
+        let mut present = collected(rows.iter().copied())?;
         for &(place, column) in &places {
             present[place].weights[column] = 1.0;
         }
-        let table = LossTable::new(&present, &region);
+        let table = LossTable::new(&present, &region)?;
         Ok(Self { region, rows, places, table })
     }
 
@@ -109,7 +107,7 @@ impl Refits {
     ///
     /// # Errors
     /// [`Error::Input`] if a weight is negative or not finite, where `row` is
-    /// that of the flat weights; [`Error::Input`] if a fit has none;
+    /// that of the flat weights; [`Error::Input`] if a fit has none; [`Error::Memory`];
     /// [`Error::Interrupted`].
     pub fn fit_into(
         &self,
@@ -133,7 +131,7 @@ impl Refits {
     /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
     /// the number by which errors call the first weight.
     fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
-        let mut rows = self.rows.iter().copied().collect::<Vec<_>>();
+        let mut rows = collected(self.rows.iter().copied())?;
         for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
             rows[row].weights[column] += check_weight(weight, first + i)?;
         }
@@ -147,7 +145,7 @@ impl Refits {
 ///
 /// # Errors
 /// [`Error::Input`] if `out` has not a decision for
-/// each row of each set; [`Error::Interrupted`].
+/// each row of each set; [`Error::Memory`]; [`Error::Interrupted`].
 pub fn decide_under(
     parameters: &[Parameters],
     (alpha, kappa): (f64, f64),
@@ -165,7 +163,7 @@ pub fn decide_under(
         return Ok(());
     }
     let features =
-        counts.iter().map(|&counts| features::features(counts, alpha, kappa)).collect::<Vec<_>>();
+        collected(counts.iter().map(|&counts| features::features(counts, alpha, kappa)))?;
     for_each_part(out, counts.len(), execution, |start, part, watch| {
         let sets = parameters.iter().skip(start / counts.len());
         for (parameters, out) in sets.zip(part.chunks_mut(counts.len())) {

@@ -1,5 +1,6 @@
 //! Weighted rows of features, and the DRPS over them with its gradient.
 
+use crate::memory::collected;
 use crate::parallel::for_each_part;
 use crate::{Error, Execution, Parameters, davidson};
 
@@ -54,10 +55,10 @@ impl WeightedRows {
     }
 
     /// The same rows, with their places in a table of their own.
-    pub(crate) fn renumbered(&self) -> Self {
+    pub(crate) fn renumbered(&self) -> Result<Self, Error> {
         let numbered = self.rows.iter().enumerate();
-        let rows = numbered.map(|(place, row)| Row { place, ..*row }).collect::<Vec<_>>();
-        Self { rows, total_weight: self.total_weight }
+        let rows = collected(numbered.map(|(place, row)| Row { place, ..*row }))?;
+        Ok(Self { rows, total_weight: self.total_weight })
     }
 
     pub(crate) const fn total_weight(&self) -> f64 {

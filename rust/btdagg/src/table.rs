@@ -42,6 +42,13 @@ impl<V: Copy> Table<V> {
         (entries <= MAX_TABLE_BYTES / size_of::<V>()).then_some(entries)
     }
 
+    /// The largest table, or one for counts below `2^bits` if that is smaller.
+    pub(crate) fn fill_up_to<Q: Quantity<Value = V>>(quantity: &Q, bits: u32) -> Self {
+        let bits = (0..bits.min(21)).rev().map(|b| b + 1).find(|&b| Self::entries(b).is_some());
+        // With no bits there is one entry, for no votes.
+        Self::fill(quantity, bits.unwrap_or(0))
+    }
+
     pub(crate) fn fill<Q: Quantity<Value = V>>(quantity: &Q, bits: u32) -> Self {
         let n = 1_u32 << bits;
         let counts = |n: u32| (0..n).map(f64::from);
@@ -73,5 +80,16 @@ impl<V: Copy> Table<V> {
     /// The values of a table of counts below 16.
     pub(crate) fn of_four_bits(&self) -> Option<&[V; 1 << 12]> {
         self.values.as_slice().try_into().ok()
+    }
+
+    /// The value for any counts, if they are in the table.
+    #[inline]
+    pub(crate) fn get(&self, counts: Counts) -> Option<V> {
+        let [minus, tie, plus] = counts.as_whole()?;
+        if (minus | tie | plus) >> self.bits != 0 {
+            return None;
+        }
+        let [minus, tie, plus] = [minus, tie, plus].map(index);
+        Some(self.at(minus, tie, plus))
     }
 }

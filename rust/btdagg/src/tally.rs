@@ -42,6 +42,18 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         Self::default()
     }
 
+    /// Makes room for so many further items, so that adding them cannot run out of memory but for
+    /// that of the items themselves.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_reserve(&mut self, n_items: usize) -> Result<(), Error> {
+        let reserved = (self.places.try_reserve(n_items)).and_then(|()| {
+            Ok((self.items.try_reserve(n_items)?, self.counts.try_reserve(n_items)?))
+        });
+        reserved.map(|_| ()).map_err(|_| Error::Memory)
+    }
+
     /// Counts one vote for `item`.
     pub fn add<Q>(&mut self, item: &Q, vote: Label)
     where
@@ -120,7 +132,7 @@ pub trait Vote: Copy + sealed::Sealed {
     /// Adds it to counts; the row goes into the error.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is no vote.
+    /// [`Error::Label`] if it is no vote.
     fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error>;
 }
 

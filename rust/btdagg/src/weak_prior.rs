@@ -161,7 +161,7 @@ mod tests {
             .collect();
         let grid = Grid::new(Region::new(&Bounds::default()).unwrap().grid());
         let densities = Densities::new(&grid);
-        let points = Points::of_grid(&grid, &rows);
+        let points = Points::of_grid(&grid, &rows).unwrap();
         let logs = densities.logs(&points.thetas);
         assert!((logs.iter().map(|log| log.exp()).sum::<f64>() - 1.0).abs() < 1e-8);
         let thresholds = Thresholds::new(&counts, &occurrences);

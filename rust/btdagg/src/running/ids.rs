@@ -5,6 +5,7 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use crate::Error;
+use crate::memory::collected;
 use crate::splitmix::{STEP, mix, unmix};
 
 /// Ids of rows of votes.
@@ -82,12 +83,10 @@ impl Keys<'_> {
     }
 
     /// Hashes of rows.
-    pub(super) fn hashes(&self, rows: std::ops::Range<usize>) -> Vec<u64> {
+    pub(super) fn hashes(&self, rows: std::ops::Range<usize>) -> Result<Vec<u64>, Error> {
         match self {
-            Self::Integers(keys) => {
-                keys[rows].iter().map(|&key| hash_of_integer(key)).collect::<Vec<_>>()
-            }
-            Self::Texts(texts) => rows.map(|row| hash_of(texts.get(row))).collect::<Vec<_>>(),
+            Self::Integers(keys) => collected(keys[rows].iter().map(|&key| hash_of_integer(key))),
+            Self::Texts(texts) => collected(rows.map(|row| hash_of(texts.get(row)))),
         }
     }
 
@@ -165,10 +164,18 @@ impl Index {
         }
     }
 
-    /// The place of the id of a row, which is made where there is none.
+    /// The place of the id of a row, which is made where there is none; none where memory ends.
     #[inline]
-    pub(super) fn find_or_insert(&mut self, keys: &Keys<'_>, row: usize, hash: u64) -> usize {
-        self.find(keys, row, hash).unwrap_or_else(|slot| self.insert(slot, keys, row, hash))
+    pub(super) fn find_or_insert(
+        &mut self,
+        keys: &Keys<'_>,
+        row: usize,
+        hash: u64,
+    ) -> Option<usize> {
+        match self.find(keys, row, hash) {
+            Ok(place) => Some(place),
+            Err(slot) => self.insert(slot, keys, row, hash),
+        }
     }
 
     #[inline]
@@ -188,25 +195,32 @@ impl Index {
         Err(slot)
     }
 
-    fn insert(&mut self, slot: usize, keys: &Keys<'_>, row: usize, hash: u64) -> usize {
+    fn insert(&mut self, slot: usize, keys: &Keys<'_>, row: usize, hash: u64) -> Option<usize> {
         let place = self.len();
+        self.hashes.try_reserve(1).ok()?;
         if 2 * (place + 1) > self.slots.len() {
-            self.slots = vec![0; (4 * (place + 1)).next_power_of_two().max(16)];
+            let mut slots = Vec::new();
+            let n_slots = (4 * (place + 1)).next_power_of_two().max(16);
+            slots.try_reserve_exact(n_slots).ok()?;
+            slots.resize(n_slots, 0);
+            self.slots = slots;
             for (number, &hash) in (1..).zip(&self.hashes) {
                 if let Err(slot) = self.probe(hash, |_| false) {
                     self.slots[slot] = (hash & UPPER) | number;
                 }
             }
-            return self.find_or_insert(keys, row, hash);
+            return self.insert(self.probe(hash, |_| false).err()?, keys, row, hash);
         }
         if let Keys::Texts(texts) = keys {
             let text = texts.get(row);
+            self.data.try_reserve(text.len()).ok()?;
+            self.ends.try_reserve(1).ok()?;
             self.data.extend_from_slice(text);
             self.ends.push(self.data.len());
         }
         self.hashes.push(hash);
         self.slots[slot] = (hash & UPPER) | (place as u64 + 1);
-        place
+        Some(place)
     }
 }
 
@@ -230,9 +244,9 @@ mod tests {
                 let end = [i64::try_from(name.len()).unwrap()];
                 let names = Keys::Texts(Texts::new(name.as_bytes(), 0, &end).unwrap());
                 assert_eq!(integers.find(&keys, 0, keys.hash(0)).is_ok(), round == 1);
-                let place = integers.find_or_insert(&keys, 0, keys.hash(0));
+                let place = integers.find_or_insert(&keys, 0, keys.hash(0)).unwrap();
                 assert_eq!(integer(integers.hash(place)), key[0]);
-                assert_eq!(texts.find_or_insert(&names, 0, names.hash(0)), place);
+                assert_eq!(texts.find_or_insert(&names, 0, names.hash(0)), Some(place));
                 assert_eq!(texts.text(place), name.as_bytes());
             }
         }
@@ -250,6 +264,6 @@ mod tests {
             let keys = Keys::Texts(Texts::new(text.as_bytes(), 0, &end).unwrap());
             ids.find_or_insert(&keys, 0, 42)
         });
-        assert_eq!(places, [0, 1, 2, 1, 0]);
+        assert_eq!(places, [0, 1, 2, 1, 0].map(Some));
     }
 }

@@ -2,6 +2,7 @@ use rustc_hash::FxHashMap;
 
 use super::ids::{Index, Keys, integer};
 use crate::error::same_length;
+use crate::memory::{collected, filled, reserved};
 use crate::parallel::{Watch, for_each_part};
 use crate::stopping::StoppingRule;
 use crate::{Counts, Error, Execution, Label};
@@ -159,11 +160,11 @@ impl RunningTally {
 
     /// Adds votes, and says how many were late and left out.
     ///
-    /// Where this fails the tally is as it was.
+    /// Where this fails the tally is as it was, unless memory ran out on the way.
     ///
     /// # Errors
     /// [`Error::Input`]
-    /// for the first bad row; [`Error::Input`]; [`Error::Interrupted`],
+    /// for the first bad row; [`Error::Input`]; [`Error::Memory`]; [`Error::Interrupted`],
     /// asked before the first vote is added.
     pub fn add(
         &mut self,
@@ -175,7 +176,7 @@ impl RunningTally {
         let lanes = self.check(keys, votes, late, execution)?;
         for start in (0..keys.len()).step_by(ROWS) {
             let rows = start..keys.len().min(start + ROWS);
-            let (routed, ends) = route(keys, votes, rows, &lanes);
+            let (routed, ends) = route(keys, votes, rows, &lanes)?;
             self.apply(keys, start, &routed, &ends, execution)?;
         }
         Ok(lanes.into_iter().filter(|&lane| lane == DROPPED).count())
@@ -195,7 +196,7 @@ impl RunningTally {
         votes.check_lengths(keys.len())?;
         let may_be_late = self.shards.iter().any(|shard| !shard.reported.is_empty());
         let (mut lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
-        let mut lane_of_rows = Vec::with_capacity(keys.len());
+        let mut lane_of_rows = reserved(keys.len())?;
         let mut watch = Watch::alone(execution);
         let mut last = (None, 0);
         for (row, &vote) in votes.votes.iter().enumerate() {
@@ -265,7 +266,9 @@ impl RunningTally {
                 for routed in &routed[start..ends[number]] {
                     let row = first_row + routed.row as usize;
                     let place = shard.ids.find_or_insert(keys, row, routed.hash);
+                    let place = place.ok_or(Error::Memory)?;
                     let planes = at(&mut shard.lanes[usize::from(routed.lane)], place);
+                    let planes = planes.ok_or(Error::Memory)?;
                     let votes = &mut planes[usize::from(routed.column)];
                     if deduplicates {
                         *votes |= 1 << routed.bit;
@@ -289,11 +292,13 @@ impl RunningTally {
 
     /// All items and their counts.
     ///
-    pub fn all_counts(&self) -> (Ids, Vec<Counts>) {
-        let items = self.sorted(|_, _| true);
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn all_counts(&self) -> Result<(Ids, Vec<Counts>), Error> {
+        let items = self.sorted(|_, _| true)?;
         let counts =
             |&(shard, place): &(usize, usize)| self.shards[shard].counts(place, self.deduplicates);
-        (self.ids(&items), items.iter().map(counts).collect())
+        Ok((self.ids(&items), collected(items.iter().map(counts))?))
     }
 
     /// The items that were not reported yet and are settled, with their labels and counts; from
@@ -301,23 +306,24 @@ impl RunningTally {
     ///
     /// Settled is an item at whose counts the rule stops, or that has more votes than the rule's
     /// `n`; the latter the model decides by all of them.
-    #[must_use]
-    pub fn settle(&mut self, rule: &StoppingRule) -> (Ids, Vec<Label>, Vec<Counts>) {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn settle(&mut self, rule: &StoppingRule) -> Result<(Ids, Vec<Label>, Vec<Counts>), Error> {
         let settled = |shard: &Shard, place: usize| {
             !shard.is_reported(place)
                 && rule.stops(shard.counts(place, self.deduplicates)).unwrap_or(true)
         };
-        let items = self.sorted(settled);
-        let (mut labels, mut all_counts) =
-            (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        let items = self.sorted(settled)?;
+        let (mut labels, mut all_counts) = (reserved(items.len())?, reserved(items.len())?);
         for &(number, place) in &items {
             let shard = &mut self.shards[number];
-            *at(&mut shard.reported, place) = true;
+            *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
             let counts = shard.counts(place, self.deduplicates);
             labels.push(rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts)));
             all_counts.push(counts);
         }
-        (self.ids(&items), labels, all_counts)
+        Ok((self.ids(&items), labels, all_counts))
     }
 
     /// Channel and number of 64 samples of every lane that holds votes.
@@ -327,18 +333,20 @@ impl RunningTally {
     }
 
     /// Everything that is held.
-    #[must_use]
-    pub fn export(&self) -> State {
-        let items = self.sorted(|_, _| true);
-        let mut planes = Vec::with_capacity(items.len() * self.lanes.len());
-        let mut reported = Vec::with_capacity(items.len());
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn export(&self) -> Result<State, Error> {
+        let items = self.sorted(|_, _| true)?;
+        let mut planes = reserved(items.len() * self.lanes.len())?;
+        let mut reported = reserved(items.len())?;
         for &(number, place) in &items {
             let shard = &self.shards[number];
             let own = |lane| shard.lanes.get(lane).and_then(|lane: &Vec<Planes>| lane.get(place));
             planes.extend((0..self.lanes.len()).map(|lane| own(lane).copied().unwrap_or_default()));
             reported.push(shard.is_reported(place));
         }
-        State { ids: self.ids(&items), reported, planes }
+        Ok(State { ids: self.ids(&items), reported, planes })
     }
 
     /// Takes over what [`export`](Self::export) gave of another tally: the union of their samples
@@ -346,7 +354,7 @@ impl RunningTally {
     ///
     /// # Errors
     /// [`Error::Input`] if lengths disagree, there is no such lane or a text is
-    /// none; [`Error::Input`].
+    /// none; [`Error::Input`]; [`Error::Memory`].
     pub fn absorb(
         &mut self,
         lanes: &[(u32, u32)],
@@ -378,19 +386,19 @@ impl RunningTally {
             let hash = keys.hash(row);
             let shard = &mut self.shards[shard_of(hash)];
             shard.lanes.resize_with(self.lanes.len(), Vec::new);
-            let place = shard.ids.find_or_insert(keys, row, hash);
+            let place = shard.ids.find_or_insert(keys, row, hash).ok_or(Error::Memory)?;
             for (&lane, theirs) in here.iter().zip(planes.iter().skip(row * lanes.len())) {
                 if *theirs == [0; 3] {
                     continue;
                 }
-                let own = at(&mut shard.lanes[lane], place);
+                let own = at(&mut shard.lanes[lane], place).ok_or(Error::Memory)?;
                 for (own, &theirs) in own.iter_mut().zip(theirs) {
                     let sum = own.saturating_add(theirs);
                     *own = if self.deduplicates { *own | theirs } else { sum };
                 }
             }
             if is_reported {
-                *at(&mut shard.reported, place) = true;
+                *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
             }
         }
         Ok(())
@@ -407,8 +415,8 @@ impl RunningTally {
     }
 
     /// Shard and place of the items that are wanted, in ascending order of ids.
-    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Vec<(usize, usize)> {
-        let mut places = Vec::with_capacity(self.len());
+    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Result<Vec<(usize, usize)>, Error> {
+        let mut places = reserved(self.len())?;
         for (number, shard) in self.shards.iter().enumerate() {
             let wanted = (0..shard.ids.len()).filter(|&place| wanted(shard, place));
             places.extend(wanted.map(|place| (number, place)));
@@ -419,7 +427,7 @@ impl RunningTally {
             places
                 .sort_by_cached_key(|&(shard, place)| integer(self.shards[shard].ids.hash(place)));
         }
-        places
+        Ok(places)
     }
 }
 
@@ -445,8 +453,8 @@ fn route(
     votes: &Votes<'_>,
     rows: std::ops::Range<usize>,
     lanes: &[u16],
-) -> (Vec<Routed>, Vec<usize>) {
-    let hashes = keys.hashes(rows.clone());
+) -> Result<(Vec<Routed>, Vec<usize>), Error> {
+    let hashes = keys.hashes(rows.clone())?;
     let mut ends = vec![0_usize; 1 << SHARD_BITS];
     for (row, &hash) in rows.clone().zip(&hashes) {
         ends[shard_of(hash)] += usize::from(lanes[row] != DROPPED);
@@ -456,7 +464,7 @@ fn route(
         start += *end;
         *end = start - *end; // where the shard begins; after its rows are placed, its end
     }
-    let mut routed = vec![Routed::default(); hashes.len()];
+    let mut routed = filled(Routed::default(), hashes.len())?;
     for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
         if lanes[row] == DROPPED {
             continue;
@@ -471,7 +479,7 @@ fn route(
         };
         *end += 1;
     }
-    (routed, ends)
+    Ok((routed, ends))
 }
 
 /// Ids of another kind than those of a tally.
@@ -522,13 +530,14 @@ fn numbered(lanes: &[(u32, u32)]) -> FxHashMap<(u32, u32), usize> {
     lanes.iter().copied().zip(0..).collect()
 }
 
-/// The value at a place, which is made where the values end before it.
+/// The value at a place, which is made where the values end before it; none where memory ends.
 #[inline]
-fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> &mut V {
-    if values.len() <= place {
+fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> Option<&mut V> {
+    if let Some(missing) = (place + 1).checked_sub(values.len()).filter(|&missing| missing > 0) {
+        values.try_reserve(missing).ok()?;
         values.resize(place + 1, V::default());
     }
-    &mut values[place]
+    values.get_mut(place)
 }
 
 #[inline]
@@ -549,7 +558,7 @@ mod tests {
             let mut tally = RunningTally::new(true, keys.are_texts());
             assert_eq!(tally.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
             let mut all = Vec::new();
-            all.extend(tally.export().planes);
+            all.extend(tally.export().unwrap().planes);
             if !keys.are_texts() {
                 all.rotate_left(2); // -6 is first
             }

@@ -9,6 +9,7 @@ use super::halves::as_f64;
 use super::permutation::PermutationResult;
 use crate::Error;
 use crate::error::same_length;
+use crate::memory::{collected, filled};
 
 /// Numbers that are added side by side.
 const LANES: usize = 8;
@@ -114,12 +115,12 @@ impl Grouping {
         Self { group, first }
     }
 
-    fn sums(&self, differences: &[f64]) -> Vec<f64> {
-        let mut sums = vec![0.0; self.first.len()];
+    fn sums(&self, differences: &[f64]) -> Result<Vec<f64>, Error> {
+        let mut sums = filled(0.0, self.first.len())?;
         for (&group, &difference) in self.group.iter().zip(differences) {
             sums[group] += difference;
         }
-        sums
+        Ok(sums)
     }
 
     /// First item of a group, by which errors name it.
@@ -151,10 +152,10 @@ impl Differences {
             let came = |b| format!("and {b} sum to more than the largest float");
             return Err(a.error_with(b, None, came, "smaller losses"));
         }
-        let mut units = a.values.iter().zip(b.values).map(|(a, b)| a - b).collect::<Vec<_>>();
+        let mut units = collected(a.values.iter().zip(b.values).map(|(a, b)| a - b))?;
         if let Some(grouping) = grouping {
             same_length("groups", grouping.group.len(), n_items, a.name)?;
-            units = grouping.sums(&units);
+            units = grouping.sums(&units)?;
         }
         let (sum, size) = (sum(&units, |value| value), sum(&units, f64::abs));
         Ok(Self { units, n_items, sum, size, losses_size })

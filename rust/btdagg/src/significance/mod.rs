@@ -28,7 +28,7 @@ impl PermutationTest {
     /// # Errors
     /// [`Error::Input`] if lengths disagree; [`Error::Input`] if losses are too large to be
     /// summed; [`Error::Input`] if the exact p-value is asked for
-    /// and there is none; [`Error::Interrupted`].
+    /// and there is none; [`Error::Memory`]; [`Error::Interrupted`].
     pub fn paired(
         &self,
         a: &Losses<'_>,

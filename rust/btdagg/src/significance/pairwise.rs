@@ -1,6 +1,7 @@
 use super::differences::{Differences, Grouping, Losses};
 use super::monte_carlo::MonteCarlo;
 use super::permutation::PermutationTest;
+use crate::memory::{filled, reserved};
 use crate::parallel::for_each_part;
 use crate::{Error, Execution};
 
@@ -24,12 +25,12 @@ impl PermutationTest {
         }
         let n = methods.len();
         let with_place = || methods.iter().enumerate();
-        let mut pairs = Vec::with_capacity(n * (n - 1) / 2);
+        let mut pairs = reserved(n * (n - 1) / 2)?;
         pairs.extend(
             with_place()
                 .flat_map(|(i, a)| with_place().skip(i + 1).map(move |(j, b)| (i, j, a, b))),
         );
-        let mut p_values = vec![1.0; pairs.len()];
+        let mut p_values = filled(1.0, pairs.len())?;
         for_each_part(&mut p_values, 1, execution, |start, part, mut watch| {
             for (p_value, (_, _, a, b)) in part.iter_mut().zip(pairs.iter().skip(start)) {
                 let differences = Differences::between(a, b, grouping)?;
@@ -40,7 +41,7 @@ impl PermutationTest {
             }
             Ok(())
         })?;
-        let mut matrix = vec![1.0; n * n];
+        let mut matrix = filled(1.0, n * n)?;
         for ((i, j, _, _), p_value) in pairs.iter().zip(p_values) {
             for place in [i * n + j, j * n + i] {
                 matrix[place] = p_value;

@@ -1,6 +1,7 @@
+use super::lattice::MAX_VOTES;
 use crate::Error;
 
-/// Bounds of the parameters: within them no chance of at most [`MAX_VOTES`](super::MAX_VOTES) votes underflows.
+/// Bounds of the parameters: within them no chance of at most [`MAX_VOTES`] votes underflows.
 const BOUNDS: (f64, f64) = (1e-3, 1e3);
 
 /// Chances of an item's votes: a mixture of Dirichlet-multinomials and their mirror images.
@@ -38,6 +39,12 @@ impl Predictive {
         Ok(Self { components: scaled })
     }
 
+    /// Weight and Dirichlet parameters of each component; weights sum to 1.
+    #[must_use]
+    pub fn components(&self) -> &[(f64, [f64; 3])] {
+        &self.components
+    }
+
     /// Chance of one sequence of votes for each of the counts of `n` votes that `lattice` lists.
     pub(crate) fn sequence_chances<'a>(
         &'a self,
@@ -46,6 +53,37 @@ impl Predictive {
     ) -> impl Iterator<Item = f64> + 'a {
         let kinds: Vec<_> = self.components.iter().map(|&(w, a)| Kind::new(w, a, n)).collect();
         lattice.map(move |counts| kinds.iter().map(|kind| kind.chance(counts)).sum())
+    }
+
+    /// Chances of the next vote after the votes so far, in label order.
+    ///
+    /// ```
+    /// use btdagg::stopping::Predictive;
+    ///
+    /// // Laplace's rule of succession.
+    /// let chances = Predictive::new(&[(1.0, [1.0; 3])])?.next([0, 0, 1])?;
+    /// assert!((chances[2] - 0.5).abs() < 1e-15);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Input`] for [`MAX_VOTES`] votes or more.
+    pub fn next(&self, counts: [usize; 3]) -> Result<[f64; 3], Error> {
+        let total = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
+        if total >= MAX_VOTES {
+            let expected = format!("an integer from 0 to {}", MAX_VOTES - 1);
+            return Err(Error::value("minus + tie + plus", total, expected));
+        }
+        let [minus, tie, plus] = counts;
+        let next = [[minus + 1, tie, plus], [minus, tie + 1, plus], [minus, tie, plus + 1]];
+        let mut chances = [0.0; 3];
+        for (chance, found) in
+            chances.iter_mut().zip(self.sequence_chances(total + 1, next.into_iter()))
+        {
+            *chance = found;
+        }
+        let sum = super::lattice::mirrored_sum(chances[0], chances[1], chances[2]);
+        Ok(chances.map(|chance| chance / sum))
     }
 }
 
@@ -88,7 +126,7 @@ fn to_f64(count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lattice::{MAX_VOTES, counts_of};
+    use super::super::lattice::counts_of;
     use super::*;
 
     #[test]
@@ -105,8 +143,8 @@ mod tests {
                 .sum();
             assert!((total - 1.0).abs() < 1e-13, "{n} {total}");
         }
-        let mut both = predictive.sequence_chances(4, [[3, 1, 0], [0, 1, 3]].into_iter());
-        assert_eq!(both.next(), both.next());
+        let [minus, tie, plus] = predictive.next([3, 1, 0]).unwrap();
+        assert_eq!(predictive.next([0, 1, 3]).unwrap(), [plus, tie, minus]);
     }
 
     #[test]

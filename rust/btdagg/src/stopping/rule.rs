@@ -229,6 +229,18 @@ impl StoppingRule {
         Ok(self.label(self.look_up(counts)?, counts))
     }
 
+    /// What is expected from these votes on; `None` without a predictive distribution.
+    ///
+    /// # Errors
+    /// As [`stops`](Self::stops).
+    pub fn forecast(&self, counts: Counts) -> Result<Option<Forecast>, Error> {
+        let around = self.around(counts, 0)?;
+        Ok((!self.forecasts.is_empty()).then(|| {
+            let [votes_left, change, error] = self.mean_forecast(&around);
+            Forecast { votes_left, change, error }
+        }))
+    }
+
     /// How many votes to ask for at once: the fewest after which the item may be settled, 0 where
     /// it is. To ask for them one by one would save none of them.
     ///

@@ -1,0 +1,94 @@
+use crate::quantities::{Decisions, OfProbabilities};
+use crate::table::Table;
+use crate::{Counts, Label, Model};
+
+/// A model with its decisions and probabilities tabulated: for services that ask item by item.
+///
+/// Counts that the tables do not hold are computed; the results are the same bits either way.
+///
+/// ```
+/// use btdagg::{Counts, Model};
+///
+/// let model = Model::new(1.2, 2.0, 0.8)?;
+/// let compiled = model.compile(20);
+/// let votes = Counts::new(4, 1, 15);
+/// assert_eq!(compiled.decide(votes), model.decide(votes));
+/// assert_eq!(compiled.probabilities(votes), model.probabilities(votes));
+/// # Ok::<(), btdagg::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CompiledModel {
+    model: Model,
+    decisions: Table<Label>,
+    probabilities: Table<[f64; 3]>,
+}
+
+impl CompiledModel {
+    /// The model that was compiled.
+    #[must_use]
+    pub const fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The label of least expected absolute error; equal risks give a tie.
+    #[inline]
+    #[must_use]
+    pub fn decide(&self, counts: Counts) -> Label {
+        self.decisions.get(counts).unwrap_or_else(|| self.model.decide(counts))
+    }
+
+    /// Probabilities of −1, 0 and +1.
+    #[inline]
+    #[must_use]
+    pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
+        self.probabilities.get(counts).unwrap_or_else(|| self.model.probabilities(counts))
+    }
+}
+
+impl Model {
+    /// Tabulates decisions and probabilities for all counts up to `max_count`.
+    ///
+    /// Decisions are tabulated for counts below 128 at most, probabilities below 64.
+    #[must_use]
+    pub fn compile(&self, max_count: u64) -> CompiledModel {
+        let bits = u64::BITS - max_count.leading_zeros();
+        CompiledModel {
+            decisions: Table::fill_up_to(&Decisions::<Label>::of_model(self), bits),
+            probabilities: Table::fill_up_to(&OfProbabilities(self, |p| p), bits),
+            model: self.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compiled_equals_direct_inside_and_beyond_the_table() {
+        let model = Model::new(1.7, 3.1, -0.6).unwrap().with_smoothing(0.5, 2.0).unwrap();
+        for max_count in [0, 1, 5, 12] {
+            let compiled = model.compile(max_count);
+            for minus in 0..20 {
+                for tie in 0..20 {
+                    for plus in 0..20 {
+                        let counts = Counts::whole(minus, tie, plus);
+                        assert_eq!(compiled.decide(counts), model.decide(counts));
+                        assert_eq!(compiled.probabilities(counts), model.probabilities(counts));
+                    }
+                }
+            }
+        }
+        let huge = Counts::whole(u64::MAX, 3, 1 << 40);
+        assert_eq!(model.compile(12).decide(huge), model.decide(huge));
+    }
+
+    #[test]
+    fn a_table_holds_what_was_asked_for_unless_it_grows_too_large() {
+        let model = Model::new(1.0, 0.0, 0.0).unwrap();
+        assert_eq!(model.compile(12).decisions.bits(), 4);
+        assert_eq!(model.compile(16).probabilities.bits(), 5);
+        let largest = model.compile(u64::MAX);
+        assert_eq!((largest.decisions.bits(), largest.probabilities.bits()), (7, 6));
+    }
+}
