@@ -102,13 +102,10 @@ def test_a_plan_forecasts_labels_with_its_prior():
 
 
 def test_the_command_line(tmp_path):
-    prior_of(TASKS[:2], n=60).save(tmp_path / "prior.json")
+    prior_of(TASKS[:2], n=12).save(tmp_path / "prior.json")
     given = ["plan", "--prior", tmp_path / "prior.json", "-n", 8]
-    status, out, err = ended(*given)
+    status, out, _ = ended(*given, "--json")
     assert status == 0
-    assert out.splitlines()[0].split()[:3] == ["n", "labels", "MAE"]
-    assert "seen on 2 tasks, each with the others as prior" in err
-    status, out, err = ended(*given, "--json")
     found = json.loads(out)
     assert found["neighbours"] == list(TASKS[:2])
     assert {row["n"] for row in found["forecast"]} == {1, 3, 4, 5, 7, 8}

@@ -287,9 +287,10 @@ def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
     for n in (1, 5):
         assert np.exp(VOTES.log_chances(states(n, exactly=True))).sum() == pytest.approx(1)
     draws = VOTES.draw(50_000, 2, seed=0)
-    after_plus = draws[draws[:, 0] == 1, 1]
-    seen = [(after_plus == vote).mean() for vote in (-1, 0, 1)]
-    np.testing.assert_allclose(seen, VOTES.next_vote(0, 0, 1), atol=0.015)
+    drawn = np.stack([(draws == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+    pairs = states(2, exactly=True)
+    shares = [(drawn == pair).all(axis=1).mean() for pair in pairs]
+    np.testing.assert_allclose(shares, np.exp(VOTES.log_chances(pairs)), atol=0.01)
     judge = simulate("wmt-zh-en", 400, 8, seed=1)
     fitted = fit_votes(judge.counts, judge.labels)
     assert fitted == fit_votes(judge.counts[:, ::-1], -judge.labels)
@@ -318,27 +319,6 @@ def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
         side, tie, _ = tied
         for moved in ((side * factor, tie, side * factor), (side, tie * factor, side)):
             assert posterior(moved, ties) < posterior(tied, ties)
-
-
-@pytest.mark.parametrize(("n", "step"), [(12, 1), (20, 1), (20, 2)])
-def test_votes_saved_on_simulated_regimes(n, step):
-    saved = []
-    for name in ("wmt-en-de", "wmt-zh-en", "rb2-factuality", "rb2-math", "rb2-safety", "rb2-ties"):
-        judge = simulate(name, 1050, n, seed=0)
-        known, rest = slice(0, 50), slice(50, None)
-        model = calibrated(
-            judge.counts[known],
-            judge.labels[known],
-        )
-        votes = fit_votes(judge.counts[known], judge.labels[known])
-        of_all = model.decide(judge.counts[rest])
-        lossless = StoppingRule.lossless(model, n, step=step).follow(judge.votes[rest])
-        np.testing.assert_array_equal(lossless.labels, of_all)
-        risk = StoppingRule.risk_bounded(model, n, votes, step=step).follow(judge.votes[rest])
-        saved.append([1 - f.n_votes.mean() / n for f in (lossless, risk)])
-    mean = np.mean(saved, axis=0)
-    assert mean[0] >= 0.25
-    assert mean[1] >= 0.40
 
 
 @pytest.fixture(scope="session")
@@ -432,16 +412,6 @@ def test_rules_are_values():
     assert rule != StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.2, step=2)
 
 
-def test_rules_are_saved_and_loaded(tmp_path):
-    path = tmp_path / "rule.json"
-    for rule in (
-        StoppingRule.lossless(MODEL, 8),
-        StoppingRule.cost_optimal(MODEL, 9, VOTES, budget=3),
-    ):
-        rule.save(path)
-        assert StoppingRule.load(path) == rule
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -450,20 +420,8 @@ def test_rules_are_saved_and_loaded(tmp_path):
             "n is 9, expected a multiple of the step 2",
         ),
         (
-            lambda: StoppingRule.risk_bounded(MODEL, 8, None),
-            "votes is nothing, expected a VoteDistribution",
-        ),
-        (
-            lambda: plan([[1, 2, 3]], [1], n_items=1, price=-1),
-            "price is -1, expected a number of at least 0",
-        ),
-        (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES),
             "price is nothing, expected a price or a budget",
-        ),
-        (
-            lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=-1),
-            "budget is -1, expected a number of at least 0",
         ),
         (
             lambda: StoppingRule.lossless(MODEL, 8).expected_votes,
@@ -474,10 +432,6 @@ def test_rules_are_saved_and_loaded(tmp_path):
             r"counts\[1\] has 9 votes, expected at most 8, the n of the rule",
         ),
         (
-            lambda: StoppingRule.lossless(MODEL, 2).follow([[1, 0, 1]]),
-            r"votes has shape \(1, 3\), expected \(n_items, 2\)",
-        ),
-        (
             lambda: StoppingRule.lossless(MODEL, 2).follow([[1, 0], [0, 2]]),
             r"votes\[1, 1\] is 2, expected -1, 0 or 1",
         ),
@@ -485,11 +439,6 @@ def test_rules_are_saved_and_loaded(tmp_path):
             lambda: plan([[1, 2, 3]], [1], n_items=1, n_labels=()),
             r"n_labels is \(\), expected at least one number",
         ),
-        (
-            lambda: VoteDistribution([(1, (1, 0, 1))]),
-            r"components\[0\] has Dirichlet parameter 0, expected a number from 0.001 to 1000",
-        ),
-        (lambda: fit_votes(np.empty((0, 3)), []), "labels is empty, expected at least one item"),
     ],
 )
 def test_messages(make, message):

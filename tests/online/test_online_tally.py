@@ -243,18 +243,6 @@ def test_late_votes_are_refused_or_dropped():
             assert as_dict(tally) == {"né": [0, 0, 1], "x": [0, 0, 4], "y": [0, 1, 0]}
 
 
-def test_nothing_says_nothing_of_the_kind_of_ids():
-    for ids in (["x"], [3]):
-        tally, other = OnlineTally(), OnlineTally()
-        other.add([], [], [])
-        tally.add([], [], [], judges=[])
-        tally.add(ids, [1], [0])
-        tally.merge(other)
-        other.merge(tally)
-        assert tally.to_bytes() == other.to_bytes()
-        assert len(other) == 1
-
-
 def test_many_judges_and_samples():
     rng = np.random.default_rng(5)
     n_rows = 20_000
@@ -286,7 +274,6 @@ def test_many_judges_and_samples():
             lambda t: t.add([1, 2], [0, 1], [0, -1]),
             r"samples\[1\] is -1, expected an integer from 0 to 4095",
         ),
-        (lambda t: t.add([1], [0], [0.5]), "samples is float64 of shape .*, expected integers"),
         (
             lambda t: t.add([1], [0]),
             "samples is nothing, expected the number of each vote's sample",
@@ -296,30 +283,15 @@ def test_many_judges_and_samples():
             r"items\[1\] is 1 of <class 'int'>, expected a str as before",
         ),
         (
-            lambda t: t.add(np.array([1, 2**63], dtype=np.uint64), [0, 0], [0, 0]),
-            r"items is 9223372036854775808, expected integers below 2\*\*63",
-        ),
-        (
             lambda t: t.add(pa.array(["x", None]), [0, 0], [0, 0]),
             r"items\[1\] is nothing, expected an integer or a string",
         ),
-        (lambda t: t.add([1], [0], [0], orders=[3]), r"orders is \[3\], expected strings"),
-        (
-            lambda t: t.merge(OnlineTally(late="drop")),
-            "late of other is 'drop', expected 'refuse' as",
-        ),
         (lambda t: t.counts_one("x"), "items are of another kind than before, expected"),
         (lambda t: t.decide(), "model is nothing, expected a DavidsonModel to decide by"),
-        (lambda t: t.settle(), "rule is nothing, expected a StoppingRule to settle by"),
         (
             lambda t: t.merge(OnlineTally(deduplicate=False)),
             "deduplicate of other is False, expected True as here",
         ),
-        (
-            lambda _: OnlineTally(deduplicate=False).add([1], [0], [0]),
-            r"samples is \[0\], expected the number of .* None with deduplicate=False",
-        ),
-        (lambda _: OnlineTally(late="x"), "late is 'x', expected 'refuse' or 'drop'"),
         (
             lambda _: OnlineTally(DavidsonModel(1, 1, 1), RULE),
             r"model is Davidson.*, expected the rule's, DavidsonModel\(beta=1.2",

@@ -46,7 +46,9 @@ def test_it_decides_as_python_does(program, tmp_path):
         connection.request("GET", "/decide?minus=1&tie=x&plus=2")
         response = connection.getresponse()
         assert response.status == 422
-        assert json.loads(response.read())["detail"] == "tie wants a non-negative integer"
+        assert json.loads(response.read())["detail"] == (
+            "tie is missing or none, expected an integer of at least 0"
+        )
         connection.close()
     finally:
         server.kill()

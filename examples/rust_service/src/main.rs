@@ -71,13 +71,13 @@ fn answer(model: &CompiledModel, head: &str) -> Result<String, String> {
     let query = head
         .strip_prefix("GET /decide?")
         .and_then(|rest| rest.split_whitespace().next())
-        .ok_or("want GET /decide?minus=...&tie=...&plus=...")?;
+        .ok_or("expected GET /decide?minus=...&tie=...&plus=...")?;
     let count = |name: &str| {
         let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
         let value = value.and_then(|value| value.parse::<u64>().ok());
-        value.ok_or_else(|| format!("{name} wants a non-negative integer"))
+        value.ok_or_else(|| format!("{name} is missing or none, expected an integer of at least 0"))
     };
-    let counts = Counts::new(count("minus")?, count("tie")?, count("plus")?);
+    let counts = Counts::whole(count("minus")?, count("tie")?, count("plus")?);
     Ok(format!(
         "{{\"label\": {}, \"probabilities\": {:?}}}",
         model.decide(counts).value(),
@@ -95,10 +95,10 @@ mod tests {
         let answer = |query: &str| answer(&model, &format!("GET /decide?{query} HTTP/1.1\r\n\r\n"));
         assert!(answer("minus=0&tie=1&plus=11").unwrap().starts_with("{\"label\": 1, "));
         assert!(answer("plus=0&tie=1&minus=1100").unwrap().starts_with("{\"label\": -1, "));
-        assert_eq!(answer("minus=0&tie=1").unwrap_err(), "plus wants a non-negative integer");
+        assert_eq!(answer("minus=0&tie=1").unwrap_err(), "plus is missing or none, expected an integer of at least 0");
         assert_eq!(
             answer("minus=-1&tie=1&plus=0").unwrap_err(),
-            "minus wants a non-negative integer"
+            "minus is missing or none, expected an integer of at least 0"
         );
     }
 }
