@@ -110,6 +110,7 @@ LONG = {
     "objects without a verdict": '{"a": ' * 200 + '{"verdict": 1}' + "}" * 200,
     "elements that do not end": "<verdict>",
     "braces": "{",
+    "fields of an object that does not end": ", verdict: 'A' x",
     "labels": "Verdict: ",
     "tags": "[[A]] ",
     "words before a label": "the ",

@@ -387,6 +387,11 @@ _KEYS = (
 _ALWAYS = ("verdict", "winner")  # keys that state a verdict even if it is none of the words
 _AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
 _OBJECT = re.compile(r"\{\s*[\"'`\w]")
+# An object that is nearly JSON (other quotes, a comma too many), and its fields.
+_NEARLY = re.compile(r"\{[^{}]*\}")
+_FIELD = re.compile(
+    r"[{,\n][ \t]{0,40}[\"'`]?(\w[\w -]{0,40})[\"'`]? ?: {0,40}[\"']([^\"'\n]*)[\"'](?=\s*[,}\n])"
+)
 _MOST = 64  # broken objects that are looked at: no answer that means anything has more
 _JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
 # "So my final verdict: A", but not "Fluency verdict: A".
@@ -440,19 +445,31 @@ def _agreed(statements: Sequence[_Statement]) -> _Statement:
 
 def _last_object(text: str, words: _Words) -> tuple[_Statement | None, int]:
     """Read the last JSON object that holds a verdict; also returns where it ends."""
-    decoder = json.JSONDecoder(strict=False)
+    decoder = json.JSONDecoder(object_pairs_hook=_fields, strict=False)
     stated, end, n_broken, place = None, 0, 0, 0
     while opening := _OBJECT.search(text, place):
+        start = opening.start()
         try:
-            fields, place = decoder.raw_decode(text, opening.start())
+            fields, place = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            place, n_broken = opening.start() + 1, n_broken + 1
+            n_broken += 1
             if n_broken == _MOST:
                 return _Statement(None, "too many objects that are broken"), len(text)
-            continue
+            nearly = _NEARLY.match(text, start)
+            place = nearly.end() if nearly else start + 1
+            fields = _fields(_FIELD.findall(text, start, place))
         if statement := _in_object(fields, words):
             stated, end = statement, place
     return stated, end
+
+
+def _fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return values by keys as `_KEYS` has them; of two different ones nobody knows which."""
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        key = _AROUND_KEYS.sub("", name.strip().casefold())
+        fields[key] = value if fields.get(key, value) == value else None
+    return fields
 
 
 def _in_object(fields: dict[str, Any], words: _Words) -> _Statement | None:
@@ -468,7 +485,6 @@ def _in_object(fields: dict[str, Any], words: _Words) -> _Statement | None:
 
 
 def _of_fields(fields: dict[str, Any], words: _Words) -> _Statement | None:
-    fields = {_AROUND_KEYS.sub("", name.strip().casefold()): fields[name] for name in fields}
     for key in _KEYS:
         value = fields.get(key)
         choice = _exactly(value, words)
