@@ -123,10 +123,6 @@ pub(crate) fn whole(value: f64) -> Option<u64> {
 
 /// Number types that can hold a count: integers and floats.
 pub trait CountValue: Copy + Send + Sync + Display + sealed::Sealed {
-    /// Whether a count may be one that is not whole.
-    #[doc(hidden)]
-    const MAY_BE_FRACTION: bool;
-
     /// The value as a count, or `None` if it is negative, infinite or NaN.
     fn to_count(self) -> Option<f64>;
 
@@ -147,8 +143,6 @@ macro_rules! integer_counts {
     ($($t:ty)*) => {$(
         impl sealed::Sealed for $t {}
         impl CountValue for $t {
-            const MAY_BE_FRACTION: bool = false;
-
             #[inline]
             #[allow(clippy::cast_precision_loss)] // counts beyond 2⁵³ are rounded
             fn to_count(self) -> Option<f64> {
@@ -180,8 +174,6 @@ macro_rules! float_counts {
             reason = "asked of small counts alone"
         )]
         impl CountValue for $t {
-            const MAY_BE_FRACTION: bool = true;
-
             #[inline]
             fn to_count(self) -> Option<f64> {
                 let count = f64::from(self);
@@ -208,10 +200,6 @@ const COUNT: &str = "a finite number of at least 0";
 
 /// One row: [`Counts`], or three numbers in label order.
 pub trait CountRow: Copy + Send + Sync + sealed::Sealed {
-    /// Whether a count may be one that is not whole.
-    #[doc(hidden)]
-    const MAY_BE_FRACTIONS: bool;
-
     /// The counts; `row` goes into the error.
     ///
     /// # Errors
@@ -230,8 +218,6 @@ pub trait CountRow: Copy + Send + Sync + sealed::Sealed {
 impl sealed::Sealed for Counts {}
 
 impl CountRow for Counts {
-    const MAY_BE_FRACTIONS: bool = true;
-
     #[inline]
     fn counts(self, _: usize) -> Result<Counts, Error> {
         Ok(self)
@@ -251,8 +237,6 @@ impl CountRow for Counts {
 impl<T: CountValue> sealed::Sealed for [T; 3] {}
 
 impl<T: CountValue> CountRow for [T; 3] {
-    const MAY_BE_FRACTIONS: bool = T::MAY_BE_FRACTION;
-
     fn counts(self, row: usize) -> Result<Counts, Error> {
         let count = |column: usize, value: T| {
             value.to_count().ok_or_else(|| {

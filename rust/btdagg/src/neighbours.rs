@@ -110,7 +110,8 @@ impl CalibrationSet {
             }
             let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
             for (counts, row) in set.counts.iter().zip(set.rows.rows()) {
-                let (counts, weights) = upright(on_grid(*counts, n_steps), row.weights);
+                let binned = if is_whole(counts) { *counts } else { on_grid(*counts, n_steps) };
+                let (counts, weights) = upright(binned, row.weights);
                 let sums = rows.entry(counts).or_default();
                 sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
             }

@@ -80,7 +80,9 @@ pub(crate) fn vertices(counts: Counts, n: usize) -> Option<([[usize; 3]; 3], [f6
     if (total - votes).abs() > 1e-6 || votes > n as f64 {
         return None;
     }
-    let values = [counts.minus, counts.tie, counts.plus];
+    // Sums of decimal strengths are off by rounding.
+    let snapped = |x: f64| if (x - x.round()).abs() < 1e-6 { x.round() } else { x };
+    let values = [counts.minus, counts.tie, counts.plus].map(snapped);
     let below = values.map(f64::floor);
     let [m, t, p] = below;
     let missing = votes - (m + t + p);

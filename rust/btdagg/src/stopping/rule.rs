@@ -267,7 +267,14 @@ impl StoppingRule {
             if self.is_lossless {
                 return self.votes_to_settle(counts);
             }
-            around.votes.iter().map(|votes| asks[place(*votes)]).min().unwrap_or(0)
+            if around.cell & STOP != 0 {
+                return 0;
+            }
+            // One of the whole counts around may be settled already.
+            let [minus, tie, plus] = around.votes[0];
+            let to_step = self.step - (minus + tie + plus) % self.step;
+            let fewest = around.votes.iter().map(|votes| asks[place(*votes)]).min();
+            fewest.unwrap_or(0).max(u8::try_from(to_step).unwrap_or(u8::MAX))
         };
         self.map(rows, out, execution, |_, votes| asks[place(votes)], between)
     }
@@ -397,7 +404,9 @@ impl StoppingRule {
             vertices(counts, self.n).ok_or_else(|| beyond(counts, row, self.n))?;
         let cells = votes.map(|votes| self.cells[cell(votes, self.n)]);
         let total: usize = votes[0].iter().sum();
-        let cell = if !self.is_lossless {
+        let cell = if total == self.n {
+            STOP | self.model.decide(counts).column_bits()
+        } else if !self.is_lossless {
             let first = cells[0];
             if cells.iter().all(|cell| *cell == first) { first } else { OPEN }
         } else if total.is_multiple_of(self.step) {
@@ -441,21 +450,12 @@ impl StoppingRule {
         between: impl Fn(Counts, &Around) -> V + Sync,
     ) -> Result<(), Error> {
         same_length("out", out.len(), rows.len(), "counts")?;
-        let has_fractions = has_fractions(rows);
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let mut buffer = Vec::new();
             let mut row = start;
             for out in part.chunks_mut(BLOCK) {
                 watch.poll()?;
                 let block = rows.block(row, out.len(), &mut buffer);
-                if has_fractions {
-                    for (i, (counts, out)) in block.iter().zip(out.iter_mut()).enumerate() {
-                        let counts = counts.counts(row + i)?;
-                        *out = between(counts, &self.around(counts, row + i)?);
-                    }
-                    row += out.len();
-                    continue;
-                }
                 let mut all_within = true;
                 for (counts, out) in block.iter().zip(out.iter_mut()) {
                     let votes = counts.small();
@@ -467,35 +467,18 @@ impl StoppingRule {
                     *out = value(self.cells[cell(votes, self.n)], votes);
                 }
                 if !all_within {
-                    self.complain(block, row)?;
+                    for (i, (counts, out)) in block.iter().zip(out.iter_mut()).enumerate() {
+                        let counts = counts.counts(row + i)?;
+                        if within(counts, self.n).is_none() {
+                            *out = between(counts, &self.around(counts, row + i)?);
+                        }
+                    }
                 }
                 row += out.len();
             }
             Ok(())
         })
     }
-
-    /// The error of the first bad row of a block.
-    fn complain(&self, block: &[impl CountRow], start: usize) -> Result<(), Error> {
-        for (row, counts) in (start..).zip(block) {
-            let counts = counts.counts(row)?;
-            if within(counts, self.n).is_none() {
-                return Err(beyond(counts, row, self.n));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether some counts are not whole: the votes to come are then not either.
-fn has_fractions<R: Rows + ?Sized>(rows: &R) -> bool {
-    let mut buffer = Vec::new();
-    R::Row::MAY_BE_FRACTIONS
-        && (0..rows.len()).step_by(BLOCK).any(|start| {
-            let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
-            let is_fraction = |row: &R::Row| row.counts(0).is_ok_and(|c| c.as_whole().is_none());
-            R::Row::bits(block) == u64::MAX && block.iter().any(is_fraction)
-        })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a number of votes")]
@@ -589,12 +572,18 @@ mod tests {
                 assert!((around.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 assert_eq!(rule.stops(counts.mirrored()).unwrap(), stops);
                 assert!(total % 2 == 0 || !lossless.stops(counts).unwrap());
-                let n_asked = lossless.votes_to_ask(counts).unwrap();
-                assert_eq!(n_asked == 0, lossless.stops(counts).unwrap());
+                for rule in [&rule, &lossless] {
+                    let n_asked = rule.votes_to_ask(counts).unwrap();
+                    assert_eq!(n_asked == 0, rule.stops(counts).unwrap());
+                    assert!((total + u32::from(n_asked)) % 2 == 0 && n_asked <= 8);
+                }
                 n_stopped += u32::from(stops);
             }
         }
         assert!(n_stopped > 30);
+        let u = 0.7 + 0.2 + 0.1; // below 1, by rounding
+        let (off, whole) = (Counts { minus: u, tie: u, plus: 2.0 * u }, Counts::new(1, 1, 2));
+        assert_eq!(rule.forecast(off).unwrap(), rule.forecast(whole).unwrap());
         let error = rule.stops(Counts::new(0.5, 0, 0)).unwrap_err().to_string();
         let expected = "a whole number of at most 8, the n of the rule";
         assert_eq!(error, format!("counts[0] has 0.5 votes, expected {expected}"));
