@@ -160,3 +160,9 @@ def test_a_damaged_store_is_a_line(cli, store):
     for damaged in (whole[:5000], b"\0" * 100 + whole[100:], whole[:4096] + b"\xff" * 9000):
         store.write_bytes(damaged)
         assert one_line(*cli("votes", "v.db")).startswith("v.db: ")
+
+
+@pytest.mark.parametrize("place", [":memory:", "sqlite://"])
+def test_a_store_in_memory_is_refused_before_votes_are_lost(place):
+    with pytest.raises(InputError, match="is no file, expected one that keeps the votes"):
+        VoteStore(place)

@@ -97,21 +97,23 @@ def test_sqlite_columns_of_any_type_are_compared_as_numbers(kind):
 @pytest.mark.parametrize("kind", ["TEXT", "", "INTEGER"])
 def test_a_text_that_is_no_count_has_no_label_in_sqlite(kind):
     rows = [("0", "1", "11"), (0, 1, 11)]
-    for text in ("", "a", "-1", "1a", "1 2", "+", "é", "0.5", "nan", b"", b"a"):
+    for text in ("", "a", "-1", "1a", "1 2", "+", "é", "nan", b"", b"a"):
         rows += [(text, 1, 2), (1, text, 2), (1, 2, text)]
     labels = sqlite_labels(rows, kind, MODEL)
     assert labels == [MODEL.decide_one(0, 1, 11)] * 2 + [None] * (len(rows) - 2)
 
 
-def test_what_is_no_whole_number_has_no_label(engine):
-    wrong = [0.5, 1e-300] + ([math.inf] if engine.dialect == "sqlite" else [])
+def test_counts_need_not_be_whole_and_what_is_no_count_has_no_label(engine):
+    rng = np.random.default_rng(5)
+    fractions = np.floor(rng.random((40, 3)) * 4096) / 1024
+    wrong = [-0.5, *([math.inf] if engine.dialect == "sqlite" else [])]
     rows = [tuple(v if k == place else 3 for k in range(3)) for v in wrong for place in range(3)]
-    rows.append((3, 12, 3))
+    rows += fractions.tolist()
     kinds = dict.fromkeys(("minus", "tie", "plus"), "real")
     engine.table("counts", {"place": "int"} | kinds, [(k, *row) for k, row in enumerate(rows)])
     label = MODEL.to_sql(engine.dialect)
     labels = [y for (y,) in engine.rows(f"SELECT {label} AS label FROM counts ORDER BY place")]
-    assert labels == [None] * (len(rows) - 1) + [0]
+    assert labels == [None] * (len(rows) - 40) + MODEL.decide(fractions).tolist()
 
 
 def test_texts_of_numbers_are_counts(engine):

@@ -107,6 +107,12 @@ def refusal(client, content, kind=ARROW, query=""):
     return answer.status_code, answer.json()["detail"]
 
 
+def test_counts_need_not_be_whole(client):
+    counts = [[0.5, 0.25, 7.25], [1, 2, 3]]
+    answer = client.post("/v1/decide", json={"counts": counts}).json()
+    assert answer["labels"] == MODEL.decide(counts).tolist()
+
+
 def test_counts_are_decided(client):
     answer = client.post("/v1/decide", json={"counts": COUNTS})
     assert answer.json() == {"model": digest_of(MODEL), "labels": [1, 0, -1]}

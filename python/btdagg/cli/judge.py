@@ -59,6 +59,8 @@ def judge(
         raise InputError("--stop is for --method sample")
     if (labels is None) == (method == "few-shot"):
         raise InputError("--labels and --method few-shot go together")
+    if settings.examples is not None and method != "few-shot":
+        raise InputError(f"examples = {settings.examples} is for --method few-shot")
     if judging.batch and method == "usc":
         raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
     tables = tables_of(settings.columns, pairs, *([] if labels is None else [labels]))

@@ -72,7 +72,7 @@ class Neighbour:
     @property
     def n_votes(self) -> int:
         """Most votes of an item."""
-        return math.ceil(float(self.counts.sum(axis=1).max()) - 1e-6)
+        return min(math.ceil(float(self.counts.sum(axis=1).max()) - 1e-6), 2**63 - 1)
 
 
 @readable

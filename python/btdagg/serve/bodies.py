@@ -30,7 +30,7 @@ _FORMS = {
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # the mark at the end of a stream
 
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Count = Annotated[float, Field(ge=0, lt=2**63)]
 _Three = Field(min_length=3, max_length=3)  # in label order
 
 
@@ -108,7 +108,7 @@ def _items(columns: dict[str, Any]) -> Items:
             raise InputError(str(error).replace("data frame", "body", 1)) from None
         return Items(counts, ids.tolist(), votes)
     if "counts" in columns:
-        counts = np.array(columns["counts"], dtype=np.int64).reshape(-1, 3)
+        counts = np.array(columns["counts"], dtype=np.float64).reshape(-1, 3)
     else:
         for name in COUNTS:
             if name not in columns:

@@ -32,6 +32,10 @@ def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
     return f"btdagg-{digest_of([file, item, order, sample])[:40]}"
 
 
+# What a request has of its own, or no request of a batch has.
+_BY_REQUEST = ("messages", "stream", "stream_options")
+
+
 class _File:
     """A file of requests that has its name once it is whole."""
 
@@ -174,7 +178,7 @@ class BatchWriter:
             except ChatError as fault:
                 raise EndpointError(f"{self._client.name}: {fault}") from None
             body = await self._client.body_of(request)
-            self._settings[kind] = {k: body[k] for k in body if k not in ("stream", "messages")}
+            self._settings[kind] = {k: body[k] for k in body if k not in _BY_REQUEST}
         return self._settings[kind]
 
     def _end_file(self) -> None:

@@ -139,6 +139,10 @@ async def send_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> Batch
         return held
     try:
         return await _sent(held, owner, endpoint)
+    except FileNotFoundError:
+        raise EndpointError(
+            f"{held.file} is gone; `btdagg batch cancel {held.id}` frees what is in it"
+        ) from None
     finally:
         owner.roll_back()
 

@@ -58,6 +58,10 @@ class Database:
         self.path = None
         if url.get_backend_name() == "sqlite":
             self.name = self.path = url.database or ""
+            if self.path in ("", ":memory:"):
+                raise StoreError(
+                    f"{os.fspath(place)!r} is no file, expected one that keeps the votes"
+                )
             if not create and not os.path.exists(self.path):
                 raise NoStoreError(f"{self.path}: no such file")
         self._engine = self._engine_of(url, create)

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import sqlite
 
 from btdagg.judge.client import ORDERS, STATUSES
 
-VERSION = 2
+VERSION = 3
 
 # Strict tables of SQLite know few types.
 Real = sa.Float().with_variant(sqlite.REAL(), "sqlite")
@@ -46,8 +46,7 @@ asks = table(
     sa.UniqueConstraint("judge", "prompt"),
 )
 
-# The texts of an item by their digest, so that other texts do not go by the same id. The digest is
-# empty while the texts of imported votes are not known.
+# The texts of an item by their digest, so that other texts do not go by the same id.
 items = table(
     "items",
     Column("item", Text, primary_key=True),

@@ -164,13 +164,12 @@ def _as_real(column: str, words: Dialect) -> str:
 
 
 def _are_counts(columns: Sequence[str], words: Dialect) -> str:
-    """Write the condition that columns hold whole numbers of at least 0; no NaN is below 2**63."""
+    """Write the condition that columns hold numbers of at least 0; no NaN is below 2**63."""
     conditions = []
     for column in columns:
         real = _as_real(column, words)
         conditions.append(
-            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {words.number(2.0**63)} "
-            f"AND {real} = {words.floor.format(real)}"
+            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {words.number(2.0**63)}"
         )
     return " AND ".join(conditions)
 

@@ -31,8 +31,6 @@ class Dialect:
         The larger of two numbers; hyperbolic functions of a float.
     literal : str
         Of a float, around its digits.
-    floor : str
-        Of a float of at least 0, its whole part.
     is_number : str
         Whether a column holds a number, where the type of the column does not say.
     escapes_names, escapes_texts : bool
@@ -45,7 +43,6 @@ class Dialect:
     text: str = "VARCHAR"
     greatest: str = "GREATEST"
     literal: str = "{}"
-    floor: str = "FLOOR({})"
     sinh: str = "SINH({})"
     atanh: str = "ATANH({})"
     is_number: str = ""
@@ -80,7 +77,6 @@ DIALECTS = {
         "REAL",
         text="TEXT",
         greatest="MAX",
-        floor="CAST({} AS INTEGER)",
         is_number="(TYPEOF({0}) = 'real' OR {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9]*') AND ",
     ),
     "spark": Dialect("`", "DOUBLE", text="STRING", literal="{}D", escapes_texts=True),
