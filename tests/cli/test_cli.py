@@ -466,7 +466,7 @@ REFUSALS = [
     ("decide model.json", "Missing argument 'VOTES'."),
     (
         EVALUATE + " --splits 1",
-        "Invalid value for '--splits': Input should be greater than or equal to 2",
+        "--splits is 1, expected at least 2",
     ),
 ]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from btdagg import InputError
 from btdagg.judge.client import Setup
 from btdagg.judge.store import Answered, VoteStore, schema
 from commands import one_line

@@ -167,7 +167,10 @@ def test_the_first_votes_of_an_item_are_its_evidence():
     [
         ({"decisions": {"gsa": [1, 0]}}, "decisions of gsa has 2 rows, expected 1 as in counts"),
         ({"decisions": {"gsa": [2]}}, r"decisions of gsa\[0\] is 2.0, expected -1, 0, 1, or NaN"),
-        ({"confidences": Confidences(*[np.ones((2, 3))] * 3)}, r"expected \(1, 3\) as counts"),
+        (
+            {"confidences": Confidences(*[np.ones((2, 3))] * 3)},
+            "confidences.total has 2 rows, expected 1 as in counts",
+        ),
     ],
 )
 def test_evidence_that_does_not_fit_together_is_refused(given, message):

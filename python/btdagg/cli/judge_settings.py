@@ -229,7 +229,7 @@ def read_config(path: Path | None) -> dict[str, Any]:
         fault = error.errors()[0]
         if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
             (key,) = fault["loc"]
-            nearest = get_close_matches(str(key), KEYS, n=1, cutoff=0)[0]
+            (nearest,) = get_close_matches(str(key), KEYS, n=1) or ["extra"]
             raise InputError(
                 f"{path}: unknown key {key!r}, expected {nearest!r}, for example"
             ) from None

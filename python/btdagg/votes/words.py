@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.votes import schema
-from btdagg.votes.table import Table, as_text, listing, refuse
+from btdagg.votes.table import Table, as_text, listing, refuse, require
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,8 +29,8 @@ def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
     for word, meaning in (words or {}).items():
         text = "missing" if meaning is None else str(meaning).strip().lower()
         if text not in _MEANINGS:
-            expected = "A, B, tie or missing"
-            raise InputError(argument="words", came={word: meaning}, expected=expected)
+            expected = "A, B, first, second, tie or missing"
+            raise InputError(argument="words", came=f"{word}={meaning}", expected=expected)
         meanings[str(word).strip().lower()] = _MEANINGS[text]
     return meanings
 
@@ -66,6 +66,8 @@ def in_own_words(table: Table, words: Mapping[str, object]) -> Table:
         if str(side).lower() in _SIDES
     }
     meanings = as_words({word: m for word, m in words.items() if _word(word) not in sides})
+    if sides:
+        require(table, ["order"])
     vote, is_of_side = pl.col(VOTE), _words_in(table, "vote").is_in(list(sides))
     table = voted(table, "vote", meanings | sides)
     if sides:
