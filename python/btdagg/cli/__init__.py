@@ -120,7 +120,8 @@ def _in_own_words(message: str, arguments: Sequence[str]) -> str:
     range_error = re.fullmatch(r"Invalid value for '(\S+?)': Input should be (.*)", message)
     if range_error is None or range_error[1] not in arguments[:-1]:
         return message
-    value = arguments[list(arguments).index(range_error[1]) + 1]
+    last = max(n for n, name in enumerate(arguments[:-1]) if name == range_error[1])
+    value = arguments[last + 1]
     expected = range_error[2].split(",")[0].replace("greater than or equal to", "at least")
     return f"{range_error[1]} is {value}, expected {expected}"
 

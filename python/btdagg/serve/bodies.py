@@ -100,6 +100,7 @@ def _items(columns: dict[str, Any]) -> Items:
             raise InputError(f"{name}: beside {form}, expected only {', '.join(_FORMS[form])}")
     if not _are_ids(columns.get("item", [])):
         raise InputError("item: expected only texts or only whole numbers, and none missing")
+    counts: np.ndarray[Any, Any]
     if "vote" in columns:
         try:
             votes = read_votes(columns)
