@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -78,8 +79,8 @@ def start(folder, *arguments):
 
 
 def config(**keys):
-    """`--config` and a new file in the current folder that has these keys."""
-    path = Path(f"config-{len(list(Path().glob('config-*.toml')))}.toml").resolve()
+    """`--config` and a new file, in a folder of its own, that has these keys."""
+    path = Path(tempfile.mkdtemp(), "judge.toml")
     path.write_text("".join(f"{name} = {toml(value)}\n" for name, value in keys.items()))
     return ["--config", str(path)]
 
