@@ -114,7 +114,7 @@ def test_words_are_the_users():
     assert votes.frame["vote"].to_list() == [1, -1, -1, -1, 0]
     # A word that is given replaces one that is known.
     assert votes_of(frame(annotation(label="A")), words={"A": "B"}).frame["vote"].item() == -1
-    with pytest.raises(InputError, match="'second': 'x'"):
+    with pytest.raises(InputError, match="second=x"):
         votes_of(given, words={"first": 1, "second": "x"})
 
 
