@@ -195,7 +195,7 @@ def test_the_notebook_of_the_examples_runs_and_shows_tables_and_pictures():
     assert all("text/plain" in data for data in shown)
     pictures = [data for data in shown if "<img" in data.get("text/html", "")]
     tables = [data for data in shown if "<table>" in data.get("text/html", "")]
-    assert (len(pictures), len(tables)) == (4, 5)
+    assert (len(pictures), len(tables)) == (4, 4)
     for data in (*pictures, *tables):
         assert Elements(data["text/html"]).tags <= HARMLESS | OF_FIGURES
         assert "\n" not in data["text/plain"]
