@@ -220,7 +220,7 @@ def test_words_say_what_other_values_mean():
     found = tallied(words=words)([Score(value=one) for one in ("C", "C", "I", "P", "A", "-1")])
     assert list(found.metadata["counts"].values()) == [2, 1, 2]
     assert found.metadata["missing"] == 1
-    with pytest.raises(InputError, match="'C': 2"):
+    with pytest.raises(InputError, match="C=2"):
         tallied(words={"C": 2})
 
 
