@@ -89,7 +89,7 @@ def test_the_site_is_built_and_holds_together(scripts, tmp_path):
     page = (site / "reference/commands/calibrate.html").read_text(encoding="utf-8")
     assert 'id="cmdoption-btdagg-calibrate-refits"' in page
     said = Text(site / "reference/commands/calibrate.html").text
-    assert "Write the refits to this JSON file" in said
+    assert "write the refits to this JSON file" in said
     assert "--filter judge=gpt-5.4 -o model.json" in said
 
     listed = (site / "llms.txt").read_text(encoding="utf-8")
