@@ -194,6 +194,43 @@ def test_two_scores_in_a_row_are_a_vote():
     assert rows(found, "item", "vote", "margin") == [("x", 1, 2.5), ("y", 0, 0.0)]
 
 
+def test_a_margin_alone_is_a_vote_and_beside_one_it_is_kept():
+    found = read(table(item=["x", "y", "z", "u"], margin=[-3.0, 0.0, 0.5, None]))
+    assert found.formats == ("table",)
+    assert rows(found, "item", "vote", "margin", "status") == [
+        ("x", -1, 3.0, "ok"), ("y", 0, 0.0, "ok"), ("z", 1, 0.5, "ok"),
+        ("u", None, None, "unparsed"),
+    ]  # fmt: skip
+    found = read(table(item=["x", "y"], winner=["B", "tie"], margin=[3, None], strength=[0.5, 1.0]),
+                 columns={"vote": "winner"})  # fmt: skip
+    assert rows(found, "vote", "margin", "strength") == [(-1, 3.0, 0.5), (0, None, 1.0)]
+    for name, values, expected in (
+        ("margin", [-1], "a number of at least 0"),
+        ("margin", ["inf"], "a number of at least 0"),
+        ("strength", [1.5], "a number from 0 to 1, or nothing"),
+    ):
+        with pytest.raises(InputError, match=f"row 1, column {name}: got .*, expected {expected}"):
+            read(table(item=["x"], vote=["A"], **{name: values}))
+    with pytest.raises(InputError, match="row 2, column margin: got 'nan', expected a number"):
+        read(table(item=["x", "y"], margin=["-1", "nan"]))
+
+
+def test_probabilities_of_a_vote_follow_the_side_that_they_are_of():
+    file = table(group=["p", "p", "q", "q"], system_a=["m", "n", "n", "n"],
+                 system_b=["n", "m", "m", "m"], p_minus=[0.1, 0.125, 0.5, None],
+                 p_tie=[0.2, 0.75, 0.0, None], p_plus=[0.7, 0.125, 0.5, None])  # fmt: skip
+    found = read(file, "table")
+    assert rows(found, "item", "vote", "p_minus", "p_tie", "p_plus") == [
+        ("p|m|n", 1, 0.1, 0.2, 0.7), ("p|m|n", 0, 0.125, 0.75, 0.125),
+        ("q|m|n", 0, 0.5, 0.0, 0.5), ("q|m|n", None, None, None, None),
+    ]  # fmt: skip
+    turned = read(table(group=["p"], system_a=["n"], system_b=["m"], p_minus=[0.75], p_tie=[0.25],
+                        p_plus=[0]), "table")  # fmt: skip
+    assert rows(turned, "vote", "p_minus", "p_plus") == [(1, 0.0, 0.75)]
+    with pytest.raises(InputError, match="no column of votes among item, p_minus, p_plus"):
+        read(table(item=["x"], p_minus=[0.5], p_plus=[0.5]), "table")
+
+
 def test_labels_and_ratings_of_a_table(cli):
     table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "A", "tie"], p=[0.5, 0.5, 0.25])
     imported = read("votes.csv", columns={"label": "gold", "probability": "p"})

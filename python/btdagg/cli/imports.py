@@ -56,7 +56,8 @@ def import_(
             metavar="NAME=COLUMN,...",
             help="Read any table: item=id,vote=winner. Further names: judge, order, sample, task, "
             "group, system_a, system_b, rater, label; answer for texts with a verdict, score (with "
-            "group and system) for scores of responses, score_a and score_b for scores of both.",
+            "group and system) for scores of responses, score_a and score_b for scores of both, "
+            "margin for the lead of A.",
         ),
     ] = None,
     words: Annotated[

@@ -102,7 +102,8 @@ def read(
     columns : mapping of str to str, optional
         Columns of a table by the names of docs/data.md, such as ``{"item": "id", "vote":
         "winner"}``. `answer` are texts with a verdict, `score` (with `group` and `system`) scores
-        of responses, `score_a` and `score_b` scores of both; with `label` labels are returned.
+        of responses, `score_a` and `score_b` scores of both, `margin` the lead of A where there is
+        no vote; with `label` labels are returned.
     words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
         What words mean that are no votes, such as ``{"draw": "tie"}``; see `btdagg.read_votes`. Of
         texts, the words of verdicts, one for each vote.

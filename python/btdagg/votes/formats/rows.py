@@ -19,13 +19,15 @@ from btdagg.votes.table import Table, refuse_duplicates, without_repeats
 
 CHOICE = "\0choice"  # a column: which of several answers to a request
 HUMAN = "human"  # a person without a name
+PROBABILITIES = ("p_minus", "p_tie", "p_plus")
+_HOW_SURE = ("confidence", "margin", "strength", *PROBABILITIES)
 _FIRST = (
     *("item", "vote", "judge", "rater", "order", "sample", "template", "temperature", "task"),
-    *("group", "system_a", "system_b", "confidence", "margin"),
+    *("group", "system_a", "system_b", *_HOW_SURE),
 )
 _LAST = ("status", "format")
 _OF_VOTES = (
-    *("judge", "rater", "order", "sample", "template", "temperature", "confidence", "margin"),
+    *("judge", "rater", "order", "sample", "template", "temperature", *_HOW_SURE),
     *("status", "turn"),
 )
 _WAY = ("judge", "order", "template", "temperature", "task")
@@ -105,6 +107,14 @@ def votes_of_scores(table: Table) -> pl.DataFrame:
     return votes.drop("place", "place_b", "system", "score", "score_b", "status_b")
 
 
+def likeliest() -> pl.Expr:
+    """Return the vote of each row's probabilities: the likeliest, a tie if two are."""
+    minus, tie, plus = map(pl.col, PROBABILITIES)
+    leads = (plus > pl.max_horizontal(minus, tie), minus > pl.max_horizontal(tie, plus))
+    vote = leads[0].cast(pl.Int8) - leads[1].cast(pl.Int8)
+    return pl.when((minus + tie + plus).is_not_null()).then(vote)
+
+
 def finished(parts: list[pl.DataFrame]) -> pl.DataFrame:
     """Join what was read of several files, and give it statuses, sides and ids."""
     frame = pl.concat(parts, how="diagonal_relaxed")
@@ -137,6 +147,9 @@ def _paired(frame: pl.DataFrame) -> pl.DataFrame:
         "system_b": pl.when(swap).then(first).otherwise(second),
         "vote": pl.when(swap).then(-vote).otherwise(vote),
     }
+    if "p_minus" in frame:
+        for own, other in (("p_minus", "p_plus"), ("p_plus", "p_minus")):
+            columns[own] = pl.when(swap).then(pl.col(other)).otherwise(pl.col(own))
     if "order" in frame:
         turned = pl.col("order").replace({"AB": "BA", "BA": "AB"})
         columns["order"] = pl.when(swap).then(turned).otherwise("order")

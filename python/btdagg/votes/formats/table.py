@@ -10,13 +10,20 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
+from btdagg.votes.formats.rows import (
+    PROBABILITIES,
+    JudgeText,
+    likeliest,
+    votes_of_answers,
+    votes_of_scores,
+)
 from btdagg.votes.schema import parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, read_table, with_item
 from btdagg.votes.table import NUMBER, Table, as_text, listing, text
 from btdagg.votes.words import in_own_orders, in_own_words
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
+_ALONE = ("margin", "p_minus")  # say who is better where nothing else does
 _PAIR = ("group", "system_a", "system_b")
 _STATUS = "\0status"
 _HOW = "columns={'item': 'id', 'vote': 'winner'} says which is which"
@@ -25,7 +32,7 @@ KINDS: dict[str, schema.Kind] = {
     "item": schema.ids,
     **{name: kind for name, kind in schema.VOTES.kinds.items() if name not in ("item", "vote")},
     **dict.fromkeys(("rater", "group", "system", "system_a", "system_b"), schema.names),
-    "confidence": schema.fractions,
+    **dict.fromkeys(("confidence", "strength", *PROBABILITIES), schema.fractions),
     "margin": schema.amounts,
     **dict.fromkeys(("score", "score_a", "score_b"), schema.finite_numbers),
 }
@@ -35,7 +42,9 @@ def _recognizes(content: Content) -> bool:
     """Whether a file has the columns of votes, or of scores of responses, under their names."""
     columns = content.columns
     has_scores = {"system", "score"} <= columns and bool(columns & {"group", "item"})
-    return has_scores or (bool(columns & {"item", *ITEM_NAMES}) and "vote" in columns)
+    has_votes = bool(columns & {"vote", "margin"})
+    has_votes |= columns >= {*PROBABILITIES} and "label" not in columns  # as decisions have
+    return has_scores or (bool(columns & {"item", *ITEM_NAMES}) and has_votes)
 
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
@@ -65,6 +74,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     selected = [column.alias(name) for name, column in (kept | added).items()]
     rows = Table(table.rows.select(NUMBER, *selected), table.source, files=table.files)
     kinds = {name: KINDS[name] for name in kept if name in KINDS}
+    if verdict == "margin":
+        kinds["margin"] = schema.finite_numbers
     if verdict == "score" or "item" not in kept:  # ids are made of them
         kinds |= {name: schema.groups for name in (*_PAIR, "system") if name in kept}
     rows = parse(rows, kinds)
@@ -72,10 +83,13 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         prompts = rows.data if "group" in kept else rows.data.rename({"item": "group"})
         return votes_of_scores(rows.with_data(prompts.drop("item", strict=False))), remark
     frame = rows.frame
-    if verdict == "score_a":
-        difference = pl.col("score_a") - pl.col("score_b")
+    if verdict in ("score_a", "margin"):
+        scores = pl.col("score_a") - pl.col("score_b")
+        difference = scores if verdict == "score_a" else pl.col("margin")
         frame = frame.with_columns(vote=difference.sign().cast(pl.Int8), margin=difference.abs())
-        frame = frame.drop("score_a", "score_b")
+        frame = frame.drop("score_a", "score_b", strict=False)
+    elif verdict == "p_minus":
+        frame = frame.with_columns(vote=likeliest())
     return frame, remark
 
 
@@ -84,12 +98,14 @@ def _verdict(table: Table, mapped: Sequence[str]) -> str:
     chosen = [name for name in VERDICTS if name in mapped]
     if len(chosen) > 1:
         raise InputError(argument="columns", came=chosen, expected="one of them")
-    verdict = next((name for name in (*chosen, *VERDICTS) if name in table.columns), None)
-    if verdict is None or (verdict == "score_a" and "score_b" not in table.columns):
+    names = (*chosen, *VERDICTS, *_ALONE)
+    verdict = next((name for name in names if name in table.columns), None)
+    needed = {"score_a": ("score_b",), "p_minus": PROBABILITIES}.get(str(verdict), ())
+    if verdict is None or not {*needed} <= {*table.columns}:
         raise InputError(
             f"{table.source}: no column of votes among {listing(table.columns)}; {_HOW}: vote, "
             "answer for texts, score (with system) for scores of responses, score_a and score_b "
-            "for scores of both",
+            "for scores of both, margin for A's score less B's, or p_minus, p_tie and p_plus",
             argument="columns",
         )
     return verdict
