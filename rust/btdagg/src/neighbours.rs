@@ -100,7 +100,7 @@ impl CalibrationSet {
     /// the least of at least a 64th of an item's votes, or more where that leaves too many.
     ///
     /// # Errors
-    /// [`Error::NoWeight`], if no item has a weight.
+    /// [`Error::Input`], if no item has a weight.
     pub fn binned(self) -> Result<Self, Error> {
         let is_whole = |counts: &Counts| counts.as_whole().is_some();
         let mut set = self;

@@ -132,7 +132,7 @@ pub trait Vote: Copy + sealed::Sealed {
     /// Adds it to counts; the row goes into the error.
     ///
     /// # Errors
-    /// [`Error::Label`] if it is no vote.
+    /// [`Error::Input`] if it is no vote.
     fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error>;
 }
 

@@ -264,17 +264,20 @@ impl StoppingRule {
     ) -> Result<(), Error> {
         let asks = self.asks();
         let between = |counts, around: &Around| {
-            if self.is_lossless {
-                return self.votes_to_settle(counts);
-            }
             if around.cell & STOP != 0 {
                 return 0;
             }
-            // One of the whole counts around may be settled already.
-            let [minus, tie, plus] = around.votes[0];
-            let to_step = self.step - (minus + tie + plus) % self.step;
-            let fewest = around.votes.iter().map(|votes| asks[place(*votes)]).min();
-            fewest.unwrap_or(0).max(u8::try_from(to_step).unwrap_or(u8::MAX))
+            let total: usize = around.votes[0].iter().sum();
+            let (least, left) = (self.step - total % self.step, self.n - total);
+            let fewest = if self.is_lossless {
+                let settles = |more: &usize| self.settles_after(counts, *more, left);
+                (least..left).step_by(self.step).find(settles).unwrap_or(left)
+            } else {
+                // One of the whole counts around may be settled already.
+                let asked = around.votes.iter().map(|votes| asks[place(*votes)]).min();
+                least.max(asked.map_or(0, usize::from))
+            };
+            u8::try_from(fewest).unwrap_or(u8::MAX)
         };
         self.map(rows, out, execution, |_, votes| asks[place(votes)], between)
     }
@@ -418,27 +421,13 @@ impl StoppingRule {
         Ok(Around { cell, votes, weights })
     }
 
-    /// The fewest votes, all alike, after which an item is settled by a lossless rule.
-    fn votes_to_settle(&self, counts: Counts) -> u8 {
-        let left = to_f64(self.n) - counts.total();
-        for more in 0..self.n {
-            let more_votes = to_f64(more);
-            let total = (counts.total() + more_votes).round();
-            if more_votes >= left || total % to_f64(self.step) != 0.0 {
-                continue;
-            }
-            let settles = |label| {
-                let mut after = counts;
-                *after.of(label) += more_votes;
-                fractional::settled(&self.model, after, left - more_votes).is_some()
-            };
-            if Label::ALL.into_iter().any(settles) {
-                return u8::try_from(more).unwrap_or(u8::MAX);
-            }
-        }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most n")]
-        let left = left.max(0.0).round() as u8;
-        left
+    /// Whether so many of the votes that are left, all alike, may settle an item losslessly.
+    fn settles_after(&self, counts: Counts, more: usize, left: usize) -> bool {
+        Label::ALL.into_iter().any(|label| {
+            let mut after = counts;
+            *after.of(label) += to_f64(more);
+            fractional::settled(&self.model, after, to_f64(left - more)).is_some()
+        })
     }
 
     fn map<R: Rows + ?Sized, V: Send>(
