@@ -13,14 +13,6 @@ from btdagg._util.errors import InputError
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
 strengths = hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1, 1))
-models = st.builds(
-    DavidsonModel,
-    beta=st.floats(0.01, 5),
-    eta0=st.floats(-5, 5),
-    gamma=st.floats(-5, 5),
-    alpha=st.floats(0.1, 4),
-    kappa=st.floats(0.1, 4),
-)
 
 
 def votes_of(n_items=200, n_votes=8, seed=3):
@@ -96,16 +88,6 @@ def test_what_is_no_strength_is_refused(votes, full_margin, argument, row):
         btdagg.tally([1, 2], votes, full_margin)
     assert caught.value.argument == argument
     assert row is None or caught.value.row == row
-
-
-@given(models, hnp.arrays(np.float64, (20, 3), elements=st.floats(0, 30)))
-def test_models_are_the_reference(model, counts):
-    s, t = reference.features(counts, model.alpha, model.kappa)
-    p = reference.probabilities(s, t, model.beta, model.eta0, model.gamma)
-    np.testing.assert_allclose(model.predict_proba(counts), p, rtol=1e-7, atol=1e-300)
-    clear = abs(2 * p.max(axis=1) - 1) > 1e-9
-    np.testing.assert_array_equal(model.decide(counts)[clear], reference.decide(p)[clear])
-    np.testing.assert_array_equal(model.decide(counts[:, ::-1]), -model.decide(counts))
 
 
 def test_whole_floats_give_the_bits_of_integers(judged):

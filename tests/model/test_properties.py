@@ -26,6 +26,8 @@ items = hnp.arrays(
     elements=st.one_of(st.integers(0, 12), st.integers(0, 300), st.integers(0, 2**40)),
 )
 
+fractions = hnp.arrays(np.float64, (20, 3), elements=st.floats(0, 30))
+
 
 @st.composite
 def labelled_items(draw):
@@ -43,7 +45,7 @@ def long_votes(draw):
     )
 
 
-@given(models, items)
+@given(models, st.one_of(items, fractions))
 def test_compiled_equals_reference(model, counts):
     s, t = reference.features(counts, model.alpha, model.kappa)
     p = reference.probabilities(s, t, model.beta, model.eta0, model.gamma)
@@ -52,7 +54,7 @@ def test_compiled_equals_reference(model, counts):
     np.testing.assert_array_equal(model.decide(counts)[clear], reference.decide(p)[clear])
 
 
-@given(models, items)
+@given(models, st.one_of(items, fractions))
 def test_swapping_the_sides_mirrors_every_bit(model, counts):
     mirrored = counts[:, ::-1]
     np.testing.assert_array_equal(model.decide(mirrored), -model.decide(counts))

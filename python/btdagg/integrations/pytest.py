@@ -16,12 +16,11 @@ with needs("pytest", "a release gate"):
 
 if TYPE_CHECKING:
     from btdagg.estimates import NonInferiority
-    from btdagg.report.table import ReportTable
 
 __all__ = ["ReleaseGate", "release_gate"]
 
 _OPTION = "--btdagg-summary"
-_TITLE = "Release gates"
+_NONE = "No release gate was run."
 _NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels", "labels_wanted")
 
 
@@ -79,11 +78,11 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for the table."""
+    """Add the option for the list."""
     parser.getgroup("btdagg").addoption(
         _OPTION,
         metavar="FILE",
-        help="write a Markdown table of the release gates to this file",
+        help="write a Markdown list of the release gates to this file",
     )
 
 
@@ -123,42 +122,15 @@ class _Gates:
             terminalreporter.write_line(f"{gate['gate']}: {gate['message']}")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the table."""
+        """Write the list."""
         if self._file is None:
             return
-        text = f"### {_TITLE}\n\nNo release gate was run.\n"
-        Path(self._file).parent.mkdir(parents=True, exist_ok=True)
-        Path(self._file).write_text(_table(self._all).markdown() if self._all else text)
+        from btdagg.report.table import in_markdown
 
-
-def _table(gates: list[dict[str, Any]]) -> ReportTable:
-    from btdagg.report.table import Entry, ReportTable, Row
-    from btdagg.report.wording import MISSING, fixed
-
-    rows = []
-    for gate in gates:
-        cells = {"outcome": Entry(gate["outcome"], True)}
-        if "estimate" not in gate:
-            cells["why"] = Entry(gate["message"])
-        else:
-            low, high = (fixed(gate[end], signed=True) for end in ("lower", "upper"))
-            wanted = f"{gate['labels_wanted']:,}" if "labels_wanted" in gate else MISSING
-            cells |= {
-                "net win rate of A": Entry(fixed(gate["estimate"], signed=True)),
-                "bounds": Entry(f"{low} to {high}, each at {100 * gate['level']:.4g}%"),
-                "margin": Entry(f"{gate['margin']:g}"),
-                "labels": Entry(f"{gate['n_labels']:,} of {gate['n_items']:,}"),
-                "labels wanted": Entry(wanted),
-            }
-            if "remarks" in gate:
-                cells["remarks"] = Entry(gate["remarks"])
-        rows.append(Row((str(gate["gate"]),), cells, [gate]))
-    return ReportTable.of_rows(
-        "release-gates",
-        _TITLE,
-        "B is not worse than A by more than the margin where the upper bound of the net win rate "
-        "of A is below it, and worse where the lower bound is above. What is inconclusive has not "
-        "passed. The bounds are one-sided.",
-        ("gate",),
-        rows,
-    )
+        lines = [
+            f"- **{in_markdown(gate['gate'])}**: {in_markdown(gate['message'])}"
+            for gate in self._all
+        ]
+        file = Path(self._file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(["### Release gates", "", *(lines or [_NONE]), ""]))

@@ -146,10 +146,10 @@ class ReportTable:
         """Return a heading, the table in pipes, and the note."""
         labels = self.n_label_columns
         rule = ["---" if place < labels else "---:" for place in range(len(self.header))]
-        rows = [[_in_markdown(text) for text in self.header], rule]
-        rows += self._written(_in_markdown, "**{}**")
+        rows = [[in_markdown(text) for text in self.header], rule]
+        rows += self._written(in_markdown, "**{}**")
         lines = [f"| {' | '.join(row)} |" for row in rows]
-        title, note = _in_markdown(self.title), _in_markdown(self.note)
+        title, note = in_markdown(self.title), in_markdown(self.note)
         return "\n".join((f"### {title}", "", *lines, "", *([note, ""] if note else [])))
 
     def csv(self) -> str:
@@ -251,7 +251,8 @@ class ReportTable:
         return self.n_label_columns > 1 and spans[0] > 0
 
 
-def _in_markdown(text: str) -> str:
+def in_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is."""
     return printable(text).translate(_MARKDOWN)
 
 
