@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from btdagg import calibrate, majority_vote
-from btdagg.evaluation import Protocol, RandomSplits, compare
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 
 
 def triples(n):
@@ -29,10 +29,16 @@ def random_splits(n_items, *, groups=None, **settings):
     return RandomSplits(**settings).draw(n_items, groups)
 
 
+def comparison_of(counts, labels, aggregators=None, **options):
+    """Methods on the same splits of arrays."""
+    (cell,) = evaluate(counts, labels, aggregators=aggregators, **options).cells
+    return cell.comparison
+
+
 def distributions(items, aggregators=None, **settings):
     """Confusion matrices on random splits, untested."""
     protocol = Protocol(RandomSplits(**settings), None)
-    return compare(
+    return comparison_of(
         items.evidence, items.labels, aggregators, groups=items.groups, protocol=protocol
     )
 

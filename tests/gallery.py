@@ -55,7 +55,7 @@ def _gallery():
     refits = btdagg.bootstrap(counts, labels, n_refits=20)
     short = btdagg.Protocol(btdagg.evaluation.RandomSplits(n_splits=3, size=40))
     few_methods = by_name(["davidson", "majority"])
-    compared = btdagg.compare(counts, labels, few_methods)
+    compared = btdagg.evaluate(counts, labels, aggregators=few_methods).cells[0].comparison
     scores = btdagg.evaluate(votes, gold, n_votes=[4, 8], aggregators=few_methods, protocol=short)
     chances = online.fit_votes(counts, labels)
     rule = online.StoppingRule.risk_bounded(model, 8, chances, epsilon=0.05)
@@ -88,7 +88,7 @@ def _gallery():
         "new items": compared.new_items,
         "tested": compared.tested,
         "ranking": compared.mae_ranking,
-        "random splits": btdagg.compare(counts, labels, few_methods, protocol=short),
+        "random splits": btdagg.evaluate(counts, labels, aggregators=few_methods, protocol=short),
         "scores": scores,
         "scores at one number": btdagg.evaluate(
             votes, gold, aggregators=few_methods, protocol=short

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 import btdagg
 from btdagg.datasets import REGIMES, Thurstone, simulate
-from btdagg.evaluation import compare
+from btdagg.evaluation import evaluate
 from btdagg.methods import Davidson, MajorityVote, voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.behaviour import draw_map
@@ -61,8 +61,10 @@ def draw_curve(axis: Axes) -> None:
     for name in REGIMES:
         judge = simulate(name, 1000, max(BUDGETS), seed=0, truth=Thurstone())
         for place, budget in enumerate(BUDGETS):
-            scores = compare(judge.first(budget), judge.labels, [MajorityVote(), Davidson()])
-            errors[:, place] += [method.mae.mean() / len(REGIMES) for method in scores.methods]
+            methods = [MajorityVote(), Davidson()]
+            scores = evaluate(judge.first(budget), judge.labels, aggregators=methods)
+            of_methods = scores.cells[0].comparison.methods
+            errors[:, place] += [method.mae.mean() / len(REGIMES) for method in of_methods]
     labels = ("majority vote", "calibrated on 50 labels")
     styles = method_styles(("majority vote", "Davidson")).values()
     for line, label, (colour, marker, dashes) in zip(errors, labels, styles, strict=True):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import compare, evaluate, paired_permutation_test
+from btdagg import evaluate, paired_permutation_test
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     CROSS_FITTED,
@@ -13,13 +13,14 @@ from btdagg.evaluation import (
     GroupTest,
     Protocol,
 )
-from btdagg.evaluation.comparison import _sharing
 from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.methods import Davidson, Decided, Isotonic
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Evidence
+from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 SAMPLE = simulate("rb2-math", 90, 6, seed=3)
@@ -52,7 +53,7 @@ def test_few_groups_are_left_out_one_by_one_and_once():
 
 def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
     splitter = CrossFit(n_folds=5, n_repeats=2, n_refits=3, seed=1)
-    found = compare(COUNTS, LABELS, groups=GROUPS, protocol=Protocol(splitter, GroupTest()))
+    found = comparison_of(COUNTS, LABELS, groups=GROUPS, protocol=Protocol(splitter, GroupTest()))
     errors = np.zeros(90)
     for known, left in splitter.draw(90, GROUPS):
         model = btdagg.calibrate(COUNTS[known], LABELS[known]).model
@@ -139,14 +140,14 @@ def test_methods_of_which_one_is_always_right_have_different_ranks():
     gold = np.tile([-1, 0, 1], 10)
     decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
     evidence = Evidence(np.ones((30, 3), dtype=np.int64), decisions=decided)
-    found = compare(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
+    found = comparison_of(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
     assert found.mae_ranking.ranks.tolist() == [2, 1]
     assert found.mae_ranking.pvalues[0, 1] == 2.0**-29
 
 
 def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
     protocol = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=4), GroupTest())
-    found = compare(COUNTS, LABELS, [Isotonic()], groups=GROUPS, protocol=protocol)
+    found = comparison_of(COUNTS, LABELS, [Isotonic()], groups=GROUPS, protocol=protocol)
     weights = protocol.splitter.resampled(GROUPS).astype(int)
     drawn = np.repeat(np.arange(90), weights[3])
     method = Isotonic().fit(COUNTS[drawn], LABELS[drawn])
@@ -181,7 +182,7 @@ def test_models_that_decide_all_items_alike_share_a_rank():
     gold = np.concatenate([np.repeat([-1, 0, 1], n) for n in several.values()])
     model = btdagg.calibrate(counts, gold).model
     assert (model.decide(counts) == btdagg.majority_vote(counts)).all()
-    found = compare(counts, gold, protocol=CROSS_FITTED)
+    found = comparison_of(counts, gold, protocol=CROSS_FITTED)
     assert (
         found.new_items.losses["mae"].of_items[0].mean()
         > found.new_items.losses["mae"].of_items[1].mean()

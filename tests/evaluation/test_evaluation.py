@@ -19,12 +19,12 @@ from btdagg import (
     read_votes,
 )
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits, compare, evaluate
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits, evaluate
 from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import Decided, MajorityVote, RoundedMedian
 from btdagg.model import CalibrationWarning
-from draws import random_splits
+from draws import comparison_of, random_splits
 
 # Splits
 
@@ -134,7 +134,7 @@ def test_scores_are_those_of_a_direct_loop(groups):
     sample = sampled()
     gold = sample.labels.astype(int).tolist()
     arguments = {"size": 25, "n_splits": 12, "seed": 5, "groups": groups}
-    found = compare(sample.counts, sample.labels, **with_protocol(arguments))
+    found = comparison_of(sample.counts, sample.labels, **with_protocol(arguments))
     assert [method.name for method in found.methods] == ["Davidson", "majority vote"]
     sizes = []
     for number, (fit, rest) in enumerate(random_splits(200, **arguments)):
@@ -181,7 +181,7 @@ def test_an_aggregator_learns_from_the_calibration_set_alone():
     counts[:, 0] = np.arange(40)
     labels = np.resize([-1, 0, 1, 1], 40)
     recorder = Recorder()
-    found = compare(
+    found = comparison_of(
         counts, labels, [recorder], protocol=Protocol(RandomSplits(share=0.25, n_splits=6, seed=2))
     )
     splits = list(random_splits(40, share=0.25, n_splits=6, seed=2))
@@ -209,7 +209,7 @@ def test_what_an_aggregator_decides_has_to_be_labels(decided, message):
             return np.array(decided)
 
     with pytest.raises(InputError, match=message):
-        compare(
+        comparison_of(
             [[1, 0, 0]] * 10, [0, 1] * 5, [Mine("mine")], protocol=Protocol(RandomSplits(size=2))
         )
 
@@ -223,7 +223,7 @@ def test_what_an_aggregator_decides_has_to_be_labels(decided, message):
 )
 def test_a_protocol_may_have_another_loss(protocol):
     sample = sampled(n_items=60)
-    compared = compare(sample.counts, sample.labels, protocol=protocol)
+    compared = comparison_of(sample.counts, sample.labels, protocol=protocol)
     majority = compared.methods[1]
     squares = (majority_vote(sample.counts) - sample.labels.astype(int)) ** 2
     if compared.new_items is not None:
@@ -237,8 +237,10 @@ def test_a_protocol_may_have_another_loss(protocol):
 def test_without_a_test_there_are_scores_and_no_ranks():
     sample = sampled(n_items=60)
     untested = Protocol(RandomSplits(n_splits=3), test=None)
-    found = compare(sample.counts, sample.labels, protocol=untested)
-    tested = compare(sample.counts, sample.labels, protocol=Protocol(RandomSplits(n_splits=3)))
+    found = comparison_of(sample.counts, sample.labels, protocol=untested)
+    tested = comparison_of(
+        sample.counts, sample.labels, protocol=Protocol(RandomSplits(n_splits=3))
+    )
     for one, other in zip(found.methods, tested.methods, strict=True):
         assert one.matrices.tolist() == other.matrices.tolist()
     with pytest.raises(InputError, match="differences were not tested: the protocol has no test"):
@@ -246,6 +248,27 @@ def test_without_a_test_there_are_scores_and_no_ranks():
 
 
 # Evaluation
+
+
+def test_arrays_are_evaluated_as_one_part_and_say_what_only_tables_have():
+    sample = sampled(n_items=60)
+    totals, steps = [], []
+
+    def start(total):
+        totals.append(total)
+        return lambda: steps.append(1)
+
+    scores = evaluate(sample.counts, sample.labels, progress=start, **SETTINGS)
+    (cell,) = scores.cells
+    assert (cell.key, cell.n_votes, totals, len(steps)) == ((), None, [4], 4)
+    assert cell.fitted.calibration.model == fitted_model(sample.counts, sample.labels)
+    for name, value in {"n_votes": [4], "by": ["task"], "confidence": "c"}.items():
+        expected = f"{name} is for tables of votes and labels, and labels is an array"
+        with pytest.raises(InputError, match=expected):
+            evaluate(sample.counts, sample.labels, **{name: value})
+    votes, labels = read_votes(judged(sample, "g")), read_labels(sample.label_columns())
+    with pytest.raises(InputError, match="groups is for arrays; a table of labels has a column"):
+        evaluate(votes, labels, groups=sample.labels)
 
 
 def columns_of(*parts):
@@ -271,7 +294,7 @@ SETTINGS = {"protocol": Protocol(RandomSplits(size=10, n_splits=4, seed=6))}
 
 
 def assert_same_scores(cell, counts, labels, groups=None, **arguments):
-    expected = compare(counts, labels, groups=groups, **{**SETTINGS, **arguments})
+    expected = comparison_of(counts, labels, groups=groups, **{**SETTINGS, **arguments})
     assert cell.comparison.n_items == expected.n_items == len(labels)
     for got, wanted in zip(cell.comparison.methods, expected.methods, strict=True):
         assert got.name == wanted.name

@@ -11,13 +11,12 @@ from btdagg.evaluation import (
     RandomSplits,
     SplitTest,
     combine_pvalues,
-    compare,
     holm,
     statistically_tied,
 )
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
-from draws import random_splits
+from draws import comparison_of, random_splits
 
 METHODS = (Davidson(), MajorityVote(), RoundedMedian())
 N_SPLITS = 5
@@ -44,7 +43,7 @@ def losses_by_hand(sample, groups=None):
 @pytest.mark.parametrize("grouped", [False, True])
 def test_pvalues_are_those_of_the_permutation_test_on_each_split(sample, grouped):
     groups = np.arange(120) // 4 if grouped else None
-    found = compare(
+    found = comparison_of(
         sample.counts,
         sample.labels,
         METHODS,
@@ -74,7 +73,7 @@ def test_pvalues_are_those_of_the_permutation_test_on_each_split(sample, grouped
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
     test = SplitTest(rule=rule, correction=correction, tau=0.1)
-    found = compare(
+    found = comparison_of(
         sample.counts,
         sample.labels,
         METHODS,
@@ -95,7 +94,7 @@ def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
 
 
 def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
-    found = compare(
+    found = comparison_of(
         sample.counts,
         sample.labels,
         METHODS,
@@ -110,7 +109,7 @@ def test_ranks_do_not_depend_on_the_order_of_methods():
     sample = simulate(next(iter(REGIMES)), 100, 8, seed=1)
     protocol = Protocol(RandomSplits(n_splits=N_SPLITS))
     forth, back = (
-        compare(sample.counts, sample.labels, methods, protocol=protocol)
+        comparison_of(sample.counts, sample.labels, methods, protocol=protocol)
         for methods in (METHODS, METHODS[::-1])
     )
     assert (forth.mae_ranking.ranks == back.mae_ranking.ranks[::-1]).all()

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from btdagg import Bounds, InputError, calibrate, majority_vote, reference
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, compare
+from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.methods import (
     Aggregator,
     Davidson,
@@ -22,6 +22,7 @@ from btdagg.methods import (
 )
 from btdagg.methods.majority import rounded_median
 from btdagg.model import CalibrationWarning
+from draws import comparison_of
 
 TRIPLES = np.array(
     [
@@ -127,16 +128,16 @@ def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
     with ThreadPoolExecutor(4) as pool:
         found = list(
             pool.map(
-                lambda seed: compare(counts, gold, [shared], protocol=splits(seed)),
+                lambda seed: comparison_of(counts, gold, [shared], protocol=splits(seed)),
                 range(8),
             )
         )
     assert shared == Davidson()
     for seed, one in enumerate(found):
-        alone = compare(counts, gold, [Davidson()], protocol=splits(seed))
+        alone = comparison_of(counts, gold, [Davidson()], protocol=splits(seed))
         assert one.methods[0].mae.tolist() == alone.methods[0].mae.tolist()
     fitted = Davidson().fit(counts, gold)
-    again = compare(counts, gold, [fitted], protocol=splits(0))
+    again = comparison_of(counts, gold, [fitted], protocol=splits(0))
     assert again.methods[0].mae.tolist() == found[0].methods[0].mae.tolist()
     assert fitted.calibration == calibrate(counts, gold)
 

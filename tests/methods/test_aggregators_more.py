@@ -21,7 +21,7 @@ from btdagg import (
     read_votes,
 )
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.methods import (
     AGGREGATORS,
     ConfidenceWeightedVote,
@@ -36,6 +36,7 @@ from btdagg.methods import (
 from btdagg.methods.base import needs_of
 from btdagg.model import calibrate_by_mae
 from btdagg.votes import Confidences, Evidence
+from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -410,17 +411,17 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
     found = evaluate(votes, labels, aggregators=methods, **settings)
     ids, evidence = votes.evidence(decisions=["gsa"])
     assert ids.tolist() == sample.items.tolist()
-    direct = compare(evidence, sample.labels, methods, **settings)
+    direct = comparison_of(evidence, sample.labels, methods, **settings)
     for one, other in zip(found.cells[0].comparison.methods, direct.methods, strict=True):
         assert one.mae.tolist() == other.mae.tolist()
     assert not direct.methods[2].mae.any()
-    plain = compare(sample.counts, sample.labels, [methods[3]], **settings).methods[0]
+    plain = comparison_of(sample.counts, sample.labels, [methods[3]], **settings).methods[0]
     assert plain.mae.tolist() == direct.methods[3].mae.tolist()
     assert evaluate(votes, labels, n_votes=[4], aggregators=methods, **settings).cells
     with pytest.raises(InputError, match="no column 'gsa_3'"):
         evaluate(votes, labels, n_votes=[3], aggregators=methods, **settings)
     with pytest.raises(InputError, match="there are no decisions of 'gsa'"):
-        compare(sample.counts, sample.labels, methods[2:], **settings)
+        comparison_of(sample.counts, sample.labels, methods[2:], **settings)
 
 
 # Real votes

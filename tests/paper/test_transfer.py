@@ -9,12 +9,11 @@ from btdagg.evaluation import (
     LabelledItems,
     Protocol,
     RandomSplits,
-    compare,
     labelled_tasks,
 )
 from btdagg.methods import Davidson
 from btdagg.paper import transfer_matrix
-from draws import random_splits
+from draws import comparison_of, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -103,7 +102,7 @@ def test_real_tasks_transfer(shared):
     for place, (name, items) in enumerate(tasks.items()):
         of_task = labels.filter({"task": name})
         assert len(items) <= len(of_task.ids)
-        alone = compare(
+        alone = comparison_of(
             items.evidence,
             items.labels,
             [Davidson()],

@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
-from btdagg.evaluation import Protocol, RandomSplits, compare
+from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.evaluation.metrics import share_interval
 from btdagg.paper import compare_orders, tie_rates
+from draws import comparison_of
 
 
 def table(rows):
@@ -65,7 +66,7 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
             ]
             for i in items
         ]
-        slow = compare(
+        slow = comparison_of(
             counts, [gold[i] for i in items], protocol=Protocol(RandomSplits(size=10, n_splits=3))
         )
         for one, two in zip(orders[name].methods, slow.methods, strict=True):

@@ -159,7 +159,7 @@ import btdagg
 counts, labels = [[0, 2, 6], [1, 6, 1], [7, 1, 0]] * 9, [1, 0, -1] * 9
 calibration = btdagg.calibrate(counts, labels, prior="weak")
 assert not [m for m in sys.modules if "btdagg.report" in m]
-for found in (calibration, calibration.model, btdagg.compare(counts, labels)):
+for found in (calibration, calibration.model, btdagg.evaluate(counts, labels)):
     assert found._repr_html_() is None and repr(found)
 calibration.plot()
 """

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    Comparison,
     LabelledItems,
+    MethodComparison,
     Scores,
 )
 from btdagg.evaluation.bias import PositionalBias
@@ -52,7 +52,7 @@ def compared(names, rng, n_splits=3):
     """Methods with confusion matrices drawn at random."""
     matrices = rng.integers(1, 2000, (len(names), n_splits, 3, 3))
     methods = tuple(MethodScores(*of_method) for of_method in zip(names, matrices, strict=True))
-    return Comparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
+    return MethodComparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
 
 
 def sweeps(names=("Davidson", "majority vote"), keys=(("t", "j"),), points=(2, 4, 8)):
@@ -257,7 +257,7 @@ def test_confusion_has_counts_and_percentages(items):
         f"{confusion.counts[1, 1]:.0f}\n{confusion.percentages[1, 1]:.0f}%"
     )
     empty = MethodScores("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]]))
-    empty = Comparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)
+    empty = MethodComparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)
     shown = [text.get_text() for text in axes_of(confusion_figure("x", empty))[0].texts]
     assert shown[3:6] == ["–", "–", "–"]
 

@@ -14,7 +14,6 @@ from btdagg.evaluation import (
     Protocol,
     RandomSplits,
     Scores,
-    compare,
     evaluate,
     labelled_tasks,
 )
@@ -25,6 +24,7 @@ from btdagg.paper import ablate, compare_orders
 from btdagg.report import sections
 from btdagg.report.study import Study
 from btdagg.report.tables import answers_table
+from draws import comparison_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning"),
@@ -205,7 +205,9 @@ def test_the_page_answers_first(cli):
 
 def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
     sample = simulate("rb2-safety", 90, 8, seed=0)
-    compared = compare(sample.counts, sample.labels, [Threshold(), Davidson(), MajorityVote()])
+    compared = comparison_of(
+        sample.counts, sample.labels, [Threshold(), Davidson(), MajorityVote()]
+    )
     assert (compared.calibrated, compared.baseline) == (1, 2)
     best = Interval(0.1, 0.0, 0.2)
     first = replace(compared.methods[0], of_new_items=(best, best))
@@ -221,7 +223,7 @@ def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
 def test_where_a_constant_wins_its_error_is_shown():
     rng = np.random.default_rng(0)
     gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
-    compared = compare(rng.multinomial(8, [1 / 3] * 3, size=60), gold)
+    compared = comparison_of(rng.multinomial(8, [1 / 3] * 3, size=60), gold)
     table = answers_table(Scores((), (Cell((), compared),)))
     error = np.abs(gold - 1).mean()
     assert [entry.text for entry in table.rows[0][1:4]] == ["always A", f"{error:.3f}", "–"]

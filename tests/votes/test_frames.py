@@ -57,8 +57,8 @@ SEVERAL = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
 
 
 def compared(counts):
-    found = evaluation.compare(counts, LABELS, **SEVERAL)
-    return [method.mae for method in found.methods]
+    (cell,) = evaluation.evaluate(counts, LABELS, **SEVERAL).cells
+    return [method.mae for method in cell.comparison.methods]
 
 
 def frame(library, names, counts=COUNTS):

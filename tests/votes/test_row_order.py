@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import compare, estimate, estimate_systems
+from btdagg import estimate, estimate_systems
 from btdagg._util.folds import deal
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.methods import Davidson, Isotonic, MajorityVote, Threshold
+from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 N = 60
@@ -64,13 +65,13 @@ def numbers_of(found):
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
-def test_compare(groups):
+def test_evaluate(groups):
     methods = [Davidson(), Davidson("weak", prior="weak"), MajorityVote(), Threshold(), Isotonic()]
     protocol = Protocol(CrossFit(n_repeats=2, n_refits=5), GroupTest())
 
     def compared(order):
         own = None if groups is None else groups[order]
-        return compare(COUNTS[order], LABELS[order], methods, groups=own, protocol=protocol)
+        return comparison_of(COUNTS[order], LABELS[order], methods, groups=own, protocol=protocol)
 
     first = compared(np.arange(N))
     for order in ORDERS[:1]:

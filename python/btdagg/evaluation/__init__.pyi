@@ -1,8 +1,7 @@
 from .bias import positional_bias as positional_bias
-from .cells import Comparison as Comparison
-from .comparison import compare as compare
-from .comparison import evaluate as evaluate
-from .comparison import sweep_calibration as sweep_calibration
+from .cells import MethodComparison as MethodComparison
+from .evaluation import evaluate as evaluate
+from .evaluation import sweep_calibration as sweep_calibration
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import mean_absolute_error as mean_absolute_error
 from .metrics import pairwise_accuracy as pairwise_accuracy

@@ -162,7 +162,7 @@ class Tested(NamedTuple):
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Comparison(Drawn):
+class MethodComparison(Drawn):
     """Aggregators on the same splits of the same items.
 
     Attributes
@@ -255,7 +255,7 @@ class Cell:
     ----------
     key : tuple of str
         Values of the columns that votes are grouped by.
-    comparison : Comparison
+    comparison : MethodComparison
     n_votes : int or None
         Votes per item that were used; None for all.
     n_labels : int or None
@@ -273,7 +273,7 @@ class Cell:
     """
 
     key: Key
-    comparison: Comparison
+    comparison: MethodComparison
     n_votes: int | None = None
     n_labels: int | None = None
     value: str = ""

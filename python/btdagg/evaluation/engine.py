@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_groups, same_length
-from btdagg.evaluation.cells import Comparison, MethodScores, Tested
+from btdagg.evaluation.cells import MethodComparison, MethodScores, Tested
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits
 from btdagg.methods import Aggregator, MajorityVote
@@ -39,7 +39,7 @@ def cross_scores(
     observe: Callable[[Sequence[Aggregator]], object] | None = None,
     progress: Callable[[], object] | None = None,
     neighbourhood: Neighbourhood | None = None,
-) -> list[list[Comparison]]:
+) -> list[list[MethodComparison]]:
     """Score aggregators calibrated on each part on the evaluation sets of every part.
 
     In split k every part has a calibration and an evaluation set of its own.
@@ -148,7 +148,7 @@ def _counted(
     protocol: Protocol,
     decided: Sequence[_SplitDecisions],
     new_items: NewItems | None = None,
-) -> Comparison:
+) -> MethodComparison:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
     gold = [part.labels[split.items] for split in decided]
     labels, k = np.array(protocol.labels), len(protocol.labels)
@@ -185,7 +185,7 @@ def _counted(
         )
         for place, (method, of_method) in enumerate(zip(methods, matrices, strict=True))
     ]
-    return Comparison(
+    return MethodComparison(
         tuple(scores),
         n_items=len(part),
         n_calibration=float(np.mean([split.n_calibration for split in decided])),

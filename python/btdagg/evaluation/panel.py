@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.evaluation.comparison import Options, Point, evaluate_at, numbers_of_votes
+from btdagg.evaluation.evaluation import Options, Point, evaluate_at, numbers_of_votes
 from btdagg.evaluation.parts import USUAL, LabelledItems, Part
 from btdagg.evaluation.protocol import CrossFit, GroupTest, Protocol
 from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel

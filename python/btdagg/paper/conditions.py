@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
-from btdagg.evaluation.comparison import Options, evaluate
+from btdagg.evaluation.evaluation import Options, evaluate
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.evaluation.scores import Scores

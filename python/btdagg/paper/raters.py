@@ -30,7 +30,7 @@ from btdagg.votes.table import require, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import Comparison, MethodScores
+    from btdagg.evaluation.cells import MethodComparison, MethodScores
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
@@ -56,7 +56,7 @@ class RaterScores:
         Items left out because the judge has no votes on them; 0 without a judge.
     accuracy, mae : float
         Of the rater on all scored items.
-    compared : Comparison or None
+    compared : MethodComparison or None
         Judge and rater on the evaluation sets of the splits of those items; None without a judge.
     """
 
@@ -67,7 +67,7 @@ class RaterScores:
     n_without_votes: int
     accuracy: float
     mae: float
-    compared: Comparison | None
+    compared: MethodComparison | None
 
     @property
     def judge(self) -> MethodScores | None:
@@ -235,7 +235,7 @@ def _sheet(
 
 def _judged(
     sheet: Labels, ids: NDArray[Any], evidence: Evidence, method: Aggregator, protocol: Protocol
-) -> tuple[Labels, int, Comparison]:
+) -> tuple[Labels, int, MethodComparison]:
     """Score judge and rater on the items that have votes of both, and return those of the sheet."""
     both = align(ids, evidence.counts, sheet)
     # As text, as `align` may have compared them.

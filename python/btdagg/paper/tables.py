@@ -30,7 +30,7 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Comparison, Scores
+    from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.parts import Key
     from btdagg.paper.parameters import FittedParameters
     from btdagg.paper.raters import RaterScores
@@ -114,7 +114,7 @@ def _by_value(
             yield Row((*label, " less ".join(methods)), dict(zip(columns, less, strict=True)))
 
 
-def _difference(comparison: Comparison) -> Interval:
+def _difference(comparison: MethodComparison) -> Interval:
     """MAE of the first of two methods less that of the second."""
     if comparison.new_items is not None:
         return comparison.new_items.difference(0, 1)

@@ -9,7 +9,7 @@ from typing import Any
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.estimates import Estimates, SystemEstimates
-from btdagg.evaluation.cells import Cell, Comparison
+from btdagg.evaluation.cells import Cell, MethodComparison
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
 from btdagg.model import Bootstrap
@@ -97,7 +97,7 @@ def _scores(result: Scores) -> Parts:
 
 
 @parts_of.register
-def _comparison(result: Comparison) -> Parts:
+def _comparison(result: MethodComparison) -> Parts:
     scores = Scores((), (Cell((), result),))
     yield tables.answers_table(scores)
     yield from tables.score_tables(scores, ranked=result.tested is not None)
@@ -151,7 +151,7 @@ def _sweep(result: Scores, choice: str | None) -> ReportFigure:
     return by_choice[choice]
 
 
-draw.register(Comparison, lambda result: figures.confusion_figure("all items", result))
+draw.register(MethodComparison, lambda result: figures.confusion_figure("all items", result))
 draw.register(Estimates, lambda result: figures.estimates_figure(result))
 draw.register(SystemEstimates, lambda result: figures.systems_figure(result))
 draw.register(Plan, lambda result: figures.plan_figure(result))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from btdagg.estimates import Estimates, SystemEstimates
-    from btdagg.evaluation import Comparison, Scores
+    from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.cells import Cell
     from btdagg.methods import Aggregator, Davidson
     from btdagg.report.figure import ReportFigure
@@ -99,7 +99,7 @@ def _labels(study: Study, report: ReportFolder) -> None:
     report.add(_headed(tables.distribution_table(compared), study.columns))
 
 
-def main_methods(compared: Comparison) -> Comparison:
+def main_methods(compared: MethodComparison) -> MethodComparison:
     """The model that is written and majority vote, of all methods of a comparison."""
     of_interest = (compared.calibrated, compared.baseline)
     places = sorted({place for place in of_interest if place is not None}) or [0]

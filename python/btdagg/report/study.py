@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.evaluation.comparison import numbers_of_votes
+from btdagg.evaluation.evaluation import numbers_of_votes
 from btdagg.evaluation.parts import Key, LabelledItems, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator

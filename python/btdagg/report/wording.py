@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Comparison, Scores
+    from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.metrics import Interval
 
 # Half a character; control characters; noncharacters, which are no XML; and what turns the order of
@@ -113,7 +113,7 @@ def basis(n_splits: Iterable[int], *, cross_fitted: bool) -> Basis:
     )
 
 
-def basis_of(comparisons: Iterable[Comparison]) -> Basis:
+def basis_of(comparisons: Iterable[MethodComparison]) -> Basis:
     """Say what the means of comparisons are over."""
     comparisons = list(comparisons)
     cross_fitted = all(of.methods[0].of_new_items is not None for of in comparisons)

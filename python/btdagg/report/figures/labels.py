@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison
+    from btdagg.evaluation import MethodComparison
     from btdagg.evaluation.cells import MethodScores
 
 Shares = Mapping[str, "NDArray[np.float64]"]
@@ -37,20 +37,22 @@ _IN_TITLE = 20
 _NARROW = 0.04  # share from which its number fits into a bar
 
 
-def distribution_figure(task: str, comparison: Comparison) -> ReportFigure:
+def distribution_figure(task: str, comparison: MethodComparison) -> ReportFigure:
     """Draw how often each label is gold, and how often each method gives it."""
     title = f"Label distributions: {task}"
     return _distributions(stem("labels", task), title, {"": comparison})
 
 
-def condition_figure(column: str, comparisons: Mapping[str, Comparison]) -> ReportFigure:
+def condition_figure(column: str, comparisons: Mapping[str, MethodComparison]) -> ReportFigure:
     """Draw gold and predicted labels under each value of a column, such as the prompt template."""
     panels = {f"{column} {value}": comparison for value, comparison in comparisons.items()}
     title = f"Label distributions by {column}"
     return _distributions(stem("labels-by", column), title, panels)
 
 
-def _distributions(name: str, title: str, comparisons: Mapping[str, Comparison]) -> ReportFigure:
+def _distributions(
+    name: str, title: str, comparisons: Mapping[str, MethodComparison]
+) -> ReportFigure:
     panels = {
         panel: {"gold": comparison.gold, **comparison.predicted}
         for panel, comparison in comparisons.items()
@@ -66,7 +68,7 @@ def _distributions(name: str, title: str, comparisons: Mapping[str, Comparison])
     )
 
 
-def confusion_figure(task: str, comparison: Comparison) -> ReportFigure:
+def confusion_figure(task: str, comparison: MethodComparison) -> ReportFigure:
     """Draw the confusion matrix of each method, with counts and percentages of the gold label."""
     return ReportFigure(
         stem("confusion", task),

@@ -22,11 +22,11 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison
+    from btdagg.evaluation import MethodComparison
     from btdagg.evaluation.bias import PositionalBias
 
 
-def distribution_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
+def distribution_table(comparisons: Mapping[str, MethodComparison]) -> ReportTable:
     """Tabulate, for each task, how often each label is gold, and how often methods give it."""
 
     def rows() -> Iterator[Row]:

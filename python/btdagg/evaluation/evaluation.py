@@ -1,4 +1,4 @@
-"""Compare aggregators on the same splits: of arrays, or of tables part by part."""
+"""Score aggregators on the same splits: of arrays, or of tables part by part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ from btdagg.votes.table import text
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from btdagg.evaluation.cells import Comparison
     from btdagg.evaluation.parts import Key, Neighbourhood
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
@@ -59,70 +58,28 @@ class Point(NamedTuple):
     protocol: Protocol
 
 
-def compare(
-    counts: ArrayLike | Evidence,
-    labels: ArrayLike,
-    aggregators: Sequence[Aggregator] | None = None,
+def evaluate(
+    votes: Votes | ArrayLike | Evidence,
+    labels: Labels | ArrayLike,
     *,
     groups: ArrayLike | None = None,
-    protocol: Protocol = CROSS_FITTED,
-    progress: Callable[[], object] | None = None,
-) -> Comparison:
+    n_votes: Sequence[int] | None = None,
+    partial: Callable[[Scores], object] | None = None,
+    **options: Unpack[Options],
+) -> Scores:
     """Score aggregators on labelled items: fit to some of them, decide the others.
 
     Every pair of aggregators is tested for a difference, as the protocol says.
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative numbers, or Evidence
-        Votes per item in label order: minus, tie, plus; with what else aggregators need.
-    labels : (n,) array of -1, 0, 1
-        Gold labels.
-    aggregators : sequence of Aggregator, optional
-        By default Davidson and majority vote.
-    groups : (n,) array, optional
-        What items share, such as their prompt. They are split together, and tested together.
-    protocol : Protocol
-        Cross-fitting by default; at least two splits.
-    progress : callable, optional
-        Called after each split.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range, all labels are the same, a set would have no
-        items, or an aggregator needs something that is missing.
-
-    References
-    ----------
-    `NewItems` for cross-fitting; the paper's experimental setup for random splits.
-    """
-    items = LabelledItems(counts, labels, groups)
-    protocol.require_intervals()
-    protocol.splitter.draw(len(items), groups)  # errors of the splits come first
-    items.require_two_labels()
-    methods = aggregators_or_usual(aggregators)
-    ((compared,),) = cross_scores([items], methods, protocol, progress=progress)
-    return compared
-
-
-def evaluate(
-    votes: Votes,
-    labels: Labels,
-    *,
-    n_votes: Sequence[int] | None = None,
-    partial: Callable[[Scores], object] | None = None,
-    **options: Unpack[Options],
-) -> Scores:
-    """Compare aggregators on tables of votes and labels.
-
-    Parameters
-    ----------
-    votes : Votes
-        Long votes, or wide counts of one judge.
-    labels : Labels
+    votes : Votes, (n, 3) array of non-negative numbers, or Evidence
+        Long votes, or wide counts of one judge; or votes per item in label order: minus, tie, plus.
+    labels : Labels, or (n,) array of -1, 0, 1
         Gold labels. Items of one `group` are split together. If only the labels have a column
         `task`, each item gets its task from there.
+    groups : (n,) array, optional
+        Of arrays, what items share, such as their prompt. They are split and tested together.
     n_votes : sequence of int, optional
         Numbers of votes per item to compare at; the first votes of each item are used. By default
         all votes. The `sweeps` of the result are over these numbers.
@@ -131,9 +88,12 @@ def evaluate(
         keep them.
     by : sequence of str, optional
         Columns that votes are grouped by: each of their values is evaluated separately. By default
-        task and judge, if these columns exist.
-    aggregators, protocol
-        See `compare`. The decisions of a `Decided` are read from its column; see `Votes.evidence`.
+        task and judge, if these columns exist. Arrays are evaluated as one.
+    aggregators : sequence of Aggregator, optional
+        By default Davidson and majority vote. The decisions of a `Decided` are read from its
+        column; see `Votes.evidence`.
+    protocol : Protocol
+        Cross-fitting by default; at least two splits.
     confidence : str, optional
         Column with the confidences of votes; by default `confidence`, if it exists.
     progress : callable, optional
@@ -145,12 +105,32 @@ def evaluate(
     Raises
     ------
     InputError
-        If a column is missing, `n_votes` is given for counts, an argument is out of range, or
-        nothing could be evaluated; the message says why.
+        If a column is missing, `n_votes` is given for counts, shapes disagree, an argument is out
+        of range, or nothing could be evaluated; the message says why.
+
+    References
+    ----------
+    `NewItems` for cross-fitting; the paper's experimental setup for random splits.
     """
     protocol = options.get("protocol", CROSS_FITTED)
-    points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
-    return evaluate_at(points, votes, labels, options, partial)
+    if isinstance(labels, Labels):
+        if groups is not None:
+            raise InputError("groups is for arrays; a table of labels has a column group")
+        points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
+        return evaluate_at(points, cast("Votes", votes), labels, options, partial)
+    of_tables: dict[str, object] = {"n_votes": n_votes, **options}
+    for name in ("n_votes", "by", "confidence", "neighbours"):
+        if of_tables.get(name) is not None:
+            raise InputError(f"{name} is for tables of votes and labels, and labels is an array")
+    items = LabelledItems(votes, labels, groups)
+    protocol.require_intervals()
+    protocol.splitter.draw(len(items), groups)  # errors of the splits come first
+    items.require_two_labels()
+    methods = aggregators_or_usual(options.get("aggregators"))
+    start = options.get("progress")
+    step = None if start is None else start(protocol.splitter.n_splits)
+    ((compared,),) = cross_scores([items], methods, protocol, progress=step)
+    return Scores((), (Cell((), compared, fitted=_calibrated(methods, items, None)),))
 
 
 def sweep_calibration(
