@@ -35,12 +35,12 @@ def test_the_papers_figures_of_positional_bias():
         *shown_votes(220, 199, 253, judge="gemini", setting="ties"),
         *shown_votes(322, 318, 32, judge="qwen", setting="ties"),
     ]
-    found = {(b.key, b.setting): b for b in positional_bias(table(rows), setting="setting")}
-    gemini = found[("gemini",), "forced"]
+    found = {b.key: b for b in positional_bias(table(rows), by=["judge", "setting"])}
+    gemini = found["gemini", "forced"]
     assert (gemini.first, gemini.second, gemini.tie) == (385, 287, 0)
     assert gemini.n_items == 336
     assert [
-        round(100 * found[(judge,), setting].bias, 2)
+        round(100 * found[judge, setting].bias, 2)
         for judge in ("gemini", "qwen")
         for setting in ("forced", "ties")
     ] == [14.58, 5.01, -8.04, 0.62]  # its table has 3.1 for 5.01: over ties too, 21 / 672

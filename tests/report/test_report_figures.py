@@ -65,13 +65,9 @@ def distributions(names):
     return compared(names, np.random.default_rng(0))
 
 
-def biases(names, settings=(None,)):
+def biases(names):
     interval = Interval(0.1, -0.1, 0.3)
-    return [
-        PositionalBias((n,), setting, 50, 40, 10, 0, 50, 50, 50, 0.1, interval)
-        for n in names
-        for setting in settings
-    ]
+    return [PositionalBias((n,), 50, 40, 10, 0, 50, 50, 50, 0.1, interval) for n in names]
 
 
 def rates(rows, columns):
@@ -93,7 +89,7 @@ def every_figure(names):
         condition_figure("template", dict.fromkeys(names[:3], found)),
         behaviour_figure(dict.fromkeys(names, MajorityVote()), 8),
         tie_rate_figure(rates(names, names[:4])),
-        positional_bias_figure(biases(names, ("forced", "free"))),
+        positional_bias_figure(biases(names)),
     ]
 
 

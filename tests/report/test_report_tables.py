@@ -41,14 +41,12 @@ from btdagg.paper.transfer import Transfer
 from btdagg.report.style import wrapped
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables import (
-    distribution_table,
     positional_bias_table,
     pvalue_table,
     score_tables,
     sweep_table,
 )
 from btdagg.report.wording import fixed, percent, stem, with_error
-from draws import distributions
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -330,17 +328,6 @@ def test_parameters(items):
     assert [r["parameter"] for r in rows_of(table)] == ["beta", "nu", "gamma"]
     assert float(rows_of(table)[1]["mean"]) == found.nu.mean()
     assert float(rows_of(table)[1]["median"]) == np.median(found.nu)
-
-
-def test_distributions(items):
-    found = distributions(items, n_splits=4, share=0.2)
-    table = distribution_table({"x": found})
-    gold, davidson, _ = table.rows
-    assert [e.text for e in gold[5:]] == [f"{100 * share:.1f}%" for share in found.gold]
-    assert [e.text for e in davidson[2:5]] == [
-        f"{n:.0f}" for n in found.methods[0].counts.sum(axis=0)
-    ]
-    assert [r["source"] for r in rows_of(table)] == ["gold"] * 3 + ["method"] * 6
 
 
 def test_transfer():

@@ -105,15 +105,13 @@ def _exhibits(table: Votes) -> Exhibits:
         yield from bias_by_judge(table)
 
 
-def bias_by_judge(
-    table: Votes, setting: str | None = None, gold_ties: Labels | None = None
-) -> Exhibits:
+def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> Exhibits:
     """Yield the figure, if there is anything to draw, and the table of the positional bias."""
-    judge = [column for column in ("judge",) if column in table.columns]
-    bias = positional_bias(table, by=judge, setting=setting, gold_ties=gold_ties)
+    by = [column for column in ("judge", *more) if column in table.columns]
+    bias = positional_bias(table, by=by, gold_ties=gold_ties)
     if any(row.interval for row in bias):
-        yield figures.positional_bias_figure(bias, setting or "setting")
-    yield tables.positional_bias_table(bias, judge, setting or "setting")
+        yield figures.positional_bias_figure(bias)
+    yield tables.positional_bias_table(bias, by)
 
 
 def _counts(table: Votes, judge: list[str]) -> ReportTable:

@@ -29,8 +29,6 @@ class PositionalBias:
     ----------
     key : tuple of str
         Values of the columns that votes are grouped by.
-    setting : str or None
-        Whether ties were allowed: the value of the column `setting`.
     first, second, tie : int
         Votes for the response shown first, for the one shown second, and for neither.
     n_missing : int
@@ -47,7 +45,6 @@ class PositionalBias:
     """
 
     key: Key
-    setting: str | None
     first: int
     second: int
     tie: int
@@ -63,7 +60,6 @@ def positional_bias(
     votes: Votes,
     *,
     by: Sequence[str] | None = None,
-    setting: str | None = None,
     gold_ties: Labels | None = None,
 ) -> tuple[PositionalBias, ...]:
     """Count votes for the first and the second response shown, and how much the first is favoured.
@@ -78,8 +74,6 @@ def positional_bias(
         if every item has as many votes in one order as in the other.
     by : sequence of str, optional
         Columns that votes are grouped by; by default `judge`, where there is such a column.
-    setting : str, optional
-        A further column that separates forced-choice votes from votes that may be ties.
     gold_ties : Labels, optional
         Count only items that these labels call a tie, as in the paper.
 
@@ -104,18 +98,14 @@ def positional_bias(
     interval of a ratio.
     """
     require_single(votes)
-    chosen = grouping(votes, by, ("judge",))
-    columns = chosen if setting is None else (*chosen, setting)
+    columns = grouping(votes, by, ("judge",))
     require(votes, ["order", *columns])
     if gold_ties is not None:
         votes = among_gold_ties(votes, gold_ties)
-    return tuple(
-        _bias_of(part, key[: len(chosen)], None if setting is None else key[-1])
-        for key, part in votes.partition(columns)
-    )
+    return tuple(_bias_of(part, key) for key, part in votes.partition(columns))
 
 
-def _bias_of(part: Votes, key: Key, setting: str | None) -> PositionalBias:
+def _bias_of(part: Votes, key: Key) -> PositionalBias:
     import polars as pl
 
     shown = part.frame.drop_nulls("vote").with_columns(
@@ -130,7 +120,6 @@ def _bias_of(part: Votes, key: Key, setting: str | None) -> PositionalBias:
     n_ab = int((shown["order"] == "AB").sum())
     return PositionalBias(
         key,
-        setting,
         first,
         second,
         tie,

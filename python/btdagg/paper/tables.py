@@ -13,7 +13,6 @@ from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.scores import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.tables.models import PARAMETER_DIGITS, shortest
 from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
 from btdagg.report.wording import (
     MISSING,
@@ -122,6 +121,9 @@ def _difference(comparison: MethodComparison) -> Interval:
     return mean_interval(first.mae - second.mae)
 
 
+_DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
+
+
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     """Tabulate median and interquartile range of beta, nu and gamma by task, and the regime.
 
@@ -136,7 +138,7 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
             for (name, spread_), bound in zip(parameters.spreads.items(), at_bounds, strict=True):
                 middle = float(np.median(getattr(parameters, name)))
                 shown = (middle, spread_.low, spread_.high)
-                median, low, high = (shortest(value, PARAMETER_DIGITS[name]) for value in shown)
+                median, low, high = (_shortest(value, _DIGITS[name]) for value in shown)
                 cells |= {name: median, f"{name}: IQR": f"[{low}, {high}]"}
                 records.append(
                     {
@@ -172,6 +174,11 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
         ("task",),
         rows(),
     )
+
+
+def _shortest(value: float, digits: int) -> str:
+    """Fewer decimals for large numbers: three or four digits say it."""
+    return fixed(value, 0 if abs(value) >= 100 else digits)
 
 
 def transfer_table(transfer: Transfer) -> ReportTable:

@@ -62,31 +62,46 @@ def draw(result: object, *options: Any) -> ReportFigure:
 
 
 @parts_of.register
-def _calibration(result: Calibration) -> Parts:
-    intervals = None if result.posterior is None else result.posterior.intervals()
+def _model(result: DavidsonModel, note: str = "", intervals: Any = None) -> Parts:
+    origin = "" if result.provenance is None else f"Fitted to: {result.provenance}."
+    ends = None if intervals is None else {"fitted": intervals}
+    yield tables.parameters_table({"fitted": result}, ends, note=f"{note} {origin}".strip())
+
+
+@parts_of.register
+def _calibration(result: Calibration | PanelCalibration) -> Parts:
     note = f"Calibrated on {result.n_labels:,} labels. DRPS {result.drps:.4f}."
-    yield tables.model_table(result.model, intervals, note)
+    if isinstance(result, PanelCalibration):
+        yield from _panel(result.model, note)
+    else:
+        posterior = result.posterior
+        yield from _model(result.model, note, posterior and posterior.intervals())
     yield from result.warnings
 
 
 @parts_of.register
 def _by_error(result: MaeCalibration) -> Parts:
     note = f"Calibrated on {result.n_labels:,} labels by absolute error: MAE {result.mae:.3f}."
-    yield tables.model_table(result.model, note=note)
+    yield from _model(result.model, note)
 
 
 @parts_of.register
-def _panel(result: PanelCalibration) -> Parts:
-    note = f"Calibrated on {result.n_labels:,} labels. DRPS {result.drps:.4f}."
-    yield tables.panel_table(result.model, note)
-    yield from result.warnings
+def _panel(result: PanelModel, note: str = "") -> Parts:
+    judges = {
+        judge: DavidsonModel(beta, result.eta0, gamma, result.alpha, result.kappa)
+        for judge, beta, gamma in zip(result.judges, result.beta, result.gamma, strict=True)
+    }
+    if result.unheard:
+        note += f" Without a vote in the calibration, and ignored: {', '.join(result.unheard)}."
+    if result.provenance is not None:
+        note += f" Fitted to: {result.provenance}."
+    yield tables.parameters_table(judges, label="judge", note=note.strip())
 
 
 @parts_of.register
 def _bootstrap(result: Bootstrap) -> Parts:
     intervals = {name: getattr(result, name) for name in ("beta", "nu", "gamma")}
-    note = f"{100 * result.level:.3g}% intervals."
-    yield tables.model_table(result.calibration.model, intervals, note)
+    yield from _model(result.calibration.model, f"{100 * result.level:.3g}% intervals.", intervals)
 
 
 @parts_of.register
@@ -117,8 +132,6 @@ def _systems(result: SystemEstimates) -> Parts:
     yield from result.remarks
 
 
-parts_of.register(DavidsonModel, lambda result: iter([tables.model_table(result)]))
-parts_of.register(PanelModel, lambda result: iter([tables.panel_table(result)]))
 parts_of.register(Plan, lambda result: iter([tables.plan_table(result)]))
 
 

@@ -12,7 +12,7 @@ from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
 from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
-from btdagg.report.wording import key_of, stem
+from btdagg.report.wording import MISSING, key_of, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,14 +89,33 @@ def _parameters(study: Study, report: ReportFolder) -> None:
     }
     if not calibrations:
         raise InputError("no method calibrates a model")
-    report.add(_headed(tables.calibrations_table(calibrations), study.columns))
+    table = tables.parameters_table(
+        {name: calibration.model for name, calibration in calibrations.items()},
+        {
+            name: calibration.posterior.intervals()
+            for name, calibration in calibrations.items()
+            if calibration.posterior is not None
+        },
+        {
+            name: {
+                "labels": f"{calibration.n_labels:,}",
+                "at a bound": ", ".join(calibration.at_bounds) or MISSING,
+            }
+            for name, calibration in calibrations.items()
+        },
+        label="task",
+        note="Of the model fitted to all labels, with 95% intervals by the profile of the loss "
+        "where it has a prior.",
+    )
+    # The parts are by the columns that the evaluation goes by.
+    header = (", ".join(study.columns) or "items", *table.header[1:])
+    report.add(replace(table, header=header))
 
 
 def _labels(study: Study, report: ReportFolder) -> None:
     compared = {name: main_methods(cell.comparison) for name, cell in _cells(study.scores).items()}
     for figure in (figures.confusion_figure, figures.distribution_figure):
         report.choose({name: figure(name, of_part) for name, of_part in compared.items()})
-    report.add(_headed(tables.distribution_table(compared), study.columns))
 
 
 def main_methods(compared: MethodComparison) -> MethodComparison:
@@ -141,11 +160,6 @@ def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
         return exhibit
     title = f"{exhibit.title}, {key_of(whose)}"
     return replace(exhibit, name=stem(exhibit.name, *whose), title=title)
-
-
-def _headed(table: ReportTable, columns: Sequence[str]) -> ReportTable:
-    """Head the first column, which names the parts, by the columns that the evaluation goes by."""
-    return replace(table, header=(", ".join(columns) or "items", *table.header[1:]))
 
 
 def _cells(scores: Scores | None) -> dict[str, Cell]:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from btdagg._core import InputError
+
 if TYPE_CHECKING:
     from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.metrics import Interval
@@ -123,6 +125,27 @@ def basis_of(comparisons: Iterable[MethodComparison]) -> Basis:
 def basis_of_scores(scores: Scores) -> Basis:
     """Say what the means of an evaluation are over."""
     return basis_of(cell.comparison for cell in scores.cells)
+
+
+class SweptOver(NamedTuple):
+    """What a sweep goes over: its stem, its field, in words, on an axis, and what to add."""
+
+    name: str
+    field: str
+    words: str
+    axis: str
+    note: str
+
+
+def swept_over(scores: Scores) -> SweptOver:
+    """Say what a sweep goes over: the number of votes, or of labels."""
+    if not scores.cells:
+        raise InputError("there is no sweep: nothing could be evaluated")
+    if scores.cells[0].n_labels is None:
+        return SweptOver("votes", "n_votes", "votes", "votes per item", "")
+    same = " The items evaluated on are the same for every number."
+    what = "labels calibrated on"
+    return SweptOver("calibration", "n_labels", what, what, same)
 
 
 def shown(text: str, instead: str = "�") -> str:

@@ -88,7 +88,7 @@ def _exhibits(
         yield tie_rate_table(rates, *columns)
     if "order" not in table.columns:
         return
-    yield from bias_by_judge(table, "setting" if "setting" in table.columns else None, gold_ties)
+    yield from bias_by_judge(table, "setting", gold_ties=gold_ties)
     if gold is None:
         return
     try:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     IN_LEGEND,
@@ -18,7 +17,7 @@ from btdagg.report.style import (
     series_styles,
     wrapped,
 )
-from btdagg.report.wording import basis_of, key_of, not_evaluated, stem
+from btdagg.report.wording import basis_of, key_of, not_evaluated, stem, swept_over
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,12 +49,7 @@ def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
     dict of str to ReportFigure
         By those values, such as the judge.
     """
-    if not scores.cells:
-        raise InputError("there is no sweep: nothing could be evaluated")
-    name, points, label, more = "votes", "votes", "votes per item", ""
-    if scores.cells[0].n_labels is not None:
-        name, points, label = "calibration", "labels calibrated on", "labels calibrated on"
-        more = " The items evaluated on are the same for every number."
+    over = swept_over(scores)
     place = scores.by.index("task") if "task" in scores.by else len(scores.by)
     groups: dict[Key, dict[str, Sweep]] = {}
     for sweep in scores.sweeps:
@@ -63,13 +57,13 @@ def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
         groups.setdefault(group, {})[panel[0] if panel else key_of(sweep.key)] = sweep
     return {
         ", ".join(key): ReportFigure(
-            stem(name, *key),
-            ", ".join((f"Error against the number of {points}", *key)),
+            stem(over.name, *key),
+            ", ".join((f"Error against the number of {over.words}", *key)),
             _note(sweeps.values())
-            + more
+            + over.note
             + abridged(_methods(sweeps.values()), IN_LEGEND, 1)
             + not_evaluated(key for key, _ in scores.skipped),
-            partial(_draw, sweeps, label),
+            partial(_draw, sweeps, over.axis),
         )
         for key, sweeps in groups.items()
     }

@@ -36,28 +36,16 @@ _APART = 0.13  # inches between series in a row
 _MOST = 60  # rows of a figure of estimates
 
 
-def positional_bias_figure(
-    biases: Sequence[PositionalBias], setting: str = "setting"
-) -> ReportFigure:
-    """Draw how much the response shown first is favoured, with 95% intervals.
-
-    Parameters
-    ----------
-    biases : sequence of PositionalBias
-    setting : str
-        Name of the column that tells forced choice from ties allowed, if there was one.
-    """
-    points: dict[str, dict[str, Interval | None]] = {}
-    for bias in biases:
-        points.setdefault(key_of(bias.key), {})[bias.setting or ""] = bias.interval
-    settings = list(dict.fromkeys(bias.setting or "" for bias in biases))
+def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
+    """Draw how much the response shown first is favoured, with 95% intervals."""
+    points = {key_of(bias.key): {"": bias.interval} for bias in biases}
     sides = ("second shown favoured", "first shown favoured")
     return ReportFigure(
         "positional-bias",
         "Positional bias",
         "(first - second) / (first + second) of the votes for the response that is shown first and "
-        "second, with 95% intervals over items." + shortened(points, settings),
-        partial(draw_intervals, points, settings, setting, "bias in percent", sides),
+        "second, with 95% intervals over items." + shortened(points, [""]),
+        partial(draw_intervals, points, [""], "", "bias in percent", sides),
     )
 
 

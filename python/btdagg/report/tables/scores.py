@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from btdagg._core import InputError
 from btdagg.evaluation.scores import (
     average,
     averages,
@@ -24,6 +23,7 @@ from btdagg.report.wording import (
     fixed,
     not_evaluated,
     pvalue,
+    swept_over,
     votes_of,
     with_error,
 )
@@ -212,13 +212,8 @@ def sweep_table(scores: Scores) -> ReportTable:
     scores : Scores
         From `evaluate` at several numbers of votes, or from `sweep_calibration`.
     """
-    if not scores.cells:
-        raise InputError("there is no sweep: nothing could be evaluated")
-    name, point_name, by, more = "votes", "n_votes", "votes", ""
-    if scores.cells[0].n_labels is not None:
-        name, point_name, by = "calibration", "n_labels", "labels calibrated on"
-        more = " The items evaluated on are the same for every number."
-    names = (point_name, "method", "mae", "accuracy", "n_items", "n_calibration", "n_evaluation")
+    swept = swept_over(scores)
+    names = (swept.field, "method", "mae", "accuracy", "n_items", "n_calibration", "n_evaluation")
 
     def rows() -> Iterator[Row]:
         for key, cells in scores.by_key().items():
@@ -227,7 +222,7 @@ def sweep_table(scores: Scores) -> ReportTable:
             for of_method in zip(*by_point, strict=True):
                 fields = [line.fields(*names, "n_splits") for line in of_method]
                 entries = {
-                    str(of[point_name]): Entry(with_error(line.mae), line in lowest)
+                    str(of[swept.field]): Entry(with_error(line.mae), line in lowest)
                     for of, line, lowest in zip(fields, of_method, best, strict=True)
                 }
                 records = [record(where(scores.by, key), of) for of in fields]
@@ -236,10 +231,10 @@ def sweep_table(scores: Scores) -> ReportTable:
     points = sorted({point for sweep in scores.sweeps for point in sweep.points})
     over, error = basis_of_scores(scores)
     return ReportTable.of_rows(
-        f"sweep-{name}",
-        f"Error by the number of {by}",
-        f"{LOWER_IS_BETTER}: means over {over}; {error}.{more} Bold: the lowest of the methods."
-        + not_evaluated(key for key, _ in scores.skipped),
+        f"sweep-{swept.name}",
+        f"Error by the number of {swept.words}",
+        f"{LOWER_IS_BETTER}: means over {over}; {error}.{swept.note} Bold: the lowest of the "
+        "methods." + not_evaluated(key for key, _ in scores.skipped),
         (*scores.by, "method"),
         rows(),
         map(str, points),
