@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import btdagg
 from btdagg import InputError
 from btdagg.online import DriftMonitor, VoteDistribution
 
@@ -181,6 +182,28 @@ def test_batches_and_states_do_not_matter(cut, n_votes, seed):
         assert one.stream == pytest.approx(other.stream, nan_ok=True)
 
 
+def test_votes_with_a_strength():
+    def strong(n, full_margin, seed):
+        """Counts of eight votes, of items that lean one way or the other."""
+        rng = np.random.default_rng(seed)
+        margins = rng.normal(rng.normal(size=(n, 1)), 0.7, size=(n, 8)) / full_margin
+        return btdagg.tally(np.arange(n).repeat(8), margins.clip(-1, 1).ravel())[1]
+
+    alarms = 0
+    for seed in range(300):
+        counts = strong(240, 1.5, seed)
+        alarms += DriftMonitor(counts[:40], level=0.2, seed=seed).observe(counts[40:]).stale
+    assert alarms / 300 <= 0.2
+    found = []
+    for seed in range(20):
+        monitor = DriftMonitor(strong(300, 1.5, 3 * seed), seed=seed)
+        monitor = DriftMonitor.from_json(monitor.to_json())
+        monitor.observe(strong(300, 1.5, 3 * seed + 1))
+        found.append("tie rate" in monitor.observe(strong(400, 2.3, 3 * seed + 2)).moved)
+    assert all(found)
+    assert monitor.observe(np.array([[4, 0, 4], [8, 0, 0]])).n_items == 702
+
+
 def test_alarms_latch_and_say_when():
     monitor = DriftMonitor(items(ITEMS, 300))
     first = monitor.observe(items(TIED, 400, seed=1)).facets[0].moved_at
@@ -223,7 +246,11 @@ def test_states(tmp_path):
         ),
         (
             lambda m: m.observe([[-1, 2, 5]]),
-            r"counts\[0\] is \[-1, 2, 5\], expected non-negative integers",
+            r"counts\[0\] is \[-1, 2, 5\], expected numbers from 0 to",
+        ),
+        (
+            lambda m: m.observe([[1, 2, 3], [0.5, 2, 3.5]]),
+            r"counts\[1\] is \[\[0.5, 2.0, 3.5\]\], expected whole counts as in the reference",
         ),
     ],
 )

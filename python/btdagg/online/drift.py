@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _MOST_VOTES = 128
 
-# Levels that the means of groups are put into. Any number of them keeps the level of the test.
-_GROUP_LEVELS = 241
+# Levels of the means of groups, and of items whose votes have a strength. Any number of them keeps
+# the level of the test.
+_LEVELS = 241
 
 FACETS = ("tie rate", "decisiveness", "side bias")
 
@@ -117,10 +118,10 @@ class DriftMonitor(SavedAsJson):
 
     Parameters
     ----------
-    reference : (n, 3) or (n, 2, 3) array of non-negative integers
+    reference : (n, 3) or (n, 2, 3) array of non-negative numbers
         Votes per item in label order; with three dimensions first the votes in order AB, then BA.
-        All items have the same number of votes (in each order), 1 to 128. A data frame is read by
-        column name.
+        All items have the same number of votes (in each order), 1 to 128. They are whole, as those
+        of the stream then are, or have a strength. A data frame is read by column name.
     groups : (n,) array, optional
         What reference items share, such as the prompt of several pairs. The stream then has groups
         too. Without them, several items of one prompt in a row raise false alarms.
@@ -158,11 +159,12 @@ class DriftMonitor(SavedAsJson):
     ) -> None:
         self.level = as_level(level)
         first = _as_votes(reference, "reference", None)
+        self._is_exact = first.dtype.kind == "i" and groups is None
         if not len(first):
             raise InputError("reference is empty, expected at least one item", argument="reference")
         self.n_votes = tuple(
             as_integer(n, "votes of reference[0]", 1, _MOST_VOTES)
-            for n in first[0].sum(axis=-1).tolist()
+            for n in np.rint(first[0].sum(axis=-1)).astype(np.int64).tolist()
         )
         self._same_votes(first, "reference")
         self._n_reference, self._n_items = len(first), 0
@@ -259,7 +261,7 @@ class DriftMonitor(SavedAsJson):
             )
         return DriftReport(self._n_reference, self._n_items, self.level, tuple(facets))
 
-    def _summed(self, votes: NDArray[np.int64], row: int) -> NDArray[np.float64]:
+    def _summed(self, votes: NDArray[Any], row: int) -> NDArray[np.float64]:
         """Scores of items by facet, (3, n), NaN where an item has none; `row` gets their sums."""
         scores = np.stack(_scores(votes))
         self._sums[row] += np.nansum(scores, axis=1)
@@ -269,19 +271,23 @@ class DriftMonitor(SavedAsJson):
     def _levels(self, values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
         """Levels of the items or groups that have a value."""
         values = values[~np.isnan(values)]
-        if self._open is None:
+        if self._is_exact:
             return np.searchsorted(_grid(self.n_votes, facet), values).astype(np.int64)
         if FACETS[facet] == "side bias":
             values = (values + 1) / 2
         # Rounded twice, so that the order in which floats were added up decides nothing.
-        return np.rint(np.round(values * (_GROUP_LEVELS - 1), 6)).astype(np.int64)
+        return np.rint(np.round(values * (_LEVELS - 1), 6)).astype(np.int64)
 
     def _n_levels(self, facet: int) -> int:
-        return _GROUP_LEVELS if self._open else len(_grid(self.n_votes, facet))
+        return len(_grid(self.n_votes, facet)) if self._is_exact else _LEVELS
 
-    def _same_votes(self, votes: NDArray[np.int64], name: str) -> None:
+    def _same_votes(self, votes: NDArray[Any], name: str) -> None:
+        if self._is_exact and votes.dtype.kind == "f":
+            row = int((votes % 1 != 0).any(axis=(1, 2)).argmax())
+            expected = "whole counts as in the reference"
+            raise InputError(argument=name, row=row, came=votes[row].tolist(), expected=expected)
         totals = votes.sum(axis=-1)
-        wrong = (totals != self.n_votes).any(axis=1)
+        wrong = (np.abs(totals - self.n_votes) > 1e-6).any(axis=1)
         if wrong.any():
             row = int(wrong.argmax())
             came = " and ".join(map(str, totals[row]))
@@ -324,6 +330,7 @@ class DriftMonitor(SavedAsJson):
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         facets = range(len(FACETS))
         sizes = [len(pool) for pool, *_ in fields["tests"]]
+        monitor._is_exact = monitor._open is None and sizes != [_LEVELS] * len(FACETS)
         if (
             sizes != [monitor._n_levels(facet) for facet in facets]
             or (monitor._sums.shape, monitor._totals.shape) != 2 * ((2, len(facets)),)
@@ -341,6 +348,7 @@ class DriftMonitor(SavedAsJson):
 
     _tests: list[_core.ConformalTest]
     _moved_at: list[int | None]
+    _is_exact: bool
     _open: _Open | None
 
 
@@ -370,8 +378,8 @@ def _means(sums: NDArray[np.float64], numbers: NDArray[np.int64]) -> NDArray[np.
         return np.asarray(sums / np.where(numbers, numbers, np.nan))
 
 
-def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.int64]:
-    """Votes as (n, orders, 3)."""
+def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[Any]:
+    """Votes as (n, orders, 3), integers if all are whole."""
     array = as_numbers(in_label_order(counts, name), name)
     if array.ndim == n_orders:
         array = array[None]  # one item
@@ -383,14 +391,14 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.
         expected = " or ".join(shapes.values())
         raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     with np.errstate(invalid="ignore"):
-        good = ((votes >= 0) & (votes % 1 == 0) & (votes <= 2**31)).all(axis=(1, 2))
+        good = ((votes >= 0) & (votes <= 2**31)).all(axis=(1, 2))
     if not good.all():
-        row, expected = int(good.argmin()), "non-negative integers of at most 2**31"
+        row, expected = int(good.argmin()), "numbers from 0 to 2**31"
         raise InputError(argument=name, row=row, came=array[row].tolist(), expected=expected)
-    return votes.astype(np.int64)
+    return votes.astype(np.int64 if (votes % 1 == 0).all() else np.float64)
 
 
-def _scores(votes: NDArray[np.int64]) -> Sequence[NDArray[np.float64]]:
+def _scores(votes: NDArray[Any]) -> Sequence[NDArray[np.float64]]:
     """Tie share, one-sidedness and lean of each item; NaN where an item has none."""
     minus, tie, plus = votes.sum(axis=1).T
     decisive = minus + plus
