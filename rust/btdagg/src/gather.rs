@@ -2,7 +2,6 @@ use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::batch::bits_of;
 use crate::counts::{CountRow, Counts, Rows};
 use crate::error::same_length;
 use crate::index::index;
@@ -10,6 +9,7 @@ use crate::memory::reserved;
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
 use crate::rows::LabelWeights;
+use crate::table::bits_of;
 use crate::{CalibrationSet, Error, Execution, Label};
 
 /// Counts below `2^DENSE_BITS` are gathered in an array, all others in a hash map.

@@ -10,10 +10,6 @@
 //! let model = Model::new(1.2, 2.0, 0.8)?;
 //! let votes = Counts::new(1, 1, 10); // minus (B is better), tie, plus (A is better)
 //! assert_eq!(model.decide(votes), Label::Plus);
-//!
-//! // Services decide by table look-up; beyond the table it computes.
-//! let compiled = model.compile(12);
-//! assert_eq!(compiled.decide(votes), Label::Plus);
 //! # Ok::<(), btdagg::Error>(())
 //! ```
 //!
@@ -25,7 +21,6 @@
 //! | [`Rows`] | what decisions and calibrations read: a tally's counts, triples, arrays of your own |
 //! | [`features`] | margin and tie features of counts |
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
-//! | [`CompiledModel`] | the same by table look-up |
 //! | [`Model::from_json`], [`Panel::from_json`], [`stopping::StoppingRule::from_json`] | files that the Python package writes (feature `json`, on by default) |
 //! | [`Panel`] | decisions from the votes of several judges |
 //! | [`Provenance`] | what a model was fitted to, if its file says so |
@@ -44,9 +39,7 @@
 //! crate panic; bad input is an [`Error`]. Nothing keeps threads alive between calls or holds a lock,
 //! so a process may fork at any time.
 
-mod batch;
 mod calibration_set;
-mod compiled;
 mod counts;
 mod davidson;
 mod descent;
@@ -74,7 +67,6 @@ mod posterior;
 mod prior;
 mod profile;
 mod provenance;
-mod quantities;
 mod refits;
 mod region;
 mod rows;
@@ -88,7 +80,6 @@ mod vectors;
 mod weak_prior;
 
 pub use calibration_set::CalibrationSet;
-pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::{Error, Input};
 pub use fit::Fit;

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use crate::Counts;
 use crate::davidson::{self, Lead, TieLogit};
 use crate::features::{self, Features};
-use crate::{Error, Label, Provenance};
+use crate::table::Quantity;
+use crate::{Counts, Error, Execution, Label, Provenance, Rows};
 
 /// The three fitted numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -179,6 +179,81 @@ impl Model {
         [low, n_votes].into_iter().all(|decisive| self.decide(unanimous(decisive)) == Label::Tie)
     }
 
+    /// Margin and tie feature of every row, as `[s, t]`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
+    pub fn features_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 2]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let side = |minus, plus| features::margin(minus, plus, self.alpha);
+        let tie = |tie, decisive| features::tie(tie, decisive, self.kappa);
+        Quantity { side, tie, value: |s, t| [s, t] }.map(rows, out, execution)
+    }
+
+    /// Probabilities of every row.
+    ///
+    /// # Errors
+    /// As [`features_into`](Self::features_into).
+    pub fn probabilities_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let side = |minus, plus| self.margin_logit(minus, plus);
+        let tie = |tie, decisive| self.tie_logit(tie, decisive);
+        Quantity { side, tie, value: davidson::probabilities }.map(rows, out, execution)
+    }
+
+    /// Risks of every row.
+    ///
+    /// # Errors
+    /// As [`features_into`](Self::features_into).
+    pub fn risks_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let side = |minus, plus| self.margin_logit(minus, plus);
+        let tie = |tie, decisive| self.tie_logit(tie, decisive);
+        let value = |u, eta| davidson::risks(davidson::probabilities(u, eta));
+        Quantity { side, tie, value }.map(rows, out, execution)
+    }
+
+    /// Decision of every row, as [`Label`] or as −1, 0, +1 (`i8`).
+    ///
+    /// Small counts are looked up in a table, at close to the speed of reading them.
+    ///
+    /// ```
+    /// use btdagg::{Execution, Model};
+    ///
+    /// let model = Model::new(1.2, 2.0, 0.8)?;
+    /// let rows: [[u8; 3]; 3] = [[0, 1, 11], [5, 2, 5], [12, 0, 0]];
+    /// let mut labels = [0_i8; 3];
+    /// model.decide_into(&rows[..], &mut labels, Execution::single())?;
+    /// assert_eq!(labels, [1, 0, -1]);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`features_into`](Self::features_into).
+    pub fn decide_into<R: Rows + ?Sized, L: From<Label> + Copy + Send>(
+        &self,
+        rows: &R,
+        out: &mut [L],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let side = |minus, plus| Lead::new(self.margin_logit(minus, plus));
+        let tie = |tie, decisive| self.tie_logit(tie, decisive);
+        let value = |lead, eta| davidson::action(lead, eta).into();
+        Quantity { side, tie, value }.map(rows, out, execution)
+    }
+
     pub(crate) fn margin_logit(&self, minus: f64, plus: f64) -> f64 {
         self.parameters.margin_logit(features::margin(minus, plus, self.alpha))
     }
@@ -202,7 +277,6 @@ pub(crate) fn check_smoothing(alpha: f64, kappa: f64) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Execution;
 
     #[test]
     fn wrong_constants_are_named() {

@@ -1,7 +1,10 @@
-//! Quantities of an item tabulated over all small counts.
+//! A quantity of many items, by table look-up where counts are small.
 
-use crate::Counts;
+use crate::counts::{CountRow, Rows};
+use crate::error::same_length;
 use crate::index::index;
+use crate::parallel::{BLOCK, Execution, for_each_part};
+use crate::{Counts, Error};
 
 /// Bytes that one table may take.
 const MAX_TABLE_BYTES: usize = 8 << 20;
@@ -11,85 +14,115 @@ const MAX_TABLE_BYTES: usize = 8 << 20;
 ///
 /// All of the model's quantities are of this form. It makes a table over n³ triples cheap: the
 /// transcendental functions are needed for n² pairs only.
-pub(crate) trait Quantity: Sync {
-    type Side: Copy;
-    type Tie: Copy;
-    type Value: Copy + Send;
+pub(crate) struct Quantity<A, B, C> {
+    /// Of minus and plus.
+    pub(crate) side: A,
+    /// Of ties and decisive votes.
+    pub(crate) tie: B,
+    /// Of these two.
+    pub(crate) value: C,
+}
 
-    fn side(&self, minus: f64, plus: f64) -> Self::Side;
-    fn tie(&self, tie: f64, decisive: f64) -> Self::Tie;
-    fn value(&self, side: Self::Side, tie: Self::Tie) -> Self::Value;
+impl<S: Copy, T: Copy, V: Copy + Send, A, B, C> Quantity<A, B, C>
+where
+    A: Fn(f64, f64) -> S + Sync,
+    B: Fn(f64, f64) -> T + Sync,
+    C: Fn(S, T) -> V + Sync,
+{
+    fn of(&self, Counts { minus, tie, plus }: Counts) -> V {
+        (self.value)((self.side)(minus, plus), (self.tie)(tie, minus + plus))
+    }
 
-    fn of(&self, counts: Counts) -> Self::Value {
-        self.value(
-            self.side(counts.minus, counts.plus),
-            self.tie(counts.tie, counts.minus + counts.plus),
-        )
+    /// Writes the quantity of each row of counts to `out`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
+    pub(crate) fn map<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [V],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        same_length("out", out.len(), rows.len(), "counts")?;
+        for_each_part(out, BLOCK, execution, |start, part, mut watch| {
+            let mut table: Option<Table<V>> = None;
+            let mut buffer = Vec::new();
+            let (mut row, mut left) = (start, part.len());
+            for out in part.chunks_mut(BLOCK) {
+                watch.poll()?;
+                let block = rows.block(row, out.len(), &mut buffer);
+                let bits = bits_of(block);
+                // A table pays when it has fewer entries than rows that are still to come.
+                if table.as_ref().is_none_or(|table| table.bits < bits)
+                    && entries::<V>(bits).is_some_and(|entries| entries <= left)
+                {
+                    table = Some(self.tabulate(bits));
+                }
+                match &table {
+                    Some(table) if bits <= table.bits => table.look_up(block, out),
+                    _ => {
+                        for (i, (counts, out)) in block.iter().zip(out.iter_mut()).enumerate() {
+                            *out = self.of(counts.counts(row + i)?);
+                        }
+                    }
+                }
+                row += out.len();
+                left -= out.len();
+            }
+            Ok(())
+        })
+    }
+
+    fn tabulate(&self, bits: u32) -> Table<V> {
+        let n = 1_u32 << bits;
+        let counts = |n: u32| (0..n).map(f64::from);
+        let ties: Vec<Vec<T>> = counts(n)
+            .map(|tie| counts(2 * n).map(|decisive| (self.tie)(tie, decisive)).collect())
+            .collect();
+        let mut values = Vec::with_capacity(1 << (3 * bits));
+        for minus in 0..n {
+            let side = |plus| (self.side)(f64::from(minus), plus);
+            let sides: Vec<S> = counts(n).map(side).collect();
+            for by_decisive in &ties {
+                let ties = by_decisive.iter().skip(index(minus.into()));
+                values.extend(sides.iter().zip(ties).map(|(&s, &t)| (self.value)(s, t)));
+            }
+        }
+        Table { bits, values }
     }
 }
 
 /// The values of a quantity for all counts below `2^bits`.
-#[derive(Debug, Clone)]
-pub(crate) struct Table<V> {
+struct Table<V> {
     bits: u32,
     values: Vec<V>,
 }
 
 impl<V: Copy> Table<V> {
-    /// Number of entries of a table for counts below `2^bits`, or `None` if that is too large.
-    pub(crate) fn entries(bits: u32) -> Option<usize> {
-        let entries = 1_usize.checked_shl(bits.checked_mul(3)?)?;
-        (entries <= MAX_TABLE_BYTES / size_of::<V>()).then_some(entries)
-    }
-
-    /// The largest table, or one for counts below `2^bits` if that is smaller.
-    pub(crate) fn fill_up_to<Q: Quantity<Value = V>>(quantity: &Q, bits: u32) -> Self {
-        let bits = (0..bits.min(21)).rev().map(|b| b + 1).find(|&b| Self::entries(b).is_some());
-        // With no bits there is one entry, for no votes.
-        Self::fill(quantity, bits.unwrap_or(0))
-    }
-
-    pub(crate) fn fill<Q: Quantity<Value = V>>(quantity: &Q, bits: u32) -> Self {
-        let n = 1_u32 << bits;
-        let counts = |n: u32| (0..n).map(f64::from);
-        let ties: Vec<Vec<Q::Tie>> = counts(n)
-            .map(|tie| counts(2 * n).map(|decisive| quantity.tie(tie, decisive)).collect())
-            .collect();
-        let mut values = Vec::with_capacity(1 << (3 * bits));
-        for minus in 0..n {
-            let side = |plus| quantity.side(f64::from(minus), plus);
-            let sides: Vec<Q::Side> = counts(n).map(side).collect();
-            for by_decisive in &ties {
-                let ties = by_decisive.iter().skip(index(minus.into()));
-                values.extend(sides.iter().zip(ties).map(|(&s, &t)| quantity.value(s, t)));
+    fn look_up<R: CountRow>(&self, block: &[R], out: &mut [V]) {
+        // With the usual handful of votes the shifts are constants and no index can be out of range.
+        if let Ok(values) = <&[V; 1 << 12]>::try_from(self.values.as_slice()) {
+            for (row, out) in block.iter().zip(out) {
+                let [minus, tie, plus] = row.small();
+                let place = (minus << 8) | (tie << 4) | plus;
+                *out = values[place % values.len()];
             }
+            return;
         }
-        Self { bits, values }
-    }
-
-    pub(crate) const fn bits(&self) -> u32 {
-        self.bits
-    }
-
-    /// The value for counts that are all below `2^bits`.
-    #[inline]
-    pub(crate) fn at(&self, minus: usize, tie: usize, plus: usize) -> V {
-        self.values[(minus << (2 * self.bits)) | (tie << self.bits) | plus]
-    }
-
-    /// The values of a table of counts below 16.
-    pub(crate) fn of_four_bits(&self) -> Option<&[V; 1 << 12]> {
-        self.values.as_slice().try_into().ok()
-    }
-
-    /// The value for any counts, if they are in the table.
-    #[inline]
-    pub(crate) fn get(&self, counts: Counts) -> Option<V> {
-        let [minus, tie, plus] = counts.as_whole()?;
-        if (minus | tie | plus) >> self.bits != 0 {
-            return None;
+        for (row, out) in block.iter().zip(out) {
+            let [minus, tie, plus] = row.small();
+            *out = self.values[(minus << (2 * self.bits)) | (tie << self.bits) | plus];
         }
-        let [minus, tie, plus] = [minus, tie, plus].map(index);
-        Some(self.at(minus, tie, plus))
     }
+}
+
+/// Number of entries of a table for counts below `2^bits`, or `None` if that is too large.
+fn entries<V>(bits: u32) -> Option<usize> {
+    let entries = 1_usize.checked_shl(bits.checked_mul(3)?)?;
+    (entries <= MAX_TABLE_BYTES / size_of::<V>()).then_some(entries)
+}
+
+/// Bits of the largest count of a block; 64 if any value is no count.
+pub(crate) fn bits_of<R: CountRow>(block: &[R]) -> u32 {
+    u64::BITS - R::bits(block).leading_zeros()
 }

@@ -2,9 +2,8 @@
 
 use super::Predictive;
 use super::lattice::{counts_of, mirrored_sum};
-use crate::quantities::{Decisions, OfProbabilities};
-use crate::table::Quantity;
-use crate::{Counts, Label, Model, davidson};
+use crate::davidson::{self, Lead};
+use crate::{Counts, Label, Model};
 
 /// Chances and errors joint with one sequence of votes to a place of the lattice: divided by the
 /// chance of that sequence they are conditional on it. All add up over the votes that may come.
@@ -32,18 +31,20 @@ impl Outlook {
     }
 
     /// The counts of `n` votes, in the order of their places.
-    pub(crate) fn full<'a>(
-        model: &'a Model,
-        n: usize,
-        predictive: &'a Predictive,
-    ) -> impl Iterator<Item = Self> + 'a {
-        let chances = predictive.sequence_chances(n, counts_of(n));
-        let risks = on_last_layer(OfProbabilities(model, davidson::risks), n);
-        full_decisions(model, n).zip(risks).zip(chances).map(|((label, risks), chance)| {
+    pub(crate) fn full(model: &Model, n: usize, predictive: &Predictive) -> Vec<Self> {
+        // Functions of the ties are evaluated once.
+        let decisive = |ties: usize| to_counts([n - ties, ties, 0]);
+        let tie_logit = |votes: Counts| model.tie_logit(votes.tie, votes.minus);
+        let etas: Vec<_> = (0..=n).map(decisive).map(tie_logit).collect();
+        let outlook = |(counts, chance): ([usize; 3], f64)| {
+            let Counts { minus, plus, .. } = to_counts(counts);
+            let (u, eta) = (model.margin_logit(minus, plus), etas[counts[1]]);
             let mut labels = [0.0; 3];
-            labels[label.column()] = chance;
+            labels[davidson::action(Lead::new(u), eta).column()] = chance;
+            let risks = davidson::risks(davidson::probabilities(u, eta));
             Self { labels, errors: risks.map(|risk| risk * chance), followed: [0.0; 3] }
-        })
+        };
+        counts_of(n).zip(predictive.sequence_chances(n, counts_of(n))).map(outlook).collect()
     }
 
     /// Chance of the sequence.
@@ -83,25 +84,6 @@ impl Outlook {
             Label::Tie
         }
     }
-}
-
-/// The model's decision of each of the counts of `n` votes.
-pub(crate) fn full_decisions(model: &Model, n: usize) -> impl Iterator<Item = Label> + '_ {
-    on_last_layer(Decisions::<Label>::of_model(model), n)
-}
-
-/// A quantity of each of the counts of `n` votes: functions of the ties are evaluated once.
-fn on_last_layer<Q: Quantity>(quantity: Q, n: usize) -> impl Iterator<Item = Q::Value> {
-    let ties: Vec<Q::Tie> = (0..=n)
-        .map(|tie| {
-            let Counts { minus, tie, plus } = to_counts([n - tie, tie, 0]);
-            quantity.tie(tie, minus + plus)
-        })
-        .collect();
-    counts_of(n).map(move |counts| {
-        let Counts { minus, plus, .. } = to_counts(counts);
-        quantity.value(quantity.side(minus, plus), ties[counts[1]])
-    })
 }
 
 pub(crate) fn to_counts([minus, tie, plus]: [usize; 3]) -> Counts {

@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use super::fractional;
 use super::lattice::{check, counts_of, layer, place, pull, vertices, within};
-use super::outlook::{Outlook, full_decisions, to_counts};
+use super::outlook::{Outlook, to_counts};
 use super::{Forecast, Predictive};
 use crate::counts::{CountRow, Counts, Rows};
 use crate::error::same_length;
@@ -82,14 +82,18 @@ impl StoppingRule {
             }
             _ => {}
         }
-        match (predictive, criterion) {
-            (Some(predictive), _) => {
-                let full: Vec<Outlook> = Outlook::full(&model, n, predictive).collect();
-                Ok(Self::foreseen(model, n, step, criterion, &full))
-            }
-            (None, Criterion::Lossless) => Ok(Self::unforeseen(model, n, step)),
-            (None, _) => Err(no_predictive()),
+        if let Some(predictive) = predictive {
+            let full = Outlook::full(&model, n, predictive);
+            return Ok(Self::foreseen(model, n, step, criterion, &full));
         }
+        if criterion != Criterion::Lossless {
+            return Err(no_predictive());
+        }
+        // Any distribution tells which labels are still possible.
+        let full = Outlook::full(&model, n, &Predictive::new(&[(1.0, [1.0; 3])])?);
+        let mut rule = Self::foreseen(model, n, step, criterion, &full);
+        rule.cells.iter_mut().filter(|cell| **cell & STOP == 0).for_each(|cell| *cell = OPEN);
+        Ok(Self { forecasts: Vec::new(), ..rule })
     }
 
     /// The cost-optimal rule of the least price at which an item gets no more than `budget` votes on
@@ -111,7 +115,7 @@ impl StoppingRule {
         if budget.is_nan() || budget < 0.0 {
             return Err(Error::value("budget", budget, "a number of at least 0"));
         }
-        let full: Vec<Outlook> = Outlook::full(model, n, predictive).collect();
+        let full = Outlook::full(model, n, predictive);
         let at =
             |price| Self::foreseen(model.clone(), n, step, Criterion::CostOptimal { price }, &full);
         let affordable = |rule: &Self| rule.start().is_none_or(|s| s.votes_left <= budget);
@@ -135,26 +139,6 @@ impl StoppingRule {
             }
         }
         Ok((rule, high))
-    }
-
-    /// By the sets of labels that are still possible.
-    fn unforeseen(model: Model, n: usize, step: usize) -> Self {
-        let mut possible = vec![0_u8; layer(n + 1)];
-        for (labels, label) in possible.iter_mut().skip(layer(n)).zip(full_decisions(&model, n)) {
-            *labels = 1 << label.column();
-        }
-        for total in (0..n).rev() {
-            pull(&mut possible, total, |minus, tie, plus| minus | tie | plus);
-        }
-        for total in 0..=n {
-            let may_stop = total.is_multiple_of(step);
-            for labels in &mut possible[layer(total)..layer(total + 1)] {
-                let settled = may_stop && labels.is_power_of_two();
-                *labels = if settled { STOP | (*labels >> 1) } else { OPEN };
-            }
-        }
-        let (cells, is_lossless, asks) = (cells(n, &possible), true, OnceLock::new());
-        Self { model, n, step, is_lossless, cells, forecasts: Vec::new(), asks }
     }
 
     fn foreseen(
