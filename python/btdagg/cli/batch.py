@@ -125,7 +125,6 @@ def collect(
     store: Store = None,
     wait: Annotated[bool, typer.Option("--wait", help="Until all have ended.")] = False,
     config: Config = None,
-    json: Json = False,
 ) -> int:
     """Write the answers of batches that have ended to the store.
 
@@ -136,8 +135,6 @@ def collect(
     """
     from btdagg.judge.batches.steps import collect_batch, waited
 
-    values: list[dict[str, Any]] = []
-
     async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
         if batch.remote is None:
             note(f"batch {batch.id} is not sent: btdagg batch send {batch.id}")
@@ -145,20 +142,14 @@ def collect(
         collected = await (waited if wait else collect_batch)(batch, owner, endpoint)
         if collected is None:
             return None
-        if json:
-            values.append(_as_dict(collected))
-        else:
-            _say(collected)
+        _say(collected)
         return collected.remote.has_ended
 
-    status = _each_batch(batches, store, step, config)
-    if json:
-        print_json(values)
-    return status
+    return _each_batch(batches, store, step, config)
 
 
 @batch.command("list")
-def list_batches(store: Store = None, json: Json = False) -> int:
+def list_batches(store: Store = None) -> None:
     """List batches that are not collected.
 
     Example: btdagg batch list
@@ -167,9 +158,6 @@ def list_batches(store: Store = None, json: Json = False) -> int:
 
     with VoteStore(store_of(store), create=False) as opened:
         batches = opened.batches()
-    if json:
-        print_json([asdict(batch) for batch in batches])
-        return 0
     for batch in batches:
         where = f"{batch.remote} at {batch.endpoint}" if batch.remote else batch.file
         out.print(
@@ -178,7 +166,6 @@ def list_batches(store: Store = None, json: Json = False) -> int:
         )
     if not batches:
         out.print("no batch is under way")
-    return 0
 
 
 @batch.command()
@@ -305,14 +292,3 @@ def _say(collected: Collected) -> None:
 
 def _most_common(reasons: Counter[str]) -> str:
     return "; ".join(f"{k} {reason}" for reason, k in reasons.most_common(3))
-
-
-def _as_dict(collected: Collected) -> dict[str, Any]:
-    return {
-        "batch": collected.batch.id,
-        **asdict(collected.remote),
-        "statuses": dict(collected.run.statuses),
-        "n_freed": collected.why.total(),
-        "why": dict(collected.why),
-        "run": collected.run.as_dict(),
-    }

@@ -29,7 +29,7 @@ from btdagg.judge.client import ChatRequest, Messages, Usage, parts_of
 
 _ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit
 # The last version of Anthropic's API that takes a temperature.
-_WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
+WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
 _NO_TAGS = ("\0think\0", "\0/think\0")  # thinking in tags is split off by `split_thinking`
 _TOO_MANY = 10**10  # tokens, or units of money, that no request has
@@ -60,7 +60,7 @@ def settings_of(
         sent["max_tokens"] = request.max_tokens or _ANTHROPIC_TOKENS
         sent["anthropic_cache_instructions"] = True
         if request.temperature is not None:
-            sent["extra_headers"] = _WITH_TEMPERATURE
+            sent["extra_headers"] = WITH_TEMPERATURE
         output = {"effort": effort, "format": schema and {"type": "json_schema", "schema": schema}}
         extra["output_config"] = _without_none(output) or None
     elif provider in ("google", "bedrock"):
@@ -147,13 +147,12 @@ def model_of(
             bedrock_client=boto3.client("bedrock-runtime", endpoint_url=url, config=config)
         )
         return BedrockConverseModel(name, provider=own, profile=profile)
-    options = {**sending, "api_key": sending["api_key"] or _NO_KEY, "max_retries": 0}
+    library = library_of(provider, sending)
     if provider == "anthropic":
-        from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        own = AnthropicProvider(anthropic_client=AsyncAnthropic(**options))
+        own = AnthropicProvider(anthropic_client=library)
         return AnthropicModel(name, provider=own, profile=profile)
     profile |= {
         "thinking_tags": _NO_TAGS,
@@ -162,8 +161,18 @@ def model_of(
         "openai_chat_streaming_requires_finish_reason": True,
         "openai_system_prompt_role": "developer" if is_developer else "system",
     }
-    own = OpenAIProvider(openai_client=AsyncOpenAI(**options))
+    own = OpenAIProvider(openai_client=library)
     return CompatibleModel(name, provider=own, profile=profile)
+
+
+def library_of(provider: str, sending: Mapping[str, Any]) -> Any:
+    """Return a client of the provider's own library, which repeats nothing by itself."""
+    options: dict[str, Any] = {"api_key": sending["api_key"] or _NO_KEY, "max_retries": 0}
+    if provider == "anthropic":
+        from anthropic import AsyncAnthropic
+
+        return AsyncAnthropic(**{**sending, **options})
+    return AsyncOpenAI(**{**sending, **options})
 
 
 # Settings that do not reach the model

@@ -84,11 +84,12 @@ async def judge(
 async def judge_pairs(pairs: Pairs, judging: Judging, job: JudgeJob) -> JudgeRun:
     """Ask for votes on pairs, as far as the store of a job does not have them."""
     # Imported where votes are asked for: an estimate needs no database.
-    from btdagg.judge.batches.steps import judge_by_batches
     from btdagg.judge.sampling import sample
 
     judging.prompt.check(pairs)
     if judging.batch:
+        from btdagg.judge.batches.steps import judge_by_batches
+
         return await judge_by_batches(partial(judging.plan, pairs), judging, job)
     return await sample(judging.plan(pairs), judging, job)
 

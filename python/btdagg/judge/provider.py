@@ -140,7 +140,7 @@ class ModelClient:
                 f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: "
                 f"{self.faults.brief(str(error))}; expected one such as http://localhost:3128"
             ) from None
-        self._sending = {
+        self.sending = {
             "api_key": self.key,
             "base_url": self.base_url,
             "timeout": timeout,
@@ -298,7 +298,7 @@ class ModelClient:
         key = name, role == "developer", self._takes_new_limit
         if key not in self._models:
             self._models[key] = model_of(
-                self.provider, name, self._sending, is_developer=key[1], takes_new_limit=key[2]
+                self.provider, name, self.sending, is_developer=key[1], takes_new_limit=key[2]
             )
         return self._models[key]
 

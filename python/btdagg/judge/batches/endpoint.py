@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._core import InputError
 from btdagg.judge.client import ChatError
+from btdagg.judge.dialects import WITH_TEMPERATURE, library_of
 from btdagg.judge.provider import ModelClient
-from btdagg.judge.retries import EndpointError, delay_before
+from btdagg.judge.retries import EndpointError
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatRequest
     from btdagg.judge.store import Batch
 
 _MARK = "btdagg_batch"  # field of a batch's metadata
-_ATTEMPTS = 8
+_RETRIES = 7
 _PAGES = 50  # of batches, 100 each, that are looked through for one
 _SYSTEM = ("system", "developer")  # roles of instructions, which have a field of their own
 _SKEW = 600.0  # seconds by which clocks may differ
@@ -52,18 +52,19 @@ class Result(NamedTuple):
 class BatchEndpoint:
     """Batches of OpenAI, and of the many servers with its API: a file is sent, then a batch made.
 
-    Faults that pass are waited out, except when a batch may have been made: whether it was has to
-    be looked up first.
+    The library waits out faults that pass, except when a batch may have been made: whether it was
+    has to be looked up first.
     """
 
     has_marks = True  # by which a batch is known for sure
     _path, _after = "/batches", "after"
+    _headers: Mapping[str, str] = {}
 
     def __init__(self, client: ModelClient) -> None:
-        self.client = client
-        self.name = client.name
-        self._draw = random.Random()
-        self._headers = {"Authorization": f"Bearer {client.key}"} if client.key else {}
+        self.client, self.name = client, client.name
+        library = library_of(client.provider, client.sending)
+        self._library = library.with_options(default_headers=self._headers)
+        self._errors = import_module(client.provider)
 
     @staticmethod
     def of(client: object) -> BatchEndpoint:
@@ -82,29 +83,29 @@ class BatchEndpoint:
     async def upload(self, file: Path) -> str:
         """Send a file of requests; return what the endpoint calls it."""
         files = {"file": (file.name, file.read_bytes())}
-        made = await self._call("POST", "/files", "id", data={"purpose": "batch"}, files=files)
-        return str(made["id"])
+        options = {"headers": {"Content-Type": "multipart/form-data"}}
+        sent = {"body": {"purpose": "batch"}, "files": files, "options": options}
+        return str((await self._call("post", "/files", **sent))["id"])
 
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it.
 
         A `ChatError` says that it was not made, or that nobody knows.
         """
-        key = Path(batch.file).name
         content = {
             "input_file_id": batch.input_file,
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
-            "metadata": {_MARK: key},
+            "metadata": {_MARK: Path(batch.file).name},
         }
-        return await self._created(key, json.dumps(content).encode())
+        return await self._created(batch, json.dumps(content).encode())
 
     async def find(self, batch: Batch, taken: set[str]) -> str | None:
         """Return what the endpoint calls a batch, if it was made; others are `taken`."""
         names: list[str] = []
         query: dict[str, Any] = {"limit": 100}
         for _ in range(_PAGES):
-            page = await self._call("GET", self._path, "data", params=query)
+            page = await self._call("get", self._path, "data", options={"params": query})
             listed = page["data"] or ()
             names += [str(other["id"]) for other in listed if self._is_of(batch, other)]
             names = [name for name in names if name not in taken]
@@ -119,20 +120,20 @@ class BatchEndpoint:
         return names[0] if names else None
 
     async def look(self, remote: str, *, is_patient: bool = True) -> RemoteBatch:
-        """Return how far a batch is; unless patient, also raise a `ChatError` that may pass."""
-        path = f"{self._path}/{remote}"
-        batch = await self._call("GET", path, "id", is_patient=is_patient)
+        """Return how far a batch is; unless patient, a fault is not waited out."""
+        retries = _RETRIES if is_patient else 0
+        batch = await self._once("get", f"{self._path}/{remote}", retries=retries)
         return self._state(batch, batch.get("request_counts") or {})
 
     async def cancel(self, remote: str) -> None:
         """Have a batch ended; what is answered by then can be collected."""
-        await self._call("POST", f"{self._path}/{remote}/cancel", "id")
+        await self._call("post", f"{self._path}/{remote}/cancel")
 
     async def results(self, remote: RemoteBatch) -> dict[str, Result]:
         """Results of a batch by key, all that there are: what is missing would be bought again."""
         results: dict[str, Result] = {}
         for path in remote.files:
-            content = await self._call("GET", path)
+            content = await self._call("get", path, "")
             for number, line in enumerate(content.splitlines(), 1):
                 try:
                     result = self._result(json.loads(line))
@@ -174,60 +175,40 @@ class BatchEndpoint:
             return Result(str(line["custom_id"]), status, response.get("body"))
         return Result(str(line["custom_id"]), 0, line.get("error") or {})
 
-    # HTTP
+    # Calls, by the provider's library
 
-    async def _created(self, key: str, content: bytes) -> str:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
-        made = await self._call(
-            "POST", self._path, "id", is_patient=False, content=content, headers=headers
-        )
-        return str(made["id"])
+    async def _created(self, batch: Batch, content: bytes) -> str:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": Path(batch.file).name}
+        options = {"content": content, "options": {"headers": headers}}
+        return str((await self._once("post", self._path, retries=0, **options))["id"])
 
-    async def _call(
-        self, method: str, path: str, key: str = "", *, is_patient: bool = True, **options: Any
-    ) -> Any:
-        """Make a request; return its reply, an object that has a key, or bytes without one.
-
-        A fault that does not pass is an error of the endpoint; one that may is waited out, or
-        raised unless patient.
-        """
-        attempt = 0
-        while True:
-            try:
-                return await self._once(method, path, key, **options)
-            except ChatError as fault:
-                attempt += 1
-                if not is_patient:
-                    raise
-                if not may_pass(fault) or attempt >= _ATTEMPTS:
-                    raise EndpointError(f"{self.name}: {fault}") from None
-                wait = fault.retry_after
-                await asyncio.sleep(delay_before(attempt, self._draw) if wait is None else wait)
-
-    async def _once(self, method: str, path: str, key: str, **options: Any) -> Any:
-        import httpx2
-
-        options["headers"] = self._headers | options.get("headers", {})
-        url = self.client.base_url.rstrip("/") + path
-        fault: ChatError | None = None
+    async def _call(self, method: str, path: str, key: str = "id", **options: Any) -> Any:
+        """Make a call, whose fault is an error of the endpoint."""
         try:
-            reply = await self.client.connections.request(method, url, **options)
-            if reply.status_code < 400 and not key:
-                return reply.content
-            try:
-                body = reply.json()
-            except ValueError:
-                body = reply.text
-            if reply.status_code >= 400:
-                fault = self.client.faults.of_status(reply.status_code, body, dict(reply.headers))
-            elif isinstance(body, dict) and key in body:
-                return body
-            else:
-                fault = ChatError(f"expected a reply with {key!r}", "protocol", may_cost=True)
-        except httpx2.TimeoutException:
+            return await self._once(method, path, key, **options)
+        except ChatError as fault:
+            raise EndpointError(f"{self.name}: {fault}") from None
+
+    async def _once(
+        self, method: str, path: str, key: str = "id", *, retries: int = _RETRIES, **options: Any
+    ) -> Any:
+        """Return the reply to a call, an object that has a key, or bytes without one."""
+        faults, library = self.client.faults, self._library.with_options(max_retries=retries)
+        try:
+            kind = object if key else bytes
+            reply = await getattr(library, method)(path, cast_to=kind, **options)
+            if not key or (isinstance(reply, dict) and key in reply):
+                return reply
+            fault = ChatError(f"expected a reply with {key!r}", "protocol", may_cost=True)
+        except self._errors.APIStatusError as error:
+            reply = error.response
+            fault = faults.of_status(reply.status_code, error.body, dict(reply.headers))
+        except self._errors.APITimeoutError:
             fault = ChatError("time-out", may_cost=True)
-        except httpx2.HTTPError as error:
-            fault = self.client.faults.of_connection(error)
+        except self._errors.APIConnectionError as error:
+            fault = faults.of_connection(error)
+        except ValueError:
+            fault = ChatError("the reply is no JSON", "protocol", may_cost=True)
         fault.__context__ = None  # which has the key
         raise fault
 
@@ -241,10 +222,7 @@ class AnthropicBatches(BatchEndpoint):
 
     has_marks = False
     _path, _after = "/v1/messages/batches", "after_id"
-
-    def __init__(self, client: ModelClient) -> None:
-        super().__init__(client)
-        self._headers = {"x-api-key": client.key, "anthropic-version": "2023-06-01"}
+    _headers = WITH_TEMPERATURE
 
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:
         """Return a request as files have it; `body` has the settings, `request` the messages."""
@@ -260,9 +238,8 @@ class AnthropicBatches(BatchEndpoint):
 
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it."""
-        file = Path(batch.file)
-        requests = b",".join(file.read_bytes().splitlines())
-        return await self._created(file.name, b'{"requests": [' + requests + b"]}")
+        requests = b",".join(Path(batch.file).read_bytes().splitlines())
+        return await self._created(batch, b'{"requests": [' + requests + b"]}")
 
     def _state(self, batch: Mapping[str, Any], counts: Mapping[str, int]) -> RemoteBatch:
         status = batch["processing_status"]
