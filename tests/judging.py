@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from btdagg.judge.client import Reading, Setup, digest_of, samples_of
 from btdagg.judge.judging import Work
 from btdagg.judge.pairs import read_pairs
-from btdagg.judge.store import VoteStore, schema
+from btdagg.judge.store import VoteStore
+from btdagg.judge.store import database as schema
 
 
 def pairs_of(n_items, n_correct=1):

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 import btdagg
 from btdagg.judge.client import Setup, samples_of
-from btdagg.judge.store import Answered, StoreError, VoteStore, schema, summaries, votes_frame
+from btdagg.judge.store import Answered, StoreError, VoteStore, summaries, votes_frame
+from btdagg.judge.store import database as schema
 from judging import SETUP
 
 

@@ -1,7 +1,6 @@
-"""A store that another process writes to holds up neither calls nor time-outs nor Ctrl-C."""
+"""A store that another process writes to holds up neither calls nor time-outs nor readers."""
 
 import asyncio
-import signal
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -10,7 +9,7 @@ import pytest
 
 from btdagg.judge import judge
 from judge_endpoints import completion
-from judging import config, pairs_of, start, statuses_of
+from judging import pairs_of
 
 
 @contextmanager
@@ -61,28 +60,6 @@ def test_the_event_loop_goes_on(tmp_path, server):
 
     assert asyncio.run(main()).statuses == {"ok": 80}
     assert max(gaps) < 1.5  # a hundredth on a machine with nothing else to do
-
-
-def test_a_second_interruption_does_not_wait_for_the_store(tmp_path, server):
-    pairs_of(20).frame.write_ndjson(tmp_path / "pairs.jsonl")
-    asking = ("judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db")
-    process = start(tmp_path, *asking, *config(concurrency=2))
-    while len(server.requests) < 10:
-        time.sleep(0.02)
-    with written_by_another(tmp_path / "v.db"):
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        time.sleep(1)
-        began = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-        assert time.monotonic() - began < 20  # one on a machine with nothing else to do
-    assert process.returncode == 130
-    # What was claimed is anyone's once the process is gone.
-    process = start(tmp_path, *asking)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert statuses_of(tmp_path / "v.db") == {"ok": 240}
 
 
 def test_who_only_looks_does_not_wait(tmp_path, server, cli, monkeypatch):

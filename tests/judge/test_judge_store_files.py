@@ -14,7 +14,8 @@ import sqlalchemy as sa
 
 from btdagg import InputError
 from btdagg.judge.client import Setup
-from btdagg.judge.store import Answered, VoteStore, schema
+from btdagg.judge.store import Answered, VoteStore
+from btdagg.judge.store import database as schema
 from commands import one_line
 from judging import pairs_of
 

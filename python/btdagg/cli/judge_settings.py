@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -16,7 +17,7 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg.cli.common import differences_said
-from btdagg.judge.client import SIMULATED, STATUSES
+from btdagg.judge.client import SIMULATED
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import client_of
@@ -146,6 +147,8 @@ class JudgeFlags:
         if not self.dry_run or "max_cost" in keys:
             keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
         judging = _judging(keys)
+        if judging.batch and keys.get("stream"):
+            raise InputError("stream is not for batches: leave it out", argument="stream")
         own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
         return JudgeSettings(judging=judging, rule=rule, **own)
 
@@ -226,21 +229,29 @@ def read_config(path: Path | None) -> dict[str, Any]:
         keys = tomllib.loads(path.read_text(encoding="utf-8"))
         checked = _file_model().model_validate(keys)
     except ValidationError as error:  # its text shows values, and headers may be secret
-        fault = error.errors()[0]
-        if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
-            (key,) = fault["loc"]
-            (nearest,) = get_close_matches(str(key), KEYS, n=1) or ["extra"]
-            raise InputError(
-                f"{path}: unknown key {key!r}, expected {nearest!r}, for example"
-            ) from None
-        place = ".".join(map(str, fault["loc"]))
-        raise InputError(f"{path}: {place}: {fault['msg']}") from None
+        raise InputError(f"{path}: {_words_of(error.errors())}") from None
     except ValueError as error:  # no TOML, or no UTF-8
         raise InputError(f"{path}: {error}") from None
     values: dict[str, Any] = checked.model_dump(exclude_unset=True)
     if "prices" in values:
         values["prices"] = Prices(**values["prices"])
     return values
+
+
+def _words_of(faults: Sequence[Mapping[str, Any]]) -> str:
+    """Say what a key is and what it may be; what a header is may be secret."""
+    fault, (key, *place) = faults[0], faults[0]["loc"]
+    if fault["type"] == "extra_forbidden" and not place:
+        (nearest,) = get_close_matches(str(key), KEYS, n=1) or ["extra"]
+        return f"unknown key {key!r}, expected {nearest!r}, for example"
+    if key not in ("temperature", "again"):  # whose types have alternatives, named in the place
+        key = ".".join(map(str, fault["loc"]))
+    if fault["type"] == "missing":
+        return f"{key} is missing"
+    messages = (f["msg"] for f in faults if f["loc"][0] == fault["loc"][0])
+    expected = (re.sub("^input (should be|was not) ", "", text, flags=re.I) for text in messages)
+    came = {} if key.startswith(("headers", "extra")) else {"came": fault["input"]}
+    return str(InputError(argument=key, **came, expected=" or ".join(dict.fromkeys(expected))))
 
 
 def listed_prices(model: str, base_url: str | None) -> Prices | None:
@@ -253,9 +264,8 @@ def _judging(keys: Mapping[str, Any]) -> Judging:
     limits = {key.name: keys[key.name] for key in fields(Limits) if key.name in keys}
     if values.get("temperature") == "default":
         values["temperature"] = None
-    if isinstance(again := keys.get("again"), str):
-        statuses = STATUSES[1:] if again == "all" else map(str.strip, again.split(","))
-        values["again"] = tuple(filter(None, statuses))
+    if isinstance(again := keys.get("again"), str) and again != "all":
+        values["again"] = tuple(filter(None, map(str.strip, again.split(","))))
     if keys["model"] == SIMULATED:
         values.setdefault("request_seed", 0)  # the same answers in every run
     return Judging(**values, limits=Limits(**limits))

@@ -511,6 +511,7 @@ PROVIDERS = {
         needs_key=False, address_variable="OLLAMA_BASE_URL",
     ),
 }  # fmt: skip
+BATCHING = ("openai", "anthropic")  # providers that answer by batches
 
 
 def provider_of(model: str) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
 from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
 from btdagg.judge.client import (
+    BATCHING,
+    SIMULATED,
     STATUSES,
     ChatReply,
     ChatRequest,
@@ -187,7 +189,7 @@ class Judging:
         Seconds for a call, from request to the end of the answer, streamed or not.
     max_attempts : int
         Requests for one answer, at least 1.
-    again : collection of statuses
+    again : collection of statuses, or ``all``
         Samples to ask for again, which the store has without a vote.
     batch : bool
         Whether to ask by batches, at half the prices: all at once, for answers within a day.
@@ -223,6 +225,8 @@ class Judging:
     method: Method = SAMPLING
 
     def __post_init__(self) -> None:
+        if self.again == "all":
+            object.__setattr__(self, "again", STATUSES[1:])
         if not self.model.strip():
             raise InputError("model is empty, expected its name at the endpoint")
         samples_of(self.n, self.order)
@@ -239,8 +243,11 @@ class Judging:
                 raise InputError(argument=name, came=getattr(self, name), expected=expected)
         for status in self.again:
             if status not in STATUSES[1:]:
-                expected = f"one of {', '.join(STATUSES[1:])}"
+                expected = f"all, or some of {', '.join(STATUSES[1:])}"
                 raise InputError(argument="again", came=status, expected=expected)
+        if self.batch and (self.model == SIMULATED or provider_of(self.model)[0] not in BATCHING):
+            expected = f"a model of {' or '.join(BATCHING)}: batch is for these"
+            raise InputError(argument="model", came=self.model, expected=expected)
         self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
 
     @cached_property

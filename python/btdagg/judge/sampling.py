@@ -120,7 +120,6 @@ class _Sampler:
             await self._settle_failures()
         except asyncio.CancelledError:
             self._halt(INTERRUPTED)
-            self._writer.hurry()
             raise
         finally:
             for task in (*tasks, *guarding):

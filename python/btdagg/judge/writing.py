@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
 from btdagg.judge.store import Answered, Owner, VoteStore
-from btdagg.judge.store.database import give_up_when
 
 _T = TypeVar("_T")
 
@@ -45,10 +43,7 @@ class StoreWriter:
         self.unsaved: list[Answered] = []
         self._store = store
         self._turn = asyncio.Lock()
-        self._is_over = threading.Event()
-        self._thread = ThreadPoolExecutor(
-            1, "btdagg-store", initializer=give_up_when, initargs=(self._is_over.is_set,)
-        )
+        self._thread = ThreadPoolExecutor(1, "btdagg-store")
         self._group = _Group()
         self._writing: asyncio.Task[None] | None = None
 
@@ -107,13 +102,8 @@ class StoreWriter:
             await self.commit(self._save, self.unsaved)
             self.unsaved = []
 
-    def hurry(self) -> None:
-        """Wait for other writers no longer than a moment from now on."""
-        self._is_over.set()
-
     def close(self) -> None:
         """Wait for the thread to end."""
-        self.hurry()
         self._thread.shutdown()
 
     async def _write_all(self) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from btdagg.judge.store.database import Database, StoreError
-from btdagg.judge.store.schema import Real, Vote, table
+from btdagg.judge.store.database import Database, Real, StoreError, Vote, table
 
 _CREATING = 0x6C61626C  # advisory lock: one makes the tables
 

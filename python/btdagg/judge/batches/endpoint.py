@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._core import InputError
-from btdagg.judge.client import ChatError
+from btdagg.judge.client import BATCHING, ChatError
 from btdagg.judge.dialects import WITH_TEMPERATURE, library_of
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.retries import EndpointError
@@ -69,11 +69,10 @@ class BatchEndpoint:
     @staticmethod
     def of(client: object) -> BatchEndpoint:
         """Return the endpoint of a client in its provider's format."""
-        if isinstance(client, ModelClient) and client.provider == "anthropic":
-            return AnthropicBatches(client)
-        if isinstance(client, ModelClient) and client.provider == "openai":
-            return BatchEndpoint(client)
-        raise InputError("batches need a ModelClient of openai or anthropic", argument="client")
+        if not isinstance(client, ModelClient) or client.provider not in BATCHING:
+            expected = f"a ModelClient of {' or '.join(BATCHING)}"
+            raise InputError(argument="client", came=client, expected=expected)
+        return (AnthropicBatches if client.provider == "anthropic" else BatchEndpoint)(client)
 
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:
         """Return a request as files have it; `body` has the settings, `request` the messages."""

@@ -1,19 +1,21 @@
-"""The database of a store: SQLite or PostgreSQL, opened or made, with its errors in one line."""
+"""The database of a store, SQLite or PostgreSQL, and its tables.
+
+What no run may write, the database itself refuses. Its errors are put in one line.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sqlite3
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
 
 import sqlalchemy as sa
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Integer, SmallInteger, Text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -21,14 +23,144 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
-from btdagg.judge.client import batched
-from btdagg.judge.store import schema
+from btdagg.judge.client import ORDERS, STATUSES, batched
 
 _VARIABLES = 500  # values that one query asks for
 _CREATING = 0x63726561  # advisory lock: one makes the tables
 _BUSY_SECONDS = 60  # for which a writer waits for others
-_TRY_MS = 250  # of which SQLite itself waits so long at a time: within, nothing can interrupt it
-_thread = threading.local()
+
+# Tables
+
+VERSION = 3
+
+# Strict tables of SQLite know few types.
+Real = sa.Float().with_variant(sqlite.REAL(), "sqlite")
+Vote = SmallInteger().with_variant(Integer(), "sqlite")
+
+metadata = sa.MetaData()
+
+
+def table(name: str, *columns: Any, metadata: sa.MetaData = metadata, **options: Any) -> sa.Table:
+    """Return a table in which SQLite, too, takes no value of another type."""
+    return sa.Table(f"btdagg_{name}", metadata, *columns, sqlite_strict=True, **options)
+
+
+def _among(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    return CheckConstraint(f'"{column}" IN ({", ".join(map(repr, values))})')
+
+
+# One row, the version of these tables.
+about = table("store", Column("version", Integer, nullable=False))
+
+# Setups: who judges, and how.
+asks = table(
+    "asks",
+    Column("id", Integer, primary_key=True),
+    Column("judge", Text, nullable=False),
+    Column("prompt", Text, nullable=False),
+    Column("template", Text, nullable=False),
+    Column("template_digest", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("temperature", Real),
+    Column("reasoning_effort", Text),
+    Column("settings", Text, nullable=False),
+    sa.UniqueConstraint("judge", "prompt"),
+)
+
+# The texts of an item by their digest, so that other texts do not go by the same id.
+items = table(
+    "items",
+    Column("item", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("task", Text),
+)
+
+# Runs that ask. Each holds a lock while it lives; see owner.py.
+owners = table(
+    "owners",
+    Column("id", Integer, primary_key=True),
+    Column("started", Real, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# Requests that are asked together, by a file. What is in one is claimed by a number of its own, as
+# if by an owner, but one that does not live and so does not die: hours pass between processes that
+# send and collect it. `holder` is the process that is at it; the price is what its tokens cost.
+batches = table(
+    "batches",
+    Column("id", Integer, primary_key=True),
+    Column("owner", Integer, ForeignKey(owners.c.id), nullable=False, unique=True),
+    Column("ask", Integer, ForeignKey(asks.c.id), nullable=False),
+    Column("state", Text, nullable=False),
+    Column("holder", Integer),
+    Column("n_requests", Integer, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("provider", Text, nullable=False),
+    Column("endpoint", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("price_in", Real),
+    Column("price_out", Real),
+    Column("input_file", Text),
+    Column("remote", Text),
+    Column("created", Real, nullable=False),
+    _among("state", ("written", "sending", "sent", "collected", "dropped")),
+    sqlite_autoincrement=True,
+)
+
+
+def _key() -> tuple[Any, ...]:
+    return (
+        Column("ask", Integer, ForeignKey(asks.c.id), primary_key=True, autoincrement=False),
+        Column("item", Text, primary_key=True),
+        Column("order", Text, primary_key=True),
+        Column("sample", Integer, primary_key=True, autoincrement=False),
+    )
+
+
+# A vote. While a call for it is under way it has an owner; until there is an answer, no status.
+votes = table(
+    "votes",
+    *_key(),
+    Column("owner", Integer),
+    Column("attempts", Integer, nullable=False),
+    Column("status", Text),
+    Column("vote", Vote),
+    Column("confidence", Real),
+    Column("reason", Text, nullable=False),
+    Column("prompt_tokens", Integer),
+    Column("completion_tokens", Integer),
+    Column("reasoning_tokens", Integer),
+    Column("cost", Real),
+    Column("latency", Real),
+    Column("finished", Real),
+    _among("order", ORDERS),
+    _among("status", STATUSES),
+    CheckConstraint("sample >= 0"),
+    CheckConstraint("vote IN (-1, 0, 1)"),
+    CheckConstraint("(vote IS NOT NULL) = (status IS NOT NULL AND status = 'ok')"),
+    sqlite_with_rowid=False,
+)
+
+# What was sent, once for all samples of an item and order; and what came back. Kept if asked for.
+requests = table("requests", *_key()[:3], Column("messages", Text, nullable=False))
+exchanges = table(
+    "exchanges",
+    *_key(),
+    Column("model", Text, nullable=False),
+    Column("finish_reason", Text, nullable=False),
+    Column("reasoning", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+)
+
+# What a method other than voting decided on an item, under the name that tables have for it.
+decisions = table(
+    "decisions",
+    Column("judge", Text, primary_key=True),
+    Column("template_digest", Text, primary_key=True),
+    Column("item", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("decision", Vote, CheckConstraint("decision IN (-1, 0, 1)"), nullable=False),
+)
 
 
 class StoreError(InputError):
@@ -136,26 +268,26 @@ class Database:
     def _make(self, connection: Connection) -> None:
         """Make the tables, unless they are there. What is somebody else's is not changed."""
         tables = sa.inspect(connection).get_table_names()
-        if self.path is None and schema.about.name not in tables:
+        if self.path is None and about.name not in tables:
             self.lock(connection, _CREATING)
             tables = sa.inspect(connection).get_table_names()
-        if schema.about.name in tables:
+        if about.name in tables:
             return
         if self.path is not None and tables:
             raise StoreError(
                 f"{self.name}: an SQLite database of something else, expected a vote store or a "
                 "new file"
             )
-        schema.metadata.create_all(connection)
-        connection.execute(schema.about.insert(), {"version": schema.VERSION})
+        metadata.create_all(connection)
+        connection.execute(about.insert(), {"version": VERSION})
 
     def _check_version(self, connection: Connection) -> None:
-        if not sa.inspect(connection).has_table(schema.about.name):
+        if not sa.inspect(connection).has_table(about.name):
             raise NoStoreError(f"{self.name}: no vote store there")
-        version = connection.execute(sa.select(schema.about.c.version)).scalar()
-        if version != schema.VERSION:
+        version = connection.execute(sa.select(about.c.version)).scalar()
+        if version != VERSION:
             raise StoreError(
-                f"{self.name}: a vote store of version {version}, expected {schema.VERSION}; use "
+                f"{self.name}: a vote store of version {version}, expected {VERSION}; use "
                 "the btdagg that made it, or another store"
             )
 
@@ -219,29 +351,13 @@ def _readable(path: str) -> str:
 
 def _prepare_to_write(connection: Any, _: object) -> None:
     connection.execute("PRAGMA synchronous = FULL")  # on disk, not just in the log's buffer
-    connection.execute(f"PRAGMA busy_timeout = {_TRY_MS}")
-
-
-def give_up_when(is_over: Callable[[], bool]) -> None:
-    """Have this thread wait for other writers no longer once that is so."""
-    _thread.is_over = is_over
 
 
 def _begin(connection: Connection) -> None:
     """Begin a transaction: one that writes has the database to itself."""
     # One who reads first and writes then would be refused if another wrote in between.
-    if connection.get_execution_options().get("btdagg_reads"):
-        connection.exec_driver_sql("BEGIN")
-        return
-    is_over = getattr(_thread, "is_over", bool)
-    until = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            return
-        except DBAPIError as error:
-            if "locked" not in str(error.orig) or is_over() or time.monotonic() > until:
-                raise
+    is_reading = connection.get_execution_options().get("btdagg_reads")
+    connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")
 
 
 # What is added to what the database says

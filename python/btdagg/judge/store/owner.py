@@ -23,7 +23,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from btdagg.judge.client import Messages, Order, Status
-from btdagg.judge.store import schema
+from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ _EXCHANGE = ("model", "finish_reason", "reasoning", "answer")
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of requests as the store has it; see `btdagg.judge.store.schema`.
+    """A batch of requests as the store has it; see `btdagg.judge.store.database`.
 
     `owner` is the number under which its samples are claimed, `answer` the form of its answers as
     JSON; `input_file` and `remote` are what the endpoint calls the file and the batch.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from btdagg.judge.client import ORDERS, STATUSES, Order, Setup, Status
-from btdagg.judge.store import schema
+from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.owner import OPEN, Batch, Owner, batches_of
 
