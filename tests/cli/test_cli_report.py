@@ -95,7 +95,7 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
         f"{stem}.{end}" for stem in stems if stem[0] == "f" for end in ("svg", "png")
     } == on_disk
     assert {
-        "tables/mae", "tables/accuracy", "tables/pvalues", "tables/parameters", "tables/labels",
+        "tables/scores", "tables/pvalues", "tables/parameters",
         "tables/transfer-g", "tables/transfer-h", "tables/positional-bias",
         "figures/transfer-g", "figures/positional-bias",
     } <= stems  # fmt: skip
@@ -105,9 +105,9 @@ def test_the_tables_hold_the_numbers_of_the_terminal(cli, folder):
     status, out, _ = cli(*EVALUATE, "-f", "template=base", "--report", "out", "--json")
     assert status == 0
     lines = json.loads(out)["lines"]
-    mae = pl.read_csv("out/tables/mae.csv").drop_nulls("task")
+    scores = pl.read_csv("out/tables/scores.csv").drop_nulls("task")
     for line in lines:
-        row = mae.filter(
+        row = scores.filter(
             (pl.col("task") == line["task"])
             & (pl.col("judge") == line["judge"])
             & (pl.col("n_votes") == line["n_votes"])
@@ -127,7 +127,7 @@ def test_ablations_lift_the_filter_of_their_column_alone(cli, folder):
     table = pl.read_csv("out/tables/ablation-template.csv")
     assert set(table["template"]) == {"base", "terse"}
     assert set(table["judge"]) == {"g"}
-    scores = pl.read_csv("out/tables/mae.csv")
+    scores = pl.read_csv("out/tables/scores.csv")
     assert set(scores["judge"].drop_nulls()) == {"g"}
 
 
@@ -150,7 +150,7 @@ def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
 
 
 def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folder, monkeypatch):
-    from btdagg.evaluation import comparison
+    from btdagg.evaluation import evaluation
 
     calls = 0
 
@@ -161,8 +161,8 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
             raise KeyboardInterrupt
         return cross_scores(*arguments, **more)
 
-    cross_scores = comparison.cross_scores
-    monkeypatch.setattr(comparison, "cross_scores", two_parts)
+    cross_scores = evaluation.cross_scores
+    monkeypatch.setattr(evaluation, "cross_scores", two_parts)
     status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
     assert status == 130
     assert "interrupted: only the finished parts are shown" in err
@@ -171,7 +171,7 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
     assert "ties" not in out
     found = described(folder / "out")
     assert found["status"] == "interrupted"
-    assert set(pl.read_csv("out/tables/mae.csv")["task"].drop_nulls()) == {"math"}
+    assert set(pl.read_csv("out/tables/scores.csv")["task"].drop_nulls()) == {"math", "average"}
 
 
 def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monkeypatch):
@@ -331,9 +331,9 @@ def test_one_quantity_has_one_number_on_a_page(cli, folder):
     assert status == 0, err
     records = {
         name: pl.read_csv(f"out/tables/{name}.csv").rows(named=True)
-        for name in ("mae", "sweep-votes")
+        for name in ("scores", "sweep-votes")
     }
-    scores = {row["method"]: row for row in records["mae"]}
+    scores = {row["method"]: row for row in records["scores"]}
     assert next(iter(scores)) == "Davidson, weak prior"
     most = max(row["n_votes"] for row in records["sweep-votes"])
     for row in records["sweep-votes"]:

@@ -65,7 +65,7 @@ def folder(tmp_path, monkeypatch):
     pl.read_csv("votes.csv").write_parquet("judged_votes.parquet")
     Path("report/tables").mkdir(parents=True)
     Path("report/index.html").write_text("my page\n")
-    Path("report/tables/mae.csv").write_text("mine\n")
+    Path("report/tables/scores.csv").write_text("mine\n")
     Path(".btdagg-notes").write_text("mine\n")
     with sqlite3.connect("mine.db") as database:
         database.execute("CREATE TABLE mine (x)")
@@ -160,7 +160,8 @@ def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target):
 def in_place(server):
     """Commands with outputs, in a folder in which nothing of the user's is in the way."""
     for name in ("model.json", "rule.json", "evaluation.json", "decided.csv",
-                 "judged_votes.parquet", "report/index.html", "report/tables/mae.csv"):  # fmt: skip
+                 "judged_votes.parquet", "report/index.html",
+                 "report/tables/scores.csv"):  # fmt: skip
         Path(name).unlink()
     Path("report/tables").rmdir()
     Path("report").rmdir()

@@ -43,7 +43,7 @@ from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables import (
     positional_bias_table,
     pvalue_table,
-    score_tables,
+    scores_table,
     sweep_table,
 )
 from btdagg.report.wording import fixed, percent, stem, with_error
@@ -208,72 +208,28 @@ def test_csv_holds_no_formula_and_numbers_stay_numbers():
 # Scores
 
 
-def test_scores_equal_the_result_and_the_best_mean_is_bold(evaluation):
-    for table, score, best in zip(
-        score_tables(evaluation), ("mae", "accuracy"), (min, max), strict=True
-    ):
-        assert table.name == score
-        assert table.header == ("judge", "votes", "method", "t1", "t2", "average")
-        assert len(table.rows) == 2 * 2 * 2  # judges, votes, methods
-        for row in table.rows:
-            judge, votes, method = (entry.text for entry in row[:3])
-            scores = {}
-            for task, entry in zip(("t1", "t2"), row[3:5], strict=True):
-                (cell,) = [
-                    c
-                    for c in evaluation.cells
-                    if c.key == (task, judge) and str(c.n_votes) == votes
-                ]
-                own = {m.name: getattr(m, score) for m in cell.comparison.methods}
-                scores[task] = own
-                assert entry.text == with_error(mean_interval(own[method]))
-                means = {name: values.mean() for name, values in own.items()}
-                assert entry.bold == (means[method] == best(means.values()))
-            average = {m: (scores["t1"][m] + scores["t2"][m]) / 2 for m in scores["t1"]}
-            assert row[5].text == with_error(mean_interval(average[method]))
-        assert len(rows_of(table)) == 8 * 3
-        record = rows_of(table)[0]
-        assert (
-            float(record[score]) == getattr(evaluation.cells[0].comparison.methods[0], score).mean()
-        )
-        assert record["task"] == "t1"
-        assert record["n_splits"] == "4"
-        assert "nan" not in table.markdown() + table.latex() + table.html()
-
-
-def test_what_is_ranked_first_is_bold(evaluation):
-    tables = score_tables(evaluation, ranked=True)
-    for table, score in zip(tables, ("mae", "accuracy"), strict=True):
-        assert "rank 1" in table.note
-        for row, record in zip(table.rows, rows_of(table)[::3], strict=True):
-            (cell,) = (
-                cell
-                for cell in evaluation.cells
-                if (cell.key, str(cell.n_votes)) == (("t1", row[0].text), row[1].text)
-            )
-            place = [m.name for m in cell.comparison.methods].index(row[2].text)
-            rank = getattr(cell.comparison, f"{score}_ranking").ranks[place]
-            assert row[3].bold == (rank == 1)
-            assert record["rank"] == str(rank)
-
-
-def test_what_was_not_evaluated_is_a_dash_and_named(simulated):
-    votes, labels = simulated
-    frame = votes.frame.filter((pl.col("task") == "t1") | (pl.col("judge") == "j"))
-    unlabelled = read_labels(labels.frame.filter(pl.col("task") == "t1"))
-    found = evaluate(
-        read_votes(frame), labels, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
-    )
-    table = score_tables(found)[0]
-    (row, _) = [row for row in table.rows if row[0].text == "k"]
-    assert [entry.text for entry in row[4:]] == ["–", "–"]
-    assert not any(entry.bold for entry in row[4:])
-    found = evaluate(
-        votes, unlabelled, by=("task",), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
-    )
-    table = score_tables(found)[0]
-    assert table.header == ("votes", "method", "t1", "t2", "average")
-    assert table.note.endswith("Not evaluated: t2.")
+def test_scores_equal_the_result_and_rank_1_is_bold(evaluation):
+    table = scores_table(evaluation)
+    assert table.header == (
+        *("task", "judge", "votes", "items", "method"), "MAE", "accuracy", "rank"
+    )  # fmt: skip
+    cells = {(*cell.key, cell.n_votes): cell.comparison for cell in evaluation.cells}
+    rows, records = list(table.rows), rows_of(table)
+    for place, (key, compared) in enumerate(cells.items()):
+        for number, method in enumerate(compared.methods):
+            row, record = rows[2 * place + number], records[2 * place + number]
+            rank = compared.mae_ranking.ranks[number]
+            assert [entry.text for entry in row] == [
+                *map(str, key), "60", method.name, with_error(method.mae_interval),
+                with_error(method.accuracy_interval), str(rank),
+            ]  # fmt: skip
+            assert row[5].bold == row[7].bold == (rank == 1)
+            assert float(record["mae"]) == method.mae.mean()
+            assert (record["task"], record["rank"]) == (key[0], str(rank))
+    assert len(rows) == len(records) == 2 * 2 * 2 * 2 + 2 * 2  # averages by votes and method
+    expected = np.mean([cells[t, j, 2].methods[1].mae for t, j, n in cells if n == 2], axis=0)
+    assert rows[17][5].text == with_error(mean_interval(expected))
+    assert "nan" not in table.markdown() + table.latex() + table.html()
 
 
 def test_pvalues_are_those_of_the_rankings(evaluation):
@@ -292,17 +248,7 @@ def test_pvalues_are_those_of_the_rankings(evaluation):
 def test_a_task_that_is_called_average_is_not_the_average():
     votes, labels = made(tasks=("average", "t"), judges=("j",))
     found = evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
-    table = score_tables(found)[0]
-    assert table.header[-3:] == ("average", "t", "average of all")
-    own = mean_interval(found.cells[0].comparison.methods[0].mae)
-    assert table.rows[0][-3].text == with_error(own)
-    assert [(row["task"], row["method"]) for row in rows_of(table)] == [
-        (task, method)
-        for method in ("Davidson", "majority vote")
-        for task in ("average", "t", "average of all")
-    ]
-    keys = {line.key for line in averages(found)}
-    assert keys == {("average of all", "")}
+    assert {line.key for line in averages(found)} == {("average of all", "")}
 
 
 # The others

@@ -17,12 +17,11 @@ from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
 from btdagg.cli.common import err, files_named, note, out, print_json, say
 from btdagg.evaluation.scores import averages, lines
-from btdagg.report.table import Entry, ReportTable
-from btdagg.report.wording import votes_of
+from btdagg.report.table import ReportTable
+from btdagg.report.tables.scores import scores_table
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.metrics import Interval
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
 
@@ -146,45 +145,11 @@ def numbers_of_votes(listed: str | None) -> list[int] | None:
 
 def print_scores(evaluation: Scores) -> None:
     """Print a line for each method in each cell, the averages, and remarks."""
-    header, rows = _table(evaluation)
-    out.print_rows(header, rows, len(evaluation.by) + 3)
-    first = evaluation.cells[0].comparison
-    labels = "label" if evaluation.n_calibration == "1" else "labels"
-    how = (
-        f"models calibrated on {evaluation.n_calibration} {labels} in each of {first.n_splits} "
-        "random splits; ±: half of the 95% interval of the mean over splits, not one for new items"
-    )
-    if first.new_items is not None:
-        how = (
-            f"each item decided by models calibrated on {evaluation.n_calibration} other {labels}; "
-            "±: half of the 95% interval for new items, or new groups of items"
-        )
-    ranked = f"rank: clusters by MAE; {first.test.words}; " if len(first.methods) > 1 else ""
-    say(f"{ranked}{how}")
+    table = scores_table(evaluation)
+    out.print_rows(table.header, table.rows, table.n_label_columns)
+    say(table.note)
     for remark in evaluation.remarks:
         note(remark)
-
-
-def _table(evaluation: Scores) -> tuple[list[str], list[list[Entry]]]:
-    first = evaluation.cells[0].comparison
-    less = first.new_items is not None and first.baseline is not None
-    is_ranked = len(first.methods) > 1
-    header = [*evaluation.by, "votes", "items", "method", "MAE"]
-    header += [*(["less majority"] if less else []), "accuracy", *(["rank"] if is_ranked else [])]
-    rows = []
-    for line in (*lines(evaluation), *averages(evaluation)):
-        best = line.rank == 1 and is_ranked
-        size = "" if line.n_items is None else str(line.n_items)
-        row = [Entry(text) for text in (*line.key, votes_of(line.n_votes), size, line.method)]
-        row.append(Entry(_with_error(line.mae), best))
-        if less:
-            difference = line.mae_less_majority
-            row.append(Entry("" if difference is None else _with_error(difference, signed=True)))
-        row.append(Entry(_with_error(line.accuracy)))
-        if is_ranked:
-            row.append(Entry("" if line.rank is None else str(line.rank), best))
-        rows.append(row)
-    return header, rows
 
 
 def scores_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
@@ -196,10 +161,3 @@ def scores_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
         "averages": [line.as_dict(()) for line in averages(evaluation)],
         "remarks": list(evaluation.remarks),
     }
-
-
-def _with_error(interval: Interval, signed: bool = False) -> str:
-    # At 0 or 1 an interval ends on one side: the other is what it may be off by.
-    half = f"{max(interval.high - interval.mean, interval.mean - interval.low):.3f}"
-    half = half.removeprefix("0")
-    return f"{interval.mean:{'+' if signed else ''}.3f} ±{half}"

@@ -115,7 +115,7 @@ def _scores(result: Scores) -> Parts:
 def _comparison(result: MethodComparison) -> Parts:
     scores = Scores((), (Cell((), result),))
     yield tables.answers_table(scores)
-    yield from tables.score_tables(scores, ranked=result.tested is not None)
+    yield tables.scores_table(scores)
 
 
 @parts_of.register

@@ -228,9 +228,7 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
         report.remark(remark)
     report.add(tables.answers_table(scores), tables.methods_table(scores))
     ranked = len(scores.cells[0].comparison.methods) > 1
-    details = [*tables.score_tables(scores, ranked=ranked)]
-    if ranked:
-        details.append(tables.pvalue_table(scores))
+    details = [tables.scores_table(scores), *([tables.pvalue_table(scores)] if ranked else [])]
     report.add(*details, folded=True)
     fits = {
         ": ".join(filter(None, (fitted.name, name))): fitted.calibration

@@ -60,9 +60,6 @@ class Study:
         column.
     by, n_votes, aggregators, confidence, protocol, neighbours
         See `btdagg.evaluation.evaluate`.
-    sizes : sequence of int, optional
-        Labels to calibrate on in a sweep. Unless given the paper's 20, 40, ..., 200, as far as half
-        of the items go of the smallest part that allows two of them.
     progress : callable
     scores : Scores, optional
         The evaluation itself, of which the sections tell more.
@@ -76,7 +73,6 @@ class Study:
     aggregators: Sequence[Aggregator] | None = None
     confidence: str | None = None
     protocol: Protocol = CROSS_FITTED
-    sizes: Sequence[int] | None = None
     neighbours: Votes | None = None
     progress: Progress = silent
     scores: Scores | None = None
@@ -173,9 +169,10 @@ class Study:
         return [int(point) for point in points]
 
     def calibration_sizes(self) -> list[int]:
-        """Numbers of labels for a sweep."""
-        if self.sizes is not None:
-            return list(self.sizes)
+        """Numbers of labels for a sweep: the paper's, up to half the items of the smallest part.
+
+        Parts that allow no two of them do not count.
+        """
         halves = [len(items) / 2 for items in self.parts.values()]
         fewest = min((half for half in halves if half >= _SIZES[1]), default=0)
         return [size for size in _SIZES if size <= fewest]

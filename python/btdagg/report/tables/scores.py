@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from btdagg.evaluation.scores import (
-    average,
     averages,
     lines,
     lines_of,
-    name_of_average,
     record,
-    spread,
 )
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.wording import (
@@ -31,7 +28,6 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
-    from btdagg.evaluation.parts import Key
     from btdagg.evaluation.scores import Line
 
 LOWER_IS_BETTER = "Mean absolute error, lower is better"
@@ -42,127 +38,55 @@ def where(by: Sequence[str], key: Sequence[str]) -> dict[str, str]:
     return dict(zip(by, key, strict=True))
 
 
-def best_lines(lines: Sequence[Line], score: Literal["mae", "accuracy"] = "mae") -> list[Line]:
-    """Lines of the best mean; several where it is equal."""
-    means = [getattr(line, score).mean for line in lines]
-    best = min(means) if score == "mae" else max(means)
-    return [line for line, mean in zip(lines, means, strict=True) if mean == best]
+def best_lines(lines: Sequence[Line]) -> list[Line]:
+    """Lines of the lowest mean MAE; several where it is equal."""
+    lowest = min(line.mae.mean for line in lines)
+    return [line for line in lines if line.mae.mean == lowest]
 
 
-Score = Literal["mae", "accuracy"]
-
-
-def score_tables(scores: Scores, *, ranked: bool = False) -> tuple[ReportTable, ReportTable]:
-    """Tabulate MAE and pairwise accuracy: tasks in columns, methods in rows by judge and votes.
-
-    Parameters
-    ----------
-    scores : Scores
-        What goes in columns is the task, where votes are grouped by it, or else the first column
-        that they are grouped by. Where there is more than one, their mean is the last column, split
-        by split, all counting alike.
-    ranked : bool
-        Whether methods that the test ranks first are bold, instead of the best mean. In the last
-        column it is always the best mean.
-
-    Returns
-    -------
-    tuple of ReportTable
-        ``mae`` and ``accuracy``.
-    """
-    return _score_table(scores, "mae", ranked), _score_table(scores, "accuracy", ranked)
-
-
-def _score_table(scores: Scores, score: Score, ranked: bool) -> ReportTable:
-    place = scores.by.index("task") if "task" in scores.by else 0
-
-    def parted(key: Key) -> tuple[str, Key]:
-        """Part a key into its column of the table and the rest."""
-        return key[place] if key else "all items", (*key[:place], *key[place + 1 :])
-
-    # Skipped keys have a column too, so that a reader sees what is missing.
-    keys = [*(cell.key for cell in scores.cells), *(key for key, _ in scores.skipped)]
-    columns = tuple(dict.fromkeys(parted(key)[0] for key in keys))
-    means = (name_of_average(columns),) if len(columns) > 1 else ()
-    blocks: dict[Key, dict[int | None, dict[str, Cell]]] = {}
-    for cell in scores.cells:
-        column, block = parted(cell.key)
-        blocks.setdefault(block, {}).setdefault(cell.n_votes, {})[column] = cell
-    name, others = parted(scores.by)
+def scores_table(scores: Scores) -> ReportTable:
+    """Tabulate MAE, accuracy and rank of each method, by part and number of votes, and averages."""
+    compared = scores.cells[0].comparison
+    is_ranked = compared.tested is not None and len(compared.methods) > 1
+    has_majority = compared.new_items is not None and compared.baseline is not None
+    less = ["less majority"] if has_majority else []
+    columns = ("MAE", *less, "accuracy", *(["rank"] if is_ranked else []))
 
     def rows() -> Iterator[Row]:
-        cells = ((b, n, of) for b, by_votes in blocks.items() for n, of in by_votes.items())
-        for block, n_votes, of_block in cells:
-            shown = {
-                column: _shown(of_block[column], score, ranked)
-                for column in columns
-                if column in of_block
+        for line in (*lines(scores), *averages(scores)):
+            is_best, difference = is_ranked and line.rank == 1, line.mae_less_majority
+            size = "" if line.n_items is None else str(line.n_items)
+            cells = {
+                "MAE": Entry(with_error(line.mae), is_best),
+                "less majority": "" if difference is None else with_error(difference, signed=True),
+                "accuracy": with_error(line.accuracy),
+                "rank": Entry("" if line.rank is None else str(line.rank), is_best),
             }
-            for mean in means:
-                whole = len(of_block) == len(columns)
-                shown[mean] = _averaged(list(of_block.values()), score, whole=whole)
-            first = next(iter(of_block.values()))
-            for number, method in enumerate(first.comparison.methods):
-                own = {column: of_methods[number] for column, of_methods in shown.items()}
-                records = [
-                    record(
-                        {**({name: column} if scores.by else {}), **where(others, block)},
-                        {"n_votes": n_votes, "method": method.name, **fields},
-                    )
-                    for column, (_, fields) in own.items()
-                ]
-                cells_of_row = {column: entry for column, (entry, _) in own.items()}
-                yield Row((*block, votes_of(n_votes), method.name), cells_of_row, records)
+            yield Row(
+                (*line.key, votes_of(line.n_votes), size, line.method),
+                {column: cells[column] for column in columns},
+                [line.as_dict(scores.by)],
+            )
 
-    better, best = ("lower", "lowest") if score == "mae" else ("higher", "highest")
-    bold = f"the {best} mean"
-    if ranked:
-        beside = f" (in the column of averages, {bold})" if means else ""
-        bold = (
-            f"rank 1, which the test does not tell apart from the best, whatever the means{beside}"
-        )
-    over, error = basis_of_scores(scores)
-    return ReportTable.of_rows(
-        score,
-        "Mean absolute error" if score == "mae" else "Pairwise accuracy",
-        f"Means over {over}, {better} is better; {error}. Bold: {bold}."
-        + not_evaluated(key for key, _ in scores.skipped),
-        (*others, "votes", "method"),
-        rows(),
-        (*columns, *means),
+    labels = "label" if scores.n_calibration == "1" else "labels"
+    how = (
+        f"models calibrated on {scores.n_calibration} {labels} in each of {compared.n_splits} "
+        "random splits; ±: half of the 95% interval of the mean over splits, not one for new items"
     )
-
-
-Shown: TypeAlias = tuple[Entry, dict[str, object]]
-"""A mean with its interval, and what its record has besides the key."""
-
-
-def _shown(cell: Cell, score: Score, ranked: bool) -> list[Shown]:
-    """What is shown of each method of a cell."""
-    lines, names = lines_of(cell), (score, "n_items", "n_calibration", "n_splits")
-    if not ranked:
-        best = best_lines(lines, score)
-        return [_entry(line, score, best, names) for line in lines]
-    ranks = [line.rank if score == "mae" else line.accuracy_rank for line in lines]
-    best = [line for line, rank in zip(lines, ranks, strict=True) if rank == 1]
-    shown = [_entry(line, score, best, names) for line in lines]
-    return [(entry, {**of, "rank": rank}) for (entry, of), rank in zip(shown, ranks, strict=True)]
-
-
-def _averaged(cells: Sequence[Cell], score: Score, *, whole: bool) -> list[Shown]:
-    """What is shown of each method on average; nothing of a row that lacks some columns.
-
-    Other rows have all columns, and a mean over fewer would look comparable with theirs.
-    """
-    lines = average(cells, ())
-    if not whole:
-        return [(Entry(MISSING), spread(score, None)) for _ in lines]
-    best = best_lines(lines, score)
-    return [_entry(line, score, best, (score,)) for line in lines]
-
-
-def _entry(line: Line, score: Score, best: Sequence[Line], names: Sequence[str]) -> Shown:
-    return Entry(with_error(getattr(line, score)), line in best), line.fields(*names)
+    if compared.new_items is not None:
+        how = (
+            f"each item decided by models calibrated on {scores.n_calibration} other {labels}; "
+            "±: half of the 95% interval for new items, or new groups of items"
+        )
+    ranked = f"rank: clusters by MAE; {compared.test.words}; " if is_ranked else ""
+    return ReportTable.of_rows(
+        "scores",
+        "Error and accuracy of each method",
+        ranked + how,
+        (*scores.by, "votes", "items", "method"),
+        rows(),
+        columns,
+    )
 
 
 def pvalue_table(scores: Scores) -> ReportTable:
