@@ -36,6 +36,7 @@ from ._util.errors import InputError as InputError
 from .estimates import estimate as estimate
 from .estimates import estimate_systems as estimate_systems
 from .evaluation import Protocol as Protocol
+from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
 from .evaluation.metrics import (
     mean_absolute_error as mean_absolute_error,

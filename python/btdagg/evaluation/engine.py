@@ -230,8 +230,8 @@ def _refitted(
 ) -> Callable[[LabelledItems], NDArray[np.int8]]:
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):
-        decide = method.refitted(source.evidence.counts, source.labels, weights)
-        return lambda part: decide(part.evidence.counts)
+        decide = method.refitted(source.rows, source.labels, weights)
+        return lambda part: decide(part.rows)
     fitted = []
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))

@@ -122,7 +122,7 @@ def evaluate(
     for name in ("n_votes", "by", "confidence", "neighbours"):
         if of_tables.get(name) is not None:
             raise InputError(f"{name} is for tables of votes and labels, and labels is an array")
-    items = LabelledItems(votes, labels, groups)
+    items = LabelledItems(cast("ArrayLike", votes), labels, groups)
     protocol.require_intervals()
     protocol.splitter.draw(len(items), groups)  # errors of the splits come first
     items.require_two_labels()

@@ -18,8 +18,6 @@ from btdagg.evaluation.significance import ROUNDING, t_pvalues
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LEVEL = 0.95
-
 
 @readable
 class Losses(NamedTuple):
@@ -88,19 +86,21 @@ class NewItems:
         """Number of groups."""
         return int(self.groups.max()) + 1
 
-    def interval(self, method: int, score: Score = "mae") -> Interval:
-        """Mean absolute error or accuracy of a method, by its number, with its 95% interval."""
+    def interval(self, method: int, score: Score = "mae", level: float = 0.95) -> Interval:
+        """Mean absolute error or accuracy of a method, by its number, with its interval."""
         losses = self.losses[score]
         mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
-        half = self._t * error
+        half = self._quantile(level) * error
         interval = Interval(mean, max(mean - half, 0.0), min(mean + half, losses.worst))
         return Interval(*(1 - end for end in _turned(interval))) if score != "mae" else interval
 
-    def difference(self, method: int, other: int, score: Score = "mae") -> Interval:
-        """Score of a method less that of another, with its 95% interval."""
+    def difference(
+        self, method: int, other: int, score: Score = "mae", level: float = 0.95
+    ) -> Interval:
+        """Score of a method less that of another, with its interval."""
         pairs = self._means_and_errors(method, other, score)
         worst = self.losses[score].worst
-        lows, highs = zip(*(self._ends(*pair, worst) for pair in pairs), strict=True)
+        lows, highs = zip(*(self._ends(*pair, worst, level) for pair in pairs), strict=True)
         of_losses = Interval(pairs[0][0], min(lows), max(highs))
         # Accuracy is higher where losses are lower.
         return of_losses if score == "mae" else Interval(*(-end for end in _turned(of_losses)))
@@ -128,9 +128,8 @@ class NewItems:
                 pvalues[method, other] = pvalues[other, method] = min(p, 1.0)
         return pvalues
 
-    @cached_property
-    def _t(self) -> float:
-        return float(stats.t.ppf((1 + _LEVEL) / 2, self.n_groups - 1))
+    def _quantile(self, level: float) -> float:
+        return float(stats.t.ppf((1 + level) / 2, self.n_groups - 1))
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
@@ -141,11 +140,12 @@ class NewItems:
             pairs.append(self._standard_error(own[method] - own[other], np.zeros(2)))
         return pairs
 
-    def _ends(self, mean: float, error: float, worst: float) -> tuple[float, float]:
+    def _ends(self, mean: float, error: float, worst: float, level: float) -> tuple[float, float]:
+        t = self._quantile(level)
         if error > 0 or mean == 0:
-            return mean - self._t * error, mean + self._t * error
+            return mean - t * error, mean + t * error
         # All groups differ alike. Wilson's interval says how many others may do otherwise.
-        unlike = self._t**2 / (self.n_groups + self._t**2)
+        unlike = t**2 / (self.n_groups + t**2)
         return mean - unlike * (worst + mean), mean + unlike * (worst - mean)
 
     def _standard_error(

@@ -72,6 +72,8 @@ class LabelledItems:
         if not len(gold):
             raise InputError("labels is empty, expected at least one item")
         group = None if groups is None else as_names(groups, "groups")
+        if group is not None:
+            same_length("groups", len(group), "items", len(own))
         self.__dict__.update(evidence=own, labels=gold, groups=group)
 
     def __len__(self) -> int:
@@ -94,10 +96,10 @@ class LabelledItems:
         content += [own.decisions[name] for name in sorted(own.decisions)]
         return content + [own.by_judge[name] for name in sorted(own.by_judge)]
 
-    def among(self, kept: NDArray[np.bool_]) -> LabelledItems:
-        """Return the items that are kept, at least one."""
-        groups = None if self.groups is None else self.groups[kept]
-        return LabelledItems(self.evidence[kept], self.labels[kept], groups)
+    def among(self, rows: NDArray[Any]) -> LabelledItems:
+        """Return some items, at least one, by an array of indices or a mask."""
+        groups = None if self.groups is None else self.groups[rows]
+        return LabelledItems(self.evidence[rows], self.labels[rows], groups)
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which items have all decisions of these names: (n,) array."""

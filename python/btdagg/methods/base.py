@@ -80,8 +80,8 @@ class Refittable(Protocol):
     """An aggregator of counts that fits many weightings faster than one by one."""
 
     def refitted(
-        self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
-    ) -> Callable[[NDArray[np.int64]], NDArray[np.int8]]:
+        self, counts: ArrayLike, labels: NDArray[np.int8], weights: NDArray[np.float64]
+    ) -> Callable[[ArrayLike], NDArray[np.int8]]:
         """Fit with each row of weights, (k, n); return what labels m items by all: (k, m)."""
 
 

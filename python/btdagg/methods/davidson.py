@@ -74,16 +74,18 @@ class Davidson(_Calibrated):
         return self
 
     def refitted(
-        self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
-    ) -> Callable[[NDArray[np.int64]], NDArray[np.int8]]:
+        self, counts: ArrayLike, labels: NDArray[np.int8], weights: NDArray[np.float64]
+    ) -> Callable[[ArrayLike], NDArray[np.int8]]:
         """Fit with each row of weights; see `Refittable`."""
-        items, smoothing = counts.astype(np.float64), (self.alpha, self.kappa)
+        items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
         if self.prior is None:
             lower, upper = (ends.tolist() for ends in self.bounds.box())
             parameters = _core.Refits(items, labels, *smoothing, lower, upper).fit(weights, 1)[0]
         else:
             parameters = refitted(items, labels, weights, self.prior, *smoothing)
-        return lambda rows: _core.decide_under(parameters, *smoothing, rows.astype(np.float64), 1)
+        return lambda rows: _core.decide_under(
+            parameters, *smoothing, np.asarray(rows, dtype=np.float64), 1
+        )
 
 
 @readable

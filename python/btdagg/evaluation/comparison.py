@@ -1,0 +1,306 @@
+"""Which of two ways of deciding the same items is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import names_of_judges
+from btdagg.evaluation.engine import cross_scores, quiet_fit
+from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.parts import LabelledItems
+from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, Protocol
+from btdagg.methods import Aggregator, Davidson, Panel
+from btdagg.methods.base import Needs, Refittable, needs_of
+from btdagg.model.intervals import as_level
+from btdagg.model.panel import as_panel_counts
+from btdagg.votes import Labels, Votes
+from btdagg.votes.evidence import Evidence
+from btdagg.votes.join import join
+from btdagg.votes.panel import PanelCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+Way: TypeAlias = "Votes | PanelCounts | ArrayLike | Evidence"
+
+
+@readable
+@dataclass(frozen=True)
+class Comparison:
+    """Errors of two ways of deciding the same items, and their difference; `str` is a sentence.
+
+    Attributes
+    ----------
+    names : tuple of str
+    mae : tuple of Interval
+        Mean absolute errors, with intervals for new items.
+    difference : Interval
+        MAE of the first less that of the second: below 0 where the first is better.
+    pvalue : float
+        Two-sided, of the test that the interval of the difference is.
+    level : float
+    n_items, n_groups : int
+        Labelled items that both ways decide, and their groups.
+    n_calibration : float
+        Mean number of labels that the models were calibrated on.
+    n_only_first, n_only_second : int
+        Labelled items that are left out, since the other way has no votes on them.
+    n_unlabelled : int
+        Items that are left out, since they have no label.
+    """
+
+    names: tuple[str, str]
+    mae: tuple[Interval, Interval]
+    difference: Interval
+    pvalue: float
+    level: float
+    n_items: int
+    n_groups: int
+    n_calibration: float
+    n_only_first: int = 0
+    n_only_second: int = 0
+    n_unlabelled: int = 0
+
+    @property
+    def better(self) -> str | None:
+        """The way that is better beyond chance, by its name; None if neither is."""
+        return None if self.pvalue >= 1 - self.level else self.names[self.difference.mean > 0]
+
+    def __str__(self) -> str:
+        least = int(self.difference.mean > 0)
+        ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
+        name, other = self.names[least], self.names[1 - least]
+        own, others = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
+        verdict = f"{name} is better: MAE {own} against {others}"
+        if self.better is None:
+            verdict = f"no difference beyond chance: MAE {own} ({name}), {others} ({other})"
+        return (
+            f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
+            f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
+        )
+
+
+def compare(
+    first: Way,
+    second: Way,
+    labels: Labels | ArrayLike,
+    *,
+    methods: Aggregator | tuple[Aggregator, Aggregator] | None = None,
+    n_votes: int | tuple[int | None, int | None] | None = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+    names: tuple[str, str] = ("first", "second"),
+    protocol: Protocol = CROSS_FITTED,
+) -> Comparison:
+    """Compare two ways of deciding the same items: two judges, signs and strength, two methods.
+
+    Every item is decided by models that were calibrated without its group, by the same folds for
+    both ways.
+
+    Parameters
+    ----------
+    first, second : Votes, PanelCounts, Evidence, (n, 3) or (n, judges, 3) array
+        Votes of each way: tables, which are joined with a table of labels by item, or arrays with a
+        row for each label. May be the same votes if the methods or numbers of votes differ.
+    labels : Labels, or (n,) array of -1, 0, 1
+    methods : Aggregator or two of them, optional
+        By default Davidson with the weak prior; of a panel, `Panel`.
+    n_votes : int or two of them, optional
+        Use only the first so many votes of each item, of tables; see `Votes.counts`.
+    groups : (n,) array, optional
+        Of arrays, what items share, such as their prompt; tables of labels have a column `group`.
+    level : float
+        Of the intervals.
+    names : two str
+        What the ways are called in the result.
+    protocol : Protocol
+        Cross-fitting; see `CrossFit`.
+
+    Raises
+    ------
+    InputError
+        If fewer than two labelled items have votes of both, both ways are the same, all labels are
+        equal, or shapes disagree.
+
+    References
+    ----------
+    `NewItems`, for the intervals and the test.
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [6, 1, 1]] * 9
+    >>> others = [[0, 5, 3], [2, 6, 0], [0, 7, 1], [1, 6, 1]] * 9
+    >>> print(compare(counts, others, [1, 0, -1, -1] * 9, names=("judge a", "judge b")))
+    judge a is better: MAE 0.000 against 0.500, difference 0.500, 95% interval 0.198 to 0.802
+    """
+    level = as_level(level)
+    if not isinstance(protocol.splitter, CrossFit):
+        raise InputError("protocol has random splits, expected CrossFit", argument="protocol")
+    of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
+    if first is second and of_methods[0] == of_methods[1] and of_numbers[0] == of_numbers[1]:
+        raise InputError("first and second are the same votes, decided in the same way")
+    both, ways, unlabelled = [], [], set()
+    for place, way in enumerate((first, second)):
+        items, method, without = _labelled(
+            way, labels, groups, of_methods[place], of_numbers[place]
+        )
+        kind = _QuickWay if isinstance(method, Refittable) else _Way
+        ways.append(kind(place, str(names[place]), method))
+        both.append(items)
+        unlabelled |= without
+    items = _in_both(*both)
+    ((scores,),) = cross_scores([items], ways, protocol)
+    new_items = scores.new_items
+    assert new_items is not None  # as they are cross-fitted
+    return Comparison(
+        (ways[0].name, ways[1].name),
+        (new_items.interval(0, level=level), new_items.interval(1, level=level)),
+        new_items.difference(0, 1, level=level),
+        float(new_items.pvalues()[0, 1]),
+        level,
+        len(items),
+        new_items.n_groups,
+        scores.n_calibration,
+        len(both[0]) - len(items),
+        len(both[1]) - len(items),
+        len(unlabelled),
+    )
+
+
+def _labelled(
+    way: Way,
+    labels: Labels | ArrayLike,
+    groups: ArrayLike | None,
+    method: Aggregator | None,
+    n_votes: int | None,
+) -> tuple[LabelledItems, Aggregator, set[Any]]:
+    """Items that a way decides, its method, and the ids of items without a label."""
+    is_table = isinstance(way, Votes | PanelCounts)
+    if is_table != isinstance(labels, Labels) or (is_table and groups is not None):
+        raise InputError(
+            f"labels is a {type(labels).__name__}, and the votes are a {type(way).__name__}: "
+            "expected tables of votes and labels, or arrays and their groups"
+        )
+    if n_votes is not None and not isinstance(way, Votes):
+        raise InputError("n_votes needs tables of votes", argument="n_votes")
+    needs, without = Needs() if method is None else needs_of(method), set()
+    if isinstance(way, Votes):
+        decisions = [] if needs.decisions is None else [needs.decisions]
+        evidence = way.evidence(n_votes, decisions=decisions)[1]
+    elif isinstance(way, PanelCounts):
+        evidence = replace(_of_panel(way.counts, way.judges), ids=way.ids)
+    elif np.ndim(way) == 3:
+        evidence = _of_panel(as_panel_counts(way), None)
+    else:
+        own = Evidence.of(cast("ArrayLike", way))
+        evidence = replace(own, ids=np.arange(len(own)))  # whatever they are called
+    if isinstance(labels, Labels):
+        joined = join(way if isinstance(way, Votes) else None, labels, (evidence.ids, evidence))
+        rows = joined.labelled()
+        without = {*joined.ids.tolist()} - {*rows.ids.tolist()}
+        items = LabelledItems(rows.counts, rows.labels, rows.groups)
+    else:
+        items = LabelledItems(evidence, labels, groups)
+    if needs.some_decisions:
+        items = items.among(items.with_decisions([needs.decisions or ""]))
+    usual = Panel(tuple(evidence.by_judge)) if evidence.by_judge else Davidson(prior="weak")
+    return items, usual if method is None else method, without
+
+
+def _of_panel(counts: NDArray[Any], judges: tuple[str, ...] | None) -> Evidence:
+    names = names_of_judges(judges, counts.shape[1])
+    by_judge = dict(zip(names, np.swapaxes(counts, 0, 1), strict=True))
+    return Evidence(counts.sum(axis=1), by_judge=by_judge)
+
+
+def _in_both(first: LabelledItems, second: LabelledItems) -> _BothWays:
+    """Return the items of both, by their ids."""
+    row_of = {item: row for row, item in enumerate(second.evidence.ids.tolist())}
+    ids = first.evidence.ids.tolist()
+    rows = [(row, row_of[item]) for row, item in enumerate(ids) if item in row_of]
+    if len(rows) < 2:
+        raise InputError(
+            f"{len(rows)} labelled items have votes of both first and second, expected at least 2; "
+            f"first begins with item {ids[0]!r}, second with item {next(iter(row_of))!r}"
+        )
+    both = zip((first, second), np.transpose(rows), strict=True)
+    items = _BothWays(*(own.among(chosen) for own, chosen in both))
+    items.require_two_labels()
+    return items
+
+
+class _BothWays(LabelledItems):
+    """Items whose rows have what either way decides them by."""
+
+    both: tuple[LabelledItems, ...]
+
+    def __init__(self, *both: LabelledItems) -> None:
+        self.__dict__.update(vars(both[0]), both=both)
+
+    @property
+    def rows(self) -> Any:
+        return _Rows(*(own.rows for own in self.both))
+
+    @property
+    def content(self) -> list[NDArray[Any]]:
+        # Side by side, so that which is first changes no fold. Of the same votes they are as ever.
+        counts = [
+            np.asarray(counts, dtype=np.float64)
+            for own in self.both
+            for counts in own.evidence.by_judge.values() or [own.evidence.counts]
+        ]
+        different = {own.tobytes(): own for own in counts}
+        return [np.stack([*different.values()], axis=1), self.labels]
+
+
+class _Rows:
+    """Counts or evidence of the same items, by place of the way."""
+
+    def __init__(self, *by_way: Any) -> None:
+        self.by_way = by_way
+
+    def __len__(self) -> int:
+        return len(self.by_way[0])
+
+    def __getitem__(self, rows: Any) -> _Rows:
+        return _Rows(*(own[rows] for own in self.by_way))
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The method of one way, for items of both."""
+
+    place: int
+    name: str
+    method: Aggregator
+
+    def fit(self, counts: Any, labels: ArrayLike) -> _Way:
+        return replace(self, method=quiet_fit(self.method, counts.by_way[self.place], labels))
+
+    def decide(self, counts: Any) -> NDArray[np.int8]:
+        return self.method.decide(counts.by_way[self.place])
+
+
+class _QuickWay(_Way):
+    """The same of a method that fits many weightings at once."""
+
+    def refitted(self, counts: Any, labels: Any, weights: Any) -> Callable[[Any], Any]:
+        decide = cast("Refittable", self.method).refitted(
+            counts.by_way[self.place], labels, weights
+        )
+        return lambda rows: decide(rows.by_way[self.place])
+
+
+def _two(value: Any, name: str) -> tuple[Any, Any]:
+    if not isinstance(value, tuple | list):
+        return value, value
+    if len(value) != 2:
+        raise InputError(argument=name, came=value, expected="one for both, or two")
+    return value[0], value[1]

@@ -1,0 +1,209 @@
+"""Which of two ways of deciding the same items is better."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg import InputError, compare, evaluate, read_labels, read_votes, tally
+from btdagg.datasets import simulate
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
+from btdagg.methods import Davidson, Decided, MajorityVote, Panel
+from btdagg.votes import Evidence, panel_counts
+
+N = 60
+SAMPLE, OTHER = (
+    replace(simulate(name, N, 8, seed=3), items=np.arange(N)) for name in ("rb2-math", "rb2-focus")
+)
+LABELS = SAMPLE.labels
+RNG = np.random.default_rng(5)
+MARGINS = SAMPLE.votes * RNG.integers(1, 9, SAMPLE.votes.shape)
+ITEMS = np.repeat(np.arange(N), 8)
+STRENGTH = tally(ITEMS, MARGINS.ravel(), full_margin=9)[1]
+GROUPS = np.array([f"g{row % 17}" for row in range(N)])
+FEW = Protocol(CrossFit(n_folds=4, n_repeats=2, n_refits=8, seed=1), GroupTest())
+
+
+def by_hand(first, second, groups):
+    """Losses and interval of the difference, with plain NumPy and one fit at a time."""
+    splitter = FEW.splitter
+    content = [np.stack([first, second], axis=1), LABELS]
+    number = np.arange(N) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n_groups = number.max() + 1
+    difference, refits, own = np.zeros(N), np.zeros(8), np.zeros(N)
+    weights = splitter.resampled(number, content)
+    for counts, sign in ((first, 1), (second, -1)):
+        for known, left in splitter.draw(N, number, content):
+            model = btdagg.calibrate(counts[known], LABELS[known], prior="weak").model
+            difference[left] += sign * np.abs(model.decide(counts[left]) - LABELS[left]) / 2
+        for place, times in enumerate(weights):
+            drawn = np.repeat(np.arange(N), times.astype(int))
+            model = btdagg.calibrate(counts[drawn], LABELS[drawn], prior="weak").model
+            refits[place] += sign * np.abs(model.decide(counts) - LABELS).mean()
+        model = btdagg.calibrate(counts, LABELS, prior="weak").model
+        own += sign * np.abs(model.decide(counts) - LABELS)
+    ends, halves = [], []
+    for losses, of_refits in ((difference, refits.var(ddof=1)), (own, 0)):
+        sums = np.bincount(number, weights=losses - losses.mean())
+        error = ((sums**2).sum() * n_groups / (n_groups - 1) / N**2 + of_refits) ** 0.5
+        ends.append(losses.mean() + error * stats.t.ppf([0.05, 0.95], n_groups - 1))
+        halves.append(stats.t.cdf(losses.mean() / error, n_groups - 1))
+    pvalue = 2 * min(max(halves), max(1 - np.array(halves)))
+    return difference.mean(), np.min(ends), np.max(ends), min(pvalue, 1)
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_the_difference_is_that_of_a_plain_computation(groups):
+    found = compare(SAMPLE.first(2), STRENGTH, LABELS, groups=groups, level=0.9, protocol=FEW)
+    *expected, pvalue = by_hand(SAMPLE.first(2), STRENGTH, groups)
+    assert found.difference == pytest.approx(expected, abs=1e-12)
+    assert found.pvalue == pytest.approx(pvalue, rel=1e-9)
+    assert found.mae[0].mean - found.mae[1].mean == pytest.approx(found.difference.mean)
+    assert (found.n_items, found.n_groups) == (N, N if groups is None else 17)
+    assert found.n_calibration == pytest.approx(0.75 * N, abs=0.5)
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_swapping_the_ways_or_the_sides_mirrors_the_difference(groups):
+    first, second = SAMPLE.first(2), STRENGTH
+    found = compare(first, second, LABELS, groups=groups, protocol=FEW)
+    mean, low, high = found.difference
+    swapped = compare(second, first, LABELS, groups=groups, protocol=FEW)
+    assert swapped.difference == pytest.approx((-mean, -high, -low), abs=1e-12)
+    assert swapped.pvalue == pytest.approx(found.pvalue, rel=1e-9)
+    assert np.ravel(swapped.mae[::-1]) == pytest.approx(np.ravel(found.mae))
+    other = compare(first[:, ::-1], second[:, ::-1], -LABELS, groups=groups, protocol=FEW)
+    assert other.difference == pytest.approx(found.difference, abs=1e-12)
+
+
+def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
+    methods = Davidson(), MajorityVote()
+    found = compare(SAMPLE.counts, SAMPLE.counts, LABELS, methods=methods)
+    scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0].comparison
+    assert found.mae == tuple(method.mae_interval for method in scores.methods)
+    assert found.difference == scores.new_items.difference(0, 1)
+    assert found.pvalue == scores.mae_ranking.pvalues[0, 1]
+
+
+def test_ways_that_decide_alike_do_not_differ():
+    found = compare(SAMPLE.counts, SAMPLE.counts.copy(), LABELS, protocol=FEW)
+    assert (found.difference, found.pvalue, found.better) == ((0, 0, 0), 1, None)
+    mae = f"{found.mae[0].mean:.3f}"
+    assert str(found) == (
+        f"no difference beyond chance: MAE {mae} (first), {mae} (second), difference 0.000, "
+        "95% interval 0.000 to 0.000"
+    )
+
+
+def test_the_sentence_names_what_is_better():
+    right = np.eye(3, dtype=int)[LABELS + 1] * 8
+    found = compare(right, SAMPLE.first(1), LABELS, names=("eight", "one"), protocol=FEW)
+    mean, low, high = found.difference
+    assert found.better == "eight"
+    assert str(found) == (
+        f"eight is better: MAE 0.000 against {-mean:.3f}, difference {-mean:.3f}, 95% interval "
+        f"{-high:.3f} to {-low:.3f}"
+    )
+    swapped = compare(SAMPLE.first(1), right, LABELS, names=("one", "eight"), protocol=FEW)
+    assert str(swapped) == str(found)
+
+
+# Tables
+
+
+def table(sample, items, **more):
+    columns = {**sample.vote_columns(), **{name: [value] * N * 8 for name, value in more.items()}}
+    votes = read_votes(columns)
+    return votes.filter({"item": [str(item) for item in items]})
+
+
+def test_tables_are_joined_by_item_and_what_one_lacks_is_left_out():
+    first, second = table(SAMPLE, range(50)), table(OTHER, range(20, N))
+    labels = {"item": np.arange(10, N)[::-1], "label": LABELS[10:][::-1]}
+    found = compare(first, second, read_labels(labels), n_votes=(3, None), protocol=FEW)
+    assert (found.n_items, found.n_only_first, found.n_only_second) == (30, 10, 10)
+    assert found.n_unlabelled == 10
+    rows = slice(20, 50)
+    expected = compare(SAMPLE.first(3)[rows], OTHER.counts[rows], LABELS[rows], protocol=FEW)
+    assert found.difference == pytest.approx(expected.difference, abs=1e-12)
+    grouped = read_labels({**labels, "group": GROUPS[10:][::-1]})
+    found = compare(first, second, grouped, protocol=FEW)
+    expected = compare(
+        SAMPLE.counts[rows], OTHER.counts[rows], LABELS[rows], groups=GROUPS[rows], protocol=FEW
+    )
+    assert found.n_groups == 17
+    assert found.difference == pytest.approx(expected.difference, abs=1e-12)
+
+
+def test_a_panel_is_compared_with_one_of_its_judges():
+    counts = np.stack([SAMPLE.counts, OTHER.counts], axis=1)
+    few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())
+    found = compare(counts, SAMPLE.counts, LABELS, protocol=few)
+    items = btdagg.evaluation.LabelledItems(
+        Evidence(counts.sum(axis=1), by_judge={"1": counts[:, 0], "2": counts[:, 1]}), LABELS
+    )
+    panel = evaluate(items.evidence, LABELS, aggregators=[Panel(("1", "2"))], protocol=few)
+    mean = panel.cells[0].comparison.methods[0].mae_interval.mean
+    assert found.mae[0].mean == pytest.approx(mean, abs=0.1)  # by other folds
+    names = {**SAMPLE.vote_columns(), "judge": ["a"] * N * 8}
+    both = {
+        name: np.concatenate([column, {**OTHER.vote_columns(), "judge": ["b"] * N * 8}[name]])
+        for name, column in names.items()
+    }
+    votes, labels = read_votes(both), read_labels(SAMPLE.label_columns())
+    of_tables = compare(panel_counts(votes), votes.filter({"judge": ["a"]}), labels, protocol=few)
+    assert of_tables.difference == pytest.approx(found.difference, abs=1e-12)
+
+
+def test_items_without_a_decision_are_left_out():
+    decided = np.where(np.arange(N) < 7, np.nan, LABELS)
+    few_shot = Evidence(SAMPLE.counts, decisions={"few_shot": decided})
+    methods = Decided("few_shot", "few-shot", some=True), Davidson()
+    found = compare(few_shot, SAMPLE.counts, LABELS, methods=methods, protocol=FEW)
+    assert (found.n_items, found.n_only_first, found.n_only_second) == (N - 7, 0, 7)
+    assert found.mae[0].mean == 0
+
+
+# Bad input
+
+
+VOTES, GOLD = read_votes(SAMPLE.vote_columns()), read_labels(SAMPLE.label_columns())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((VOTES, VOTES, GOLD), "first and second are the same votes, decided in the same way"),
+        ((SAMPLE.counts, STRENGTH[:-1], LABELS), "labels has 60 rows, expected 59 as in counts"),
+        ((VOTES, STRENGTH, GOLD), "labels is a Labels, and the votes are a ndarray: expected tab"),
+        ((VOTES, VOTES, LABELS), "first and second are the same"),
+        ((VOTES, VOTES.filter({"item": ["3"]}), LABELS), "labels is a ndarray, and the votes are"),
+        (
+            (VOTES.filter({"item": ["1", "2"]}), VOTES.filter({"item": ["3", "4"]}), GOLD),
+            "0 labelled items have votes of both first and second, expected at least 2; first "
+            "begins with item 1, second with item 3",
+        ),
+        ((SAMPLE.counts, STRENGTH, np.ones(N)), "all 60 labels are 1, expected at least two"),
+        ((SAMPLE.counts, -STRENGTH, LABELS), r"counts\[0, \d\] is -.*, expected a finite number"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        compare(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": (Davidson(),)}, "methods is .*, expected one for both, or two"),
+        ({"n_votes": 3}, "n_votes needs tables of votes"),
+        ({"level": 1}, "level is 1.0, expected a number above 0 and below 1"),
+        ({"protocol": Protocol(RandomSplits(n_splits=2))}, "protocol has random splits, expected"),
+        ({"groups": GROUPS[:-1]}, "groups has 59 rows, expected 60 as in"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        compare(SAMPLE.counts, STRENGTH, LABELS, **options)
