@@ -12,9 +12,9 @@ import polars as pl
 from fastapi.testclient import TestClient
 
 from btdagg.judge.pairs import read_pairs
-from btdagg.labelling.app import Access, label_app
 from btdagg.labelling.assignment import Assignment
 from btdagg.labelling.outcome import Outcome
+from btdagg.labelling.server import Access, label_app
 from btdagg.labelling.session import Session
 from btdagg.labelling.store import LabelStore
 

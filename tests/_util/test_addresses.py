@@ -1,7 +1,5 @@
 """Passwords do not get into what is shown or written."""
 
-import sys
-
 import pytest
 
 from btdagg._util.addresses import shown_address, without_credentials
@@ -18,14 +16,16 @@ FORMS = {
     "postgresql://me:hunter2%40@host/votes": "postgresql://me:***@host/votes",
     "postgresql://host/votes?password=hunter2": "postgresql://host/votes?password=***",
     "postgresql:///votes?user=me&password=hunter2&host=/run/db": (
-        "postgresql:///votes?host=%2Frun%2Fdb&password=***&user=me"
+        "postgresql:///votes?user=me&password=***&host=/run/db"
     ),
     "postgresql://host/votes?sslmode=require&sslpassword=hunter2": (
         "postgresql://host/votes?sslmode=require&sslpassword=***"
     ),
-    "postgresql://host/votes?password=a&password=hunter2": "postgresql://host/votes?password=***",
+    "postgresql://host/votes?password=a&password=hunter2": (
+        "postgresql://host/votes?password=***&password=***"
+    ),
     "postgresql://a/me:hunter2@host/votes": "postgresql://***@host/votes",
-    "postgresql://me:hunter2@host:port/votes?pass=hunter2": "postgresql://***@host:port/votes?***",
+    "postgresql://me:hunter2@host:port/votes?pass=hunter2": "postgresql://me:***@host:port/votes?pass=***",
     "https://me:hunter2@host/v1?api_key=hunter2": "https://me:***@host/v1?api_key=***",
     "postgresql://host/votes?options=-c%20x.password%3Dhunter2": (
         "postgresql://host/votes?options=-c%20x.password%3D***"
@@ -39,12 +39,6 @@ FORMS = {
 def test_every_form_of_a_secret_is_hidden(address):
     assert shown_address(address) == FORMS[address]
     assert SECRET not in without_credentials(address)
-
-
-@pytest.mark.parametrize("address", FORMS)
-def test_without_the_parser_more_is_hidden(address, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    assert SECRET not in shown_address(address)
 
 
 @pytest.mark.parametrize(

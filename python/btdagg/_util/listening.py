@@ -1,18 +1,20 @@
-"""Sockets to listen on, and a server that says where it does."""
+"""A socket to listen on, and a server that says where it does."""
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 
 import uvicorn
 
 from btdagg._core import InputError
+from btdagg._util.numbers import as_integer
 
-_LARGEST_PORT = 2**16 - 1
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Server(uvicorn.Server):
+class _Server(uvicorn.Server):
     """A uvicorn server that calls `tell` when it has started, and a signal would end it."""
 
     def __init__(self, config: uvicorn.Config, tell: Callable[[], object]) -> None:
@@ -25,24 +27,26 @@ class Server(uvicorn.Server):
         self._tell()
 
 
-def bound(host: str, port: int) -> list[socket.socket]:
-    """Listen on each address of a host."""
-    if not 0 <= port <= _LARGEST_PORT:
-        raise InputError(f"port is {port}, expected 0 to {_LARGEST_PORT}")
-    sockets: list[socket.socket] = []
+def serve(config: uvicorn.Config, listening: socket.socket, tell: Callable[[], object]) -> None:
+    """Answer until SIGINT or SIGTERM, then finish what was accepted; `tell` that it has begun."""
+    # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
+    before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
     try:
-        # A name may stand for addresses of both families; the same one may come twice.
-        addresses = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        for family, _, _, _, address in dict.fromkeys(addresses):
-            sockets.append(socket.create_server(address, family=family))
+        _Server(config, tell).run([listening])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Listen on an address; of a name that has several, on the one of IPv4."""
+    as_integer(port, "port", 0, 2**16 - 1)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
-        for listening in sockets:
-            listening.close()
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot listen on {host!r}, port {port}: {why}") from None
-    return sockets
 
 
 def place_of(listening: socket.socket) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -52,7 +51,7 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : (3,) array
         The classes, all of them even if a training set has fewer.
     calibration_ : Calibration
-        The fit: warnings, DRPS and, with a prior, the posterior, which a pickle leaves out.
+        The fit: warnings, DRPS and, with a prior, the posterior.
     model_ : DavidsonModel
         The fitted model, to save or to write as SQL.
 
@@ -151,15 +150,6 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"X has shape {array.shape}, expected (n, 3): minus, tie, plus")
         counts = as_checked_counts(array)
         return (counts, *rest) if labels else counts
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "calibration_" in state:  # whose posterior lives in this process
-            state["calibration_"] = replace(self.calibration_, posterior=None)
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "calibration_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

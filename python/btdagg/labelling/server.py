@@ -1,27 +1,74 @@
-"""The page as a server: where it listens, who is let in, and a file that follows the labels."""
+"""The page as a server: its routes, and who gets in: a token in the address becomes a cookie."""
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 import re
 import secrets
-import signal
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import uvicorn
+from fastapi import BackgroundTasks, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from pydantic import BaseModel, ConfigDict, Field
 
 from btdagg._core import InputError
-from btdagg._util.listening import Server, bound, place_of
-from btdagg.labelling.app import Access, label_app
+from btdagg._util.listening import bound, place_of, serve
+from btdagg.report.markup import asset, script_hash
 
 if TYPE_CHECKING:
     from btdagg.labelling.session import Session
 
-_REFRESH = 1.0  # seconds between two writes of the file
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+# A page and no redirect: browsers keep a strict cookie back from a redirect that began with a link
+# on another site, such as one in a mail.
+_WELCOME = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>btdagg label</title>'
+    '<meta http-equiv="refresh" content="0; url=/"></head>'
+    '<body><p><a href="/">Go to the page</a></p></body></html>'
+)
+
+
+class Access(NamedTuple):
+    """Who is let in: whoever has shown the token in the address; the cookie keeps it then.
+
+    Browsers send the cookies of one port to the others, so the name of the cookie has the port. The
+    Host header has to be one of the hosts, else a page elsewhere could have its name lead here.
+    """
+
+    token: str
+    cookie: str
+    is_secure: bool  # whether browsers come by HTTPS
+    hosts: frozenset[str]
+
+
+class Choice(BaseModel):
+    """What the page sends when a rater has chosen."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rater: str
+    key: str
+    choice: Literal["first", "tie", "second", "skip"]
+    seconds: float = Field(ge=0, allow_inf_nan=False)
+    note: str = Field(max_length=10_000)
 
 
 def serve_labels(
@@ -40,7 +87,7 @@ def serve_labels(
     ----------
     session : Session
     write : callable
-        Writes the file of labels: from a thread, at most once a second while labels come.
+        Writes the file of labels, after each of them.
     say : callable
         Takes the address to open.
     host : str
@@ -60,30 +107,38 @@ def serve_labels(
     """
     if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", token):
         raise InputError("token: expected 16 or more ASCII letters, digits, - and _")
-    sockets = bound(host, port)
-    port = sockets[0].getsockname()[1]
-    places = [place_of(listening) for listening in sockets]
+    listening = bound(host, port)
+    address, port = listening.getsockname()[:2]
+    place = place_of(listening)
     if behind_proxy is not None:
         hosts = {behind_proxy.lower()}
-    else:
-        if not all(_is_loopback(listening.getsockname()[0]) for listening in sockets):
-            for listening in sockets:
-                listening.close()
-            raise InputError(
-                f"host is {host}, which others reach, expected behind_proxy as well: the "
-                "name under which a proxy serves the page by HTTPS"
-            )
+    elif ipaddress.ip_address(address.partition("%")[0]).is_loopback:
         names = {"127.0.0.1", "localhost", "[::1]", host.lower()}
-        hosts = {*places, *(f"{name}:{port}" for name in names)}
+        hosts = {place, *(f"{name}:{port}" for name in names)}
+    else:
+        listening.close()
+        raise InputError(
+            f"host is {host}, which others reach, expected behind_proxy as well: the "
+            "name under which a proxy serves the page by HTTPS"
+        )
     access = Access(
         token=token or secrets.token_urlsafe(24),
         cookie=f"btdagg_label_{port}",
         is_secure=behind_proxy is not None,
         hosts=frozenset(hosts),
     )
-    news, end = threading.Event(), threading.Event()
+    writing = threading.Lock()
+
+    def follow() -> None:
+        try:
+            with writing:
+                write()
+        except (InputError, OSError) as error:
+            # The labels are in the store; the next one writes the file again.
+            print(f"btdagg: not written for now: {error}", file=sys.stderr, flush=True)
+
     config = uvicorn.Config(
-        label_app(session, access, news.set),
+        label_app(session, access, follow),
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=10,
@@ -92,37 +147,90 @@ def serve_labels(
         server_header=False,
         proxy_headers=False,
     )
-
-    def tell() -> None:
-        for place in places:
-            shown = f"https://{behind_proxy}" if behind_proxy else f"http://{place}"
-            say(f"{shown}/?token={access.token}")
-
-    # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
-    before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
-    follower = threading.Thread(target=_follow, args=(write, news, end), daemon=True)
-    follower.start()
-    try:
-        Server(config, tell).run(sockets)
-    finally:
-        end.set()
-        follower.join()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    shown = f"https://{behind_proxy}" if behind_proxy else f"http://{place}"
+    serve(config, listening, lambda: say(f"{shown}/?token={access.token}"))
 
 
-def _follow(write: Callable[[], object], news: threading.Event, end: threading.Event) -> None:
-    """Write the file soon after `news` was set; the last write is the caller's."""
-    while not end.wait(_REFRESH):
-        if not news.is_set():
-            continue
-        news.clear()
-        try:
-            write()
-        except (InputError, OSError) as error:
-            # The labels are in the store; the file is tried again.
-            print(f"btdagg: not written for now: {error}", file=sys.stderr, flush=True)
+def label_app(session: Session, access: Access, follow: Callable[[], object]) -> FastAPI:
+    """Return the ASGI application of a session; `follow` is called after each stored label."""
+    page, policy = label_page()
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+
+    @app.middleware("http")
+    async def let_in(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        response = _at_the_door(request, access) or await call_next(request)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    @app.get("/")
+    def show() -> HTMLResponse:
+        return HTMLResponse(page, headers={"content-security-policy": policy})
+
+    @app.get("/item")
+    def item(rater: str, key: str | None = None) -> dict[str, Any]:
+        return session.view(rater, key)
+
+    @app.get("/differences")
+    def differences(rater: str, key: str) -> dict[str, Any]:
+        return session.differences(rater, key)
+
+    @app.post("/label")
+    def label(choice: Choice, later: BackgroundTasks) -> dict[str, Any]:
+        later.add_task(follow)
+        return session.keep(**choice.model_dump())
+
+    @app.exception_handler(InputError)
+    def bad_input(_: Request, error: InputError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)[:500]}, 422)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        return JSONResponse({"detail": f"{first['loc'][-1]}: {first['msg']}"}, 422)
+
+    return app
 
 
-def _is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+def _at_the_door(request: Request, access: Access) -> Response | None:
+    """Answer a request that does not get in, or that has just shown the token."""
+
+    def is_token(text: str) -> bool:
+        return hmac.compare_digest(text.encode(), access.token.encode())
+
+    host = request.headers.get("host", "").lower()
+    if host not in access.hosts:
+        return PlainTextResponse("this name is not served here", 421)
+    if request.method not in ("GET", "HEAD"):
+        scheme = "https" if access.is_secure else "http"
+        if request.headers.get("origin", "").lower() != f"{scheme}://{host}":
+            return PlainTextResponse("the request comes from another page", 403)
+    token = request.query_params.get("token")
+    if request.scope["path"] == "/" and token:
+        if not is_token(token):
+            return PlainTextResponse("this address is of another run: take the one it printed", 403)
+        welcome = HTMLResponse(_WELCOME)
+        welcome.set_cookie(
+            access.cookie, token, httponly=True, samesite="strict", secure=access.is_secure
+        )
+        return welcome
+    if not is_token(request.cookies.get(access.cookie, "")):
+        return PlainTextResponse("not let in: open the address that btdagg label printed", 403)
+    return None
+
+
+def label_page() -> tuple[str, str]:
+    """Return the page as HTML, and its content policy, which names its script and its style."""
+    html, css, script = (
+        files("btdagg.labelling").joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.html", "page.css", "page.js")
+    )
+    css = asset("colours.css") + css
+    policy = (
+        f"default-src 'none'; script-src {script_hash(script)}; style-src {script_hash(css)}; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return html.replace("{{ css }}", css).replace("{{ script }}", script), policy

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import uvicorn
 
-from btdagg._util.listening import Server, bound, place_of
+from btdagg._util.listening import bound, place_of, serve
 from btdagg.serve.app import MAX_BODY, create_app
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ def run(
         log_config=None,
         server_header=False,
     )
-    sockets = bound(host, port)
-    # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    places = "".join(f"listening on http://{place_of(socket)}\n" for socket in sockets)
-    Server(config, lambda: print(places, end="", flush=True)).run(sockets)
+    listening = bound(host, port)
+    place = f"listening on http://{place_of(listening)}"
+    serve(config, listening, lambda: print(place, flush=True))
