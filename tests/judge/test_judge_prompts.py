@@ -28,7 +28,9 @@ def test_a_template_shows_everything_once(name):
         assert text.count("text of a") == text.count("text of b") == 1
         assert text.count("the prompt") == 1
         assert (text.index("text of a") < text.index("text of b")) == (order == "AB")
-        assert all(f"[[{word}]]" in text for word in ("A", "B", "TIE"))
+        assert "<scores>X, Y</scores>" in text or all(
+            f"[[{word}]]" in text for word in TEMPLATES[name].answer.words
+        )
         assert "{" not in text
         assert "}" not in text
         assert "q1" not in text
@@ -45,7 +47,7 @@ def test_nothing_tells_which_response_is_a(name):
 def test_without_ties_none_is_offered(name):
     template = TEMPLATES[name].asking(allow_tie=False)
     text = sent(template)
-    assert "[[TIE]]" not in text
+    assert not any(tie in text for tie in ("[[TIE]]", "A=B", "get the same grade"))
     assert "the verdict is a tie" not in text
     assert "Call it a tie" not in text
     assert template.asking(allow_tie=True) == TEMPLATES[name]
@@ -72,7 +74,7 @@ def test_the_digest_is_of_everything_that_is_sent_but_the_pair():
             TEMPLATES.values(), ("tag", "line", "json"), (True, False), (True, False)
         )
     ]
-    assert len({template.digest for template in variants}) == len(variants) == 60
+    assert len({template.digest for template in variants}) == len(variants) == 84
     assert all(re.fullmatch("[0-9a-f]{64}", template.digest) for template in variants)
     renamed = PromptTemplate("another name", PLAIN.user)
     assert renamed.digest == PLAIN.digest

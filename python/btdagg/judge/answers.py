@@ -7,6 +7,9 @@ A verdict is stated by
 - a line such as ``Verdict: A`` or ``The winner is B``;
 - a last line that is nothing but the verdict: ``A``, ``Output (a)``, ``Choice: B``.
 
+Of five steps it is ``A>>B``, ``A>B``, ``A=B``, ``B>A`` or ``B>>A`` in such a form. Scores are in a
+tag, ``<scores>7, 4</scores>``, an object with both, or a last line such as ``A: 7, B: 4``.
+
 The last object counts, or the last paragraph after it that states a verdict. An answer whose
 statements there disagree, are negated, conditional, quoted in passing, or not one of the words that
 were asked for, is unparsed. A template may have a pattern of its own instead.
@@ -23,9 +26,12 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from btdagg._util.errors import InputError
+
+if TYPE_CHECKING:
+    from btdagg.judge.client import Token
 
 Choice = Literal["first", "second", "tie"]
 Status = Literal["ok", "unparsed", "refused", "truncated", "empty"]
@@ -33,7 +39,10 @@ Status = Literal["ok", "unparsed", "refused", "truncated", "empty"]
 
 CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
 Kind = Literal["tag", "line", "json"]
+Scale = Literal["choice", "steps", "scores"]
 _FORMS = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}  # by kind
+Points = tuple[float, float]  # of the response shown first and of the second: a win is (1, 0)
+_SCORES = {"tag": "<scores>X, Y</scores>", "line": "{}: X, {}: Y", "json": '"{}": X, "{}": Y'}
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,9 @@ class AnswerFormat:
     pattern : str or None
         A regular expression with one group, the word of the verdict, as in ``Choice: (A|B)``. ``^``
         and ``$`` match at lines. Its last match is the verdict, and no other form is read.
+    scale : "choice", "steps" or "scores"
+        What the judge is asked for: A, B or a tie; one of five steps, ``A>>B`` to ``B>>A``; or a
+        score of each response, 1 to 10. Steps and scores give votes a margin.
     """
 
     kind: Kind = "tag"
@@ -62,13 +74,14 @@ class AnswerFormat:
     tie: str | None = "TIE"
     confidence: bool = False
     pattern: str | None = None
+    scale: Scale = "choice"
 
     def __post_init__(self) -> None:
-        if self.kind not in _FORMS:
-            raise InputError(
-                argument="kind", came=self.kind, expected=f"one of {', '.join(_FORMS)}"
-            )
-        for word in self.words:
+        for name, allowed in (("kind", _FORMS), ("scale", ("choice", "steps", "scores"))):
+            if getattr(self, name) not in allowed:
+                expected = f"one of {', '.join(allowed)}"
+                raise InputError(argument=name, came=getattr(self, name), expected=expected)
+        for word in (self.first, self.second, *(() if self.tie is None else (self.tie,))):
             if not isinstance(word, str) or not word.strip() or set(word) & set('[]{}"\n'):
                 expected = "a word without brackets or quotes"
                 raise InputError(argument="answer word", came=word, expected=expected)
@@ -82,41 +95,62 @@ class AnswerFormat:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that are allowed: of the first, the second, and a tie if there is one."""
-        both = (self.first, self.second)
-        return both if self.tie is None else (*both, self.tie)
+        """The verdicts in words that are allowed, with a tie if there is one; none for scores."""
+        first, second = self.first, self.second
+        if self.scale == "scores":
+            return ()
+        if self.scale == "steps":
+            tie = () if self.tie is None else (f"{first}={second}",)
+            wins = (f"{first}>>{second}", f"{first}>{second}")
+            return (*wins, *tie, f"{second}>{first}", f"{second}>>{first}")
+        return (first, second) if self.tie is None else (first, second, self.tie)
 
     @property
     def instructions(self) -> str:
         """Tell the judge how to answer; stands where a template has ``{answer}``."""
-        form = '"{}"' if self.kind == "json" else _FORMS[self.kind]
-        *most, last = (form.format(word) for word in self.words)
-        choice = f"{', '.join(most)} or {last}"
+        if self.scale == "scores":
+            form = verdict = _SCORES[self.kind].format(*self.score_names)
+            where = f", where X and Y are the scores of {self.first} and {self.second}"
+            where += ", whole numbers from 1 to 10" + (" that differ" if self.tie is None else "")
+        else:
+            form, quoted = '"verdict": "..."', '"{}"' if self.kind == "json" else _FORMS[self.kind]
+            *most, last = (quoted.format(word) for word in self.words)
+            verdict = f"{', '.join(most)} or {last}"
+            where = f", where the verdict is {verdict}" if self.kind == "json" else ""
         if self.kind == "json":
-            how = (
-                'Answer with one JSON object and nothing else: {"reasoning": "...", "verdict": '
-                f'"..."}}, where the verdict is {choice}.'
-            )
+            fields = f'{{"reasoning": "...", {form}}}'
+            how = f"Answer with one JSON object and nothing else: {fields}{where}."
             more = ' Add "confidence": a whole number from 0 to 100, how sure you are of it.'
         else:
             is_tag = self.kind == "tag"
-            where = "your verdict on a line of its own:" if is_tag else "one line that reads"
-            how = f"End with {where} {choice}."
+            place = "your verdict on a line of its own:" if is_tag else "one line that reads"
+            how = f"End with {place} {verdict}{where}."
             more = (
                 " On the line before it write Confidence: N, where N is a whole number from 0 to "
                 "100 that says how sure you are of the verdict."
             )
+        if self.scale == "steps":
+            how += " Here >> means much better" + (
+                ", and > better." if self.tie is None else ", > better, and = a tie."
+            )
         return how + more if self.confidence else how
+
+    @property
+    def score_names(self) -> tuple[str, str]:
+        """What the scores are called in an answer."""
+        both = (self.first, self.second)
+        return (both[0].casefold(), both[1].casefold()) if self.kind == "json" else both
 
     @property
     def response_format(self) -> dict[str, Any] | None:
         """JSON schema for endpoints with structured output; None unless `kind` is ``json``."""
         if self.kind != "json":
             return None
-        properties: dict[str, Any] = {
-            "reasoning": {"type": "string"},
-            "verdict": {"type": "string", "enum": list(self.words)},
-        }
+        properties: dict[str, Any] = {"reasoning": {"type": "string"}}
+        if self.scale == "scores":
+            properties |= {name: {"type": "integer"} for name in self.score_names}
+        else:
+            properties["verdict"] = {"type": "string", "enum": list(self.words)}
         if self.confidence:
             properties["confidence"] = {"type": "integer"}
         return json_schema("verdict", properties)
@@ -154,12 +188,16 @@ class Verdict:
         From 0 to 1, where the judge was asked for it and stated it.
     reason : str
         Why there is no choice; empty where there is.
+    margin : float or None
+        By how much it is the better one, where steps or scores were asked for: 2 for ``A>>B``, 1
+        for ``A>B``, 0 for a tie; or the difference of the scores.
     """
 
     choice: Choice | None
     status: Status
     confidence: float | None = None
     reason: str = ""
+    margin: float | None = None
 
 
 def parse_verdict(
@@ -204,15 +242,18 @@ def parse_verdict(
         if _REFUSAL.match(alone):
             return Verdict(None, "refused", reason=alone.partition("\n")[0][:120])
         return Verdict(None, "unparsed", reason="no explicit verdict")
-    if stated.choice is None:
+    if stated.points is None:
         return Verdict(None, "unparsed", reason=stated.why)
-    if stated.choice == "tie" and answer.tie is None:
+    first, second = stated.points
+    choice = CHOICES[(first > second) - (first < second)]
+    if choice == "tie" and answer.tie is None:
         return Verdict(None, "unparsed", reason="a tie, where none was allowed")
+    margin = None if answer.scale == "choice" else round(abs(float(first - second)), 6)
     if not answer.confidence:
-        return Verdict(stated.choice, "ok")
+        return Verdict(choice, "ok", margin=margin)
     fields = stated.fields
     where = alone if fields is None else f"confidence: {fields.get('confidence')}"
-    return Verdict(stated.choice, "ok", _confidence(where))
+    return Verdict(choice, "ok", _confidence(where), margin=margin)
 
 
 def vote_of(verdict: Verdict, order: str) -> int | None:
@@ -224,6 +265,79 @@ def vote_of(verdict: Verdict, order: str) -> int | None:
         return None
     vote = {"first": 1, "tie": 0, "second": -1}[verdict.choice]
     return vote if order == "AB" else -vote
+
+
+def verdict_probabilities(
+    tokens: Sequence[Token], answer: AnswerFormat
+) -> dict[Choice, float] | None:
+    """Probabilities of the choices at the token of the verdict, as shown; they sum to 1.
+
+    Each is the mass of what begins its word there: the token that was drawn and its alternatives. A
+    word that none of them begins has 0. Where words begin alike, later tokens tell them apart.
+
+    Returns
+    -------
+    dict or None
+        None without a verdict in the very words that were asked for, or without alternatives.
+    """
+    text = "".join(token.text for token in tokens)
+    choice = parse_verdict(text, answer).choice
+    words: dict[str, Choice] = {
+        answer.first.casefold(): "first",
+        answer.second.casefold(): "second",
+    }
+    if answer.tie is not None:
+        words[answer.tie.casefold()] = "tie"
+    start = _place_of(choice, text, words, answer)
+    if choice is None or start is None:
+        return None
+    masses = dict.fromkeys(words.values(), 0.0)
+    end, reached, has_alternatives = 0, 0.0, False
+    for token in tokens:
+        begin, end = end, end + len(token.text)
+        if end <= start:
+            continue
+        before, lead = text[start : max(begin, start)], token.text[: max(start - begin, 0)].lstrip()
+        has_alternatives |= bool(token.alternatives)
+        reached += token.logprob
+        for option, logprob in token.alternatives.items():
+            meant = _begun(option, before, lead, words)
+            if option != token.text and len(meant) == 1:
+                masses[meant.pop()] += math.exp(min(reached - token.logprob + logprob, 0.0))
+        if _begun(token.text, before, lead, words) == {choice}:
+            masses[choice] += math.exp(min(reached, 0.0))
+            break
+    total = math.fsum(masses.values())
+    is_known = has_alternatives and total > 0
+    return {name: mass / total for name, mass in masses.items()} if is_known else None
+
+
+def _place_of(
+    choice: Choice | None, text: str, words: dict[str, Choice], answer: AnswerFormat
+) -> int | None:
+    """Where the word of a choice stands without which the text would not state it."""
+    (word, *_), (other, *_) = (
+        [word for word, name in words.items() if (name == choice) == is_it]
+        for is_it in (True, False)
+    )
+    for match in reversed([*re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.I)][-16:]):
+        changed = text[: match.start()] + other + text[match.end() :]
+        if parse_verdict(changed, answer).choice != choice:
+            return match.start()
+    return None
+
+
+def _begun(option: str, before: str, lead: str, words: dict[str, Choice]) -> set[Choice]:
+    """Choices whose words a token may begin, or go on with, after what stands before it."""
+    bare = option if before else option.lstrip()
+    said = (before + bare[len(lead) :]).casefold()
+    if not bare.startswith(lead) or len(bare) == len(lead):
+        return set()
+    return {
+        name
+        for word, name in words.items()
+        if word.startswith(said) or re.match(rf"{re.escape(word)}(?!\w)", said)
+    }
 
 
 def sequence_probability(token_logprobs: Sequence[float]) -> float:
@@ -311,41 +425,58 @@ _THEN = (
 )
 
 
+_SCORE = r"(\d{1,2}(?:\.\d{1,4})?)(?:\s*/\s*10)?(?!\w|[./]\d)[*_`]{0,3}"
+_STEPS = {">>": 2, "≫": 2, ">": 1, "=": 0, "≈": 0, "<": -1, "<<": -2, "≪": -2}
+
+
 @dataclass(frozen=True)
 class _Words:
-    choices: dict[str, Choice]
+    scale: Scale
+    points: dict[str, Points]
     exact: re.Pattern[str]  # nothing but a verdict
     leading: re.Pattern[str]  # a verdict, and how prose goes on
     doubted: re.Pattern[str]  # what follows takes it back
 
 
 class _Statement(NamedTuple):
-    """A verdict as stated; where the choice is None, why."""
+    """A verdict as stated, by the points of each response; where they are None, why."""
 
-    choice: Choice | None
+    points: Points | None
     why: str = ""
     fields: dict[str, Any] | None = None  # of a JSON object
 
 
 @lru_cache(maxsize=32)
 def _words(answer: AnswerFormat) -> _Words:
-    choices: dict[str, Choice] = dict.fromkeys(_TIE_WORDS, "tie")
+    points: dict[str, Points] = dict.fromkeys(_TIE_WORDS, (0, 0))
     if answer.tie is not None:
-        choices[answer.tie.casefold()] = "tie"
-    choices |= {answer.first.casefold(): "first", answer.second.casefold(): "second"}
-    word = "|".join(re.escape(name) for name in sorted(choices, key=len, reverse=True))
-    tie = "|".join(re.escape(name) for name, choice in choices.items() if choice == "tie")
+        points[answer.tie.casefold()] = (0, 0)
+    names = answer.first.casefold(), answer.second.casefold()
+    points |= {names[0]: (1, 0), names[1]: (0, 1)}
+    word = "|".join(re.escape(name) for name in sorted(points, key=len, reverse=True))
+    tie = "|".join(re.escape(name) for name, each in points.items() if each == (0, 0))
     side = f"{re.escape(answer.first)}|{re.escape(answer.second)}"
     value = (
         rf"{_OPENING}(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
         rf"|(?:an?|the)\s+(?P<tie>{tie})"
         rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w){_CLOSING}"
     )
+    closing = _THEN
+    if answer.scale == "scores":
+        name = rf"(?:(?:the\s+)?(?:{_NOUNS})\s+)?"
+        first, second = (
+            rf"(?:{name}{re.escape(side)}[*_`]{{0,3}}\s*[:=]\s*)?[*_`]{{0,3}}{_SCORE}"
+            for side in (answer.first, answer.second)
+        )
+        head = r"(?:(?:(?:the|my|final|overall)\s+){0,3}scores?\s*[:=][\s*_`]{0,4})?"
+        value, word = rf"{_OPENING}{head}{first}(?:\s*[,;]\s*|\s+){second}{_CLOSING}", _SCORE
+        closing = r"\s*[.!]?\s*$"
     hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
     return _Words(
-        choices,
+        answer.scale,
+        points,
         re.compile(rf"{value}[.!]?", re.IGNORECASE),
-        re.compile(rf"(?:that\s+)?{value}{_THEN}", re.IGNORECASE),
+        re.compile(rf"(?:that\s+)?{value}{closing}", re.IGNORECASE),
         re.compile(
             r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
             rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)",
@@ -354,30 +485,35 @@ def _words(answer: AnswerFormat) -> _Words:
     )
 
 
-def _chosen(match: re.Match[str], words: _Words) -> Choice | None:
-    if match["tie"]:
-        return "tie"
-    if match["word"]:
-        return words.choices[match["word"].casefold()]
-    left, right = (words.choices[match[name].casefold()] for name in ("left", "right"))
-    if left == right:
+def _points(match: re.Match[str], words: _Words) -> Points | None:
+    if words.scale == "scores":
+        scores = float(match[1]), float(match[2])
+        return scores if all(1 <= score <= 10 for score in scores) else None
+    if match["tie"] or match["word"]:
+        points = words.points[(match["tie"] or match["word"]).casefold()]
+        return None if words.scale == "steps" and any(points) else points
+    left, right = (words.points[match[name].casefold()] for name in ("left", "right"))
+    than = match["than"] if words.scale == "steps" else match["than"][0]
+    if left == right or than not in _STEPS:
         return None
-    sign = match["than"][0]
-    return "tie" if sign in "=≈" else left if sign in ">≫" else right
+    step = _STEPS[than] if words.scale == "steps" else min(max(_STEPS[than], -1), 1)
+    winner = left if step > 0 else right
+    return abs(step) * winner[0], abs(step) * winner[1]
 
 
-def _exactly(value: object, words: _Words) -> Choice | None:
+def _exactly(value: object, words: _Words) -> Points | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     match = words.exact.fullmatch(str(value).strip())
-    return _chosen(match, words) if match else None
+    return _points(match, words) if match else None
 
 
 # Statements of a verdict
 
 _TAG = re.compile(
     r"\[\[([^\[\]\n]{1,40})\]\]"
-    r"|<((?:final_)?(?:verdict|answer|choice|decision|winner))>([^<>]{0,80})</\2>",
+    r"|<((?:final_)?(?:verdict|answer|choice|decision|winner|(?P<scores>scores?)))>"
+    r"([^<>]{0,80}(?:[<>]{1,3}[^<>]{0,40})?)</\2>",
     re.IGNORECASE,
 )
 _KEYS = (
@@ -430,15 +566,15 @@ def _last_statement(text: str, words: _Words) -> _Statement | None:
         if of_paragraph := _in_paragraph(paragraph, words):
             stated = of_paragraph
             break
-    choice = _last_line(rest, words)
-    if choice is None:
+    points = _last_line(rest, words)
+    if points is None:
         return stated
-    return _agreed([_Statement(choice), *([stated] if stated else [])])
+    return _agreed([_Statement(points), *([stated] if stated else [])])
 
 
 def _agreed(statements: Sequence[_Statement]) -> _Statement:
-    """Return the last statement, without its choice if another has a different one."""
-    if len({statement.choice for statement in statements}) > 1:
+    """Return the last statement, without its points if another has different ones."""
+    if len({statement.points for statement in statements}) > 1:
         return _Statement(None, "verdicts contradict each other")
     return statements[-1]
 
@@ -485,28 +621,35 @@ def _in_object(fields: dict[str, Any], words: _Words) -> _Statement | None:
 
 
 def _of_fields(fields: dict[str, Any], words: _Words) -> _Statement | None:
+    if words.scale == "scores":
+        names = [name for name, points in words.points.items() if any(points)]
+        both = ", ".join(str(fields.get(name)) for name in names)
+        has_scores = any(name in fields for name in names)
+        return _Statement(_exactly(both, words), _unknown(both), fields) if has_scores else None
     for key in _KEYS:
         value = fields.get(key)
-        choice = _exactly(value, words)
-        if choice or (key in _ALWAYS and key in fields and not isinstance(value, dict)):
-            return _Statement(choice, _unknown(value), fields)
+        points = _exactly(value, words)
+        if points or (key in _ALWAYS and key in fields and not isinstance(value, dict)):
+            return _Statement(points, _unknown(value), fields)
     return None
 
 
 def _in_paragraph(paragraph: str, words: _Words) -> _Statement | None:
     """Read the tags of a paragraph and lines such as ``Verdict: A``: all have to agree."""
     statements, last = [], None
-    for last in _TAG.finditer(paragraph):
-        value = last[1] or last[3]
+    for tag in _TAG.finditer(paragraph):
+        if tag["scores"] and words.scale != "scores":
+            continue
+        last, value = tag, tag[1] or tag[4]
         statements.append(_Statement(_exactly(value, words), _unknown(value)))
     if last is not None and _is_doubted(paragraph, last, words):
         return _Statement(None, "negated, conditional or quoted in passing")
     for line in paragraph.split("\n"):
         label = _LABEL.match(line[:_LONGEST_LINE])
         if label is not None and not _TAG.search(line):
-            choice = _leading(label["value"], words)
-            if choice or label["verdict"]:
-                statements.append(_Statement(choice, _unknown(label["value"])))
+            points = _leading(label["value"], words)
+            if points or label["verdict"]:
+                statements.append(_Statement(points, _unknown(label["value"])))
     return _agreed(statements) if statements else None
 
 
@@ -519,30 +662,31 @@ def _is_doubted(paragraph: str, tag: re.Match[str], words: _Words) -> bool:
     return bool(_DOUBT.search(before) or words.doubted.match(after) or is_quoted)
 
 
-def _last_line(text: str, words: _Words) -> Choice | None:
+def _last_line(text: str, words: _Words) -> Points | None:
     """Read a last line that is nothing but a verdict; a letter alone has to be capital."""
     lines = [line.strip() for line in text.rsplit("\n", 3)]
     while len(lines) > 1 and _AFTER_THE_LAST_LINE.match(lines[-1]):
         lines.pop()
     line = lines[-1][-_LONGEST_LINE:]
-    if any(line.count(pair[0]) != line.count(pair[1]) for pair in ("()", "[]", "{}", "<>")):
+    pairs = ("()", "[]", "{}", *(() if words.scale == "steps" else ("<>",)))
+    if any(line.count(pair[0]) != line.count(pair[1]) for pair in pairs):
         return None
     if label := _LAST_LABEL.match(line):
         return _leading(label["value"], words)
     match, word = words.exact.fullmatch(line), line.strip(" \t*_.!")
     if match is None or (line != text and len(word) == 1 and word.islower()):
         return None
-    if line != text and match["noun"] and "(" not in line:  # may be a heading
+    if line != text and match.groupdict().get("noun") and "(" not in line:  # may be a heading
         return None
-    return _chosen(match, words)
+    return _points(match, words)
 
 
-def _leading(value: str, words: _Words) -> Choice | None:
+def _leading(value: str, words: _Words) -> Points | None:
     """Read a verdict that a sentence may follow, unless that takes it back."""
     match = words.leading.match(value)
     if match is None or words.doubted.match(value, match.end()):
         return None
-    return _chosen(match, words)
+    return _points(match, words)
 
 
 def _unknown(value: object) -> str:

@@ -128,6 +128,9 @@ def asking_of(
 ) -> Judging:
     """Return what a method asks besides its samples."""
     once = replace(judging, temperature=0.0)
+    if method != "greedy" and judging.prompt.answer.scale != "choice":
+        expected = f"one that asks for A, B or a tie, for {method}"
+        raise InputError(argument="template", came=judging.prompt.name, expected=expected)
     if method in ("greedy", "few-shot"):
         shots = None if method == "greedy" else FewShot(judging.prompt, examples)
         return replace(once, n=2, order="both", method=_Greedy(shots))

@@ -93,9 +93,10 @@ class PromptTemplate:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that is sent except the pair, and of how its answer is read."""
-        answer = {name: value for name, value in asdict(self.answer).items() if name != "pattern"}
-        if self.answer.pattern is not None:
-            answer["pattern"] = self.answer.pattern
+        answer = asdict(self.answer)
+        for name in ("pattern", "scale"):  # votes from before these keep their digest
+            if answer[name] == getattr(AnswerFormat, name):
+                del answer[name]
         sent = {
             "version": _VERSION,
             "system": self._system,
@@ -262,7 +263,10 @@ def _builtin(name: str) -> PromptTemplate:
     return _from_toml(tomllib.loads(text), name)
 
 
-_BUILTIN = ("translation", *(f"translation-{k}" for k in ("brief", "rater", "overall")), "response")
+_BUILTIN = (
+    *("translation", "translation-brief", "translation-rater", "translation-overall"),
+    *("response", "response-steps", "response-scores"),
+)
 TEMPLATES: Mapping[str, PromptTemplate] = {name: _builtin(name) for name in _BUILTIN}
 """The templates of the package by name."""
 
