@@ -188,7 +188,7 @@ class Service:
             message[self._options.reasoning] = reasoning
         logprobs = None
         if request.get("logprobs") and self._options.has_logprobs:
-            logprobs = {"content": _logprobs(text), "refusal": None}
+            logprobs = {"content": _logprobs(answer._replace(text=text)), "refusal": None}
         return {
             "index": 0,
             "message": message,
@@ -274,15 +274,12 @@ def _n_tokens(text: str) -> int:
     return (len(text) + 3) // 4
 
 
-def _logprobs(text: str) -> list[dict[str, Any]]:
-    random = Random(digest("logprobs", text))
-    tokens = [text[start : start + 4] for start in range(0, len(text), 4)]
+def _logprobs(answer: SimulatedAnswer) -> list[dict[str, Any]]:
+    def written(text: str, logprob: float) -> dict[str, Any]:
+        return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
     return [
-        {
-            "token": token,
-            "logprob": -random.expovariate(8.0),
-            "bytes": list(token.encode()),
-            "top_logprobs": [],
-        }
-        for token in tokens
+        written(text, logprob)
+        | {"top_logprobs": [written(*other) for other in alternatives.items()]}
+        for text, logprob, alternatives in answer.tokens
     ]

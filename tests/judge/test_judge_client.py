@@ -74,7 +74,9 @@ def test_log_probabilities(judge_server, stream):
     server = judge_server()
     request = ChatRequest(MESSAGES, "m", temperature=0.5, logprobs=True)
     reply = complete(server.url, request, stream=stream)
-    assert len(reply.token_logprobs) == (len(reply.text) + 3) // 4
+    assert "".join(token.text for token in reply.tokens) == reply.text
+    assert reply.token_logprobs == tuple(token.logprob for token in reply.tokens)
+    assert any({"A", "B"} < set(token.alternatives) for token in reply.tokens)
     assert max(reply.token_logprobs) <= 0
     assert complete(judge_server("--no-logprobs").url, request).token_logprobs is None
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from btdagg._util.errors import InputError
@@ -134,6 +135,17 @@ def seconds_of(text: str | None) -> float | None:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
+class Token(NamedTuple):
+    """A token of an answer, with log-probabilities: its own, and of what might stand in its place.
+
+    `alternatives` may hold the token itself.
+    """
+
+    text: str
+    logprob: float
+    alternatives: Mapping[str, float] = MappingProxyType({})
+
+
 @readable
 @dataclass(frozen=True, slots=True)
 class ChatReply:
@@ -156,6 +168,9 @@ class ChatReply:
         The model that answered, as the endpoint calls it.
     limits : RateLimits or None
         The rate limits that the endpoint states.
+    tokens : sequence of Token
+        Tokens of the answer with their alternatives, of which the probabilities of the vote are
+        made; empty if the endpoint does not give them.
     """
 
     text: str
@@ -166,6 +181,7 @@ class ChatReply:
     latency: float = 0.0
     model: str = ""
     limits: RateLimits | None = None
+    tokens: Sequence[Token] = ()
 
 
 class ChatError(Exception):
@@ -212,12 +228,17 @@ class ChatError(Exception):
 
 
 class Reading(NamedTuple):
-    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
+    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``.
+
+    `margin` says by how much, `probabilities` how probable -1, 0 and 1 were.
+    """
 
     status: Status
     vote: int | None = None
     confidence: float | None = None
     reason: str = ""
+    margin: float | None = None
+    probabilities: tuple[float, float, float] | None = None
 
 
 class ChatClient(Protocol):

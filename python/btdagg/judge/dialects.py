@@ -32,6 +32,7 @@ _ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit
 WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
 _NO_TAGS = ("\0think\0", "\0/think\0")  # thinking in tags is split off by `split_thinking`
+_ALTERNATIVES = 5  # to each token, with log-probabilities: what all providers give
 _TOO_MANY = 10**10  # tokens, or units of money, that no request has
 USAGE = "btdagg_usage"  # what `provider_details` call the tokens, and a cost that is stated
 
@@ -69,12 +70,14 @@ def settings_of(
             parameters = ModelRequestParameters(output_mode="native", output_object=output_object)
         if provider == "google":
             sent["google_logprobs"] = request.logprobs or None
+            sent["google_top_logprobs"] = _ALTERNATIVES if request.logprobs else None
             if effort is not None:
                 config = {"include_thoughts": True, "thinking_level": effort}
                 sent["google_thinking_config"] = config
     else:
         sent["openai_reasoning_effort"] = effort
         sent["openai_logprobs"] = request.logprobs or None
+        sent["openai_top_logprobs"] = _ALTERNATIVES if request.logprobs else None
         is_schema = structured == "json_schema"
         extra["response_format"] = (
             asked_format if is_schema else asked_format and {"type": structured}
@@ -183,7 +186,7 @@ _SENT_AS = {
     "seed": ("request_seed", ("seed",)),
     "max_tokens": ("max_answer_tokens", ("maxtokens", "maxcompletiontokens", "maxoutputtokens")),
     "reasoning_effort": ("reasoning_effort", ("reasoningeffort", "effort", "thinkinglevel")),
-    "logprobs": ('confidence="logprobs"', ("logprobs", "responselogprobs")),
+    "logprobs": ('confidence="logprobs"', ("responselogprobs", "logprobs")),
 }
 
 
@@ -234,7 +237,10 @@ class CompatibleModel(OpenAIChatModel):
             choice["message"] = message
             tokens = (choice.get("logprobs") or {}).get("content") or ()
             for token in tokens:
-                token.update(token=token.get("token") or "", top_logprobs=[])
+                others = [
+                    o for o in token.get("top_logprobs") or () if o.get("logprob") is not None
+                ]
+                token.update(token=token.get("token") or "", top_logprobs=others)
         full = chat.ChatCompletion.model_construct(**{**sent, "choices": choices})
         valid: Any = super()._validate_completion(full)
         valid.usage = usage_of(response.usage.model_dump() if response.usage else None)

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
-from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
+from btdagg.judge.answers import (
+    AnswerFormat,
+    parse_verdict,
+    sequence_probability,
+    verdict_probabilities,
+    vote_of,
+)
 from btdagg.judge.client import (
     BATCHING,
     SIMULATED,
@@ -174,8 +180,8 @@ class Judging:
         Limit on the tokens of an answer, thinking included. With a higher one, truncated answers
         can be asked for again.
     confidence : ``none``, ``logprobs`` or ``verbal``
-        The probability of the answer where the endpoint gives log-probabilities, or what the judge
-        says when asked how sure it is.
+        The probability of the answer where the endpoint gives log-probabilities, and that of each
+        verdict, which is the vote; or what the judge says when asked how sure it is.
     allow_tie : bool
     values : mapping of str to str
         What placeholders of the template stand for in all pairs.
@@ -336,7 +342,14 @@ def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Reading
     if confidence is None and not answer.confidence and reply.token_logprobs:
         with suppress(InputError):  # log-probabilities that are none
             confidence = sequence_probability(reply.token_logprobs)
-    return Reading(verdict.status, vote_of(verdict, order), confidence, verdict.reason)
+    probabilities = None
+    if verdict.choice is not None and answer.scale == "choice" and any(t[2] for t in reply.tokens):
+        by_choice = verdict_probabilities(reply.tokens, answer)
+        by_choice = by_choice or {verdict.choice: 1.0}  # a verdict in other words counts whole
+        first, tie, second = (by_choice.get(choice, 0.0) for choice in ("first", "tie", "second"))
+        probabilities = (second, tie, first) if order == "AB" else (first, tie, second)
+    vote = vote_of(verdict, order)
+    return Reading(verdict.status, vote, confidence, verdict.reason, verdict.margin, probabilities)
 
 
 def digest_of_pair(pair: Pair) -> str:

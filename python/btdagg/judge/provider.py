@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import time
@@ -17,6 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,6 +35,7 @@ from btdagg.judge.client import (
     ChatRequest,
     Provider,
     RateLimits,
+    Token,
     Usage,
     provider_of,
     rate_limits_of,
@@ -330,15 +333,17 @@ class ModelClient:
         if max(len(text), len(reasoning)) > _LONGEST_ANSWER:
             text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
             finish = TOO_LONG
+        tokens = _tokens_of(details)
         return ChatReply(
             self.faults.hidden(text),
             self.faults.hidden(reasoning),
             finish,
             _usage_of(response),
-            _logprobs_of(details),
+            tuple(token.logprob for token in tokens) or None,
             latency,
             response.model_name or "",
             limits=exchange.limits,
+            tokens=tokens,
         )
 
     async def _add_headers(self, request: httpx2.Request) -> None:
@@ -375,13 +380,26 @@ def _usage_of(response: ModelResponse) -> Usage | None:
     )
 
 
-def _logprobs_of(details: Mapping[str, Any]) -> tuple[float, ...] | None:
-    tokens = details.get("logprobs")
-    if isinstance(tokens, Mapping):  # Google's
-        tokens = tokens.get("chosen_candidates") or tokens.get("chosenCandidates")
-    if not tokens:
-        return None
-    return tuple(float(token.get("logprob", token.get("log_probability"))) for token in tokens)
+def _tokens_of(details: Mapping[str, Any]) -> tuple[Token, ...]:
+    """Tokens with log-probabilities; those of Google are in two lists."""
+    tokens = details.get("logprobs") or ()
+    alternatives = [token.get("top_logprobs") for token in tokens if isinstance(token, Mapping)]
+    if isinstance(tokens, Mapping):
+        alternatives = [top.get("candidates") for top in tokens.get("top_candidates") or ()]
+        tokens = tokens.get("chosen_candidates") or ()
+
+    def logprob(token: Mapping[str, Any]) -> float:
+        value = token.get("logprob", token.get("log_probability"))
+        return math.nan if value is None else float(value)
+
+    return tuple(
+        Token(
+            token.get("token") or "",
+            logprob(token),
+            {other.get("token") or "": logprob(other) for other in others or ()},
+        )
+        for token, others in zip_longest(tokens, alternatives[: len(tokens)])
+    )
 
 
 def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tuple[str, str]:

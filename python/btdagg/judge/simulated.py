@@ -6,13 +6,16 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from random import Random
+from statistics import NormalDist
+from types import MappingProxyType
 from typing import NamedTuple
 
-from btdagg.judge.client import ChatError, ChatReply, ChatRequest
+from btdagg.judge.client import ChatError, ChatReply, ChatRequest, Token
 
 _RESPONSE = r"<((?:response|translation|answer)_{0})>\n?(.*?)\n?</\1>"
 _FIRST = re.compile(_RESPONSE.format("a"), re.DOTALL)
@@ -31,7 +34,8 @@ class Habits:
 
     A vote is for the sign of the difference in quality times `sensitivity`, plus `positional_bias`
     for the first response, `item_noise` for all votes on an item and `noise` for each at
-    temperature 0.5, which grows with the temperature; less than `tie_width` is a tie.
+    temperature 0.5, which grows with the temperature; less than `tie_width` is a tie, more than
+    `much` is much better, and a score more or less is `score_width`.
     """
 
     sensitivity: float = 1.5
@@ -39,6 +43,8 @@ class Habits:
     positional_bias: float = 0.2
     noise: float = 0.8
     item_noise: float = 0.4
+    much: float = 1.8
+    score_width: float = 0.6
 
 
 class Seen(NamedTuple):
@@ -84,30 +90,51 @@ def _misjudgement(first: str, second: str, seed: int) -> float:
     return Random(digest(seed, "item", first, second)).gauss(0, 1)
 
 
-def vote(seen: Seen, habits: Habits, temperature: float, random: Random, seed: int) -> int:
-    """Return 1 where the first response seems better, -1 the second, 0 a tie."""
+def _leaning(seen: Seen, habits: Habits, temperature: float, seed: int) -> NormalDist:
+    """By how much the first response seems better, with the noise of a vote."""
     gap = quality(seen.first, seed) - quality(seen.second, seed)
     gap += habits.item_noise * _misjudgement(seen.first, seen.second, seed)
-    seems = habits.sensitivity * gap + habits.positional_bias
     # At temperature 0 a judge errs no less, but always in the same way.
     warmth = math.sqrt((0.3 + max(temperature, 0.0)) / 0.8)
-    seems += habits.noise * warmth * random.gauss(0, 1)
-    return 0 if abs(seems) < habits.tie_width else 1 if seems > 0 else -1
+    return NormalDist(
+        habits.sensitivity * gap + habits.positional_bias, max(habits.noise * warmth, 1e-9)
+    )
 
 
 # What it says
 
-_TAG = re.compile(r"\[\[(\w+)\]\]")
-_LINE = re.compile(r"Verdict: (\w+)")
-_TIE_WORDS = ("TIE", "SAME", "EQUAL", "C")
+_TAG = re.compile(r"\[\[([\w>=]+)\]\]|<scores>X, Y</scores>")
+_LINE = re.compile(r"Verdict: ([\w>=]+)")
+_TIE_WORDS = ("TIE", "SAME", "EQUAL", "A=B", "C")
+_SCORES = re.compile(
+    r"\bX and Y are the scores of A and B, whole numbers from 1 to 10( that differ)?"
+)
 
 
 class SimulatedAnswer(NamedTuple):
-    """A thought, an answer, and what it decides: A, B or tie as shown, or a sample's number."""
+    """A thought, an answer, and what it decides: A, B or tie as shown, or a sample's number.
+
+    `chances` are the probabilities of the words that the verdict is one of.
+    """
 
     reasoning: str
     text: str
     decision: str
+    chances: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Tokens of the answer, with log-probabilities; alternatives to the verdict's."""
+        texts = re.findall(r"\s*(?:\w+|[^\w\s])|\s+", self.text)
+        last = max((k for k, text in enumerate(texts) if text.strip() in self.chances), default=-1)
+        random = Random(digest("logprobs", self.text))
+        logs = {word: math.log(max(chance, 1e-9)) for word, chance in self.chances.items()}
+        return tuple(
+            Token(text, logs[text.strip()], logs)
+            if place == last
+            else Token(text, -random.expovariate(8.0), {text: -0.1})
+            for place, text in enumerate(texts)
+        )
 
 
 class WantedForm(NamedTuple):
@@ -117,6 +144,7 @@ class WantedForm(NamedTuple):
     tie: str  # the word for a tie; empty where none is allowed
     confidence: bool
     choose: bool  # whether the number of a sample is asked for
+    scale: str = "choice"  # or steps, or scores
 
 
 def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
@@ -126,15 +154,19 @@ def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
     tags = _TAG.findall(prompt)
     words = {word.upper() for word in (*tags, *_LINE.findall(prompt))}
     schema = json.dumps(response_format) if kind == "json_schema" else prompt
-    if kind in ("json_schema", "json_object") or re.search('"(verdict|choice)":', prompt):
-        words |= {word for word in _TIE_WORDS[:3] if f'"{word}"' in schema}
+    scores = _SCORES.search(prompt)
+    if kind in ("json_schema", "json_object") or re.search('"(verdict|choice|a)":', prompt):
+        words |= {word for word in _TIE_WORDS[:4] if f'"{word}"' in schema}
         form = "json"
     else:
         form = "tag" if tags else "line"
     tie = next((word for word in _TIE_WORDS if word in words), "")
+    if scores is not None:
+        tie = "" if scores[1] else "="
+    scale = "scores" if scores else "steps" if "A>>B" in prompt else "choice"
     wants_number = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
     choose = bool(seen.samples) and wants_number
-    return WantedForm(form, tie, "confidence" in schema.lower(), choose)
+    return WantedForm(form, tie, "confidence" in schema.lower(), choose, scale)
 
 
 def answer(
@@ -149,10 +181,26 @@ def answer(
     """Vote on what is seen; of several answers, go with the majority."""
     if seen.samples:
         return _aggregated(seen, wanted, random)
-    better = vote(seen, habits, temperature, random, seed)
+    leaning = _leaning(seen, habits, temperature, seed)
+    seems = leaning.mean + leaning.stdev * random.gauss(0, 1)
+    better = 0 if abs(seems) < habits.tie_width else 1 if seems > 0 else -1
     if not wanted.tie:
         better = better or random.choice((-1, 1))
     word = {1: "A", -1: "B", 0: wanted.tie}[better]
+    chances: dict[str, float] = {}
+    if wanted.scale == "steps" and better:
+        sign = ">>" if abs(seems) > habits.much else ">"
+        word = sign.join("AB" if better > 0 else "BA")
+    elif wanted.scale == "scores":
+        margin = abs(better) * min(1 + int(abs(seems) / habits.score_width), 9)
+        scores = 5 - margin // 2 + margin, 5 - margin // 2
+        word = ", ".join(map(str, scores if better > 0 else scores[::-1]))
+    elif wanted.scale == "choice":
+        minus, plus = leaning.cdf(-habits.tie_width), 1 - leaning.cdf(habits.tie_width)
+        tie = 1 - minus - plus
+        rest = {wanted.tie: tie} if wanted.tie else {}
+        share = 0.0 if wanted.tie else tie / 2
+        chances = {"A": plus + share, "B": minus + share, **rest}
     sure = random.randint(55, 99)
     opening = random.choice(("Let me compare the two.", "Reading both against the prompt.", "Hm."))
     reasoning = (
@@ -161,7 +209,8 @@ def answer(
     )
     text = {1: "A has fewer problems.", -1: "B has fewer problems.", 0: "They are on a par."}
     written = _written(text[better], word, sure, wanted)
-    return SimulatedAnswer(reasoning, written, word if better else "tie")
+    decision = {1: "A", -1: "B", 0: "tie"}[better]
+    return SimulatedAnswer(reasoning, written, decision, chances)
 
 
 def _aggregated(seen: Seen, wanted: WantedForm, random: Random) -> SimulatedAnswer:
@@ -187,15 +236,24 @@ def _verdict_in(text: str) -> str:
 
 def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
     key = "choice" if wanted.choose else "verdict"
+    are_scores = wanted.scale == "scores"
     if wanted.form == "json":
-        fields: dict[str, object] = {"reasoning": text, key: int(word) if wanted.choose else word}
+        verdict = {key: int(word) if wanted.choose else word}
+        if are_scores:
+            verdict = dict(zip("ab", map(int, word.split(", ")), strict=True))
+        fields: dict[str, object] = {"reasoning": text, **verdict}
         if wanted.confidence:
             fields["confidence"] = sure
         return json.dumps(fields)
     lines = [text, ""]
     if wanted.confidence:
         lines.append(f"Confidence: {sure}")
-    lines.append(f"[[{word}]]" if wanted.form == "tag" else f"{key.capitalize()}: {word}")
+    if are_scores and wanted.form == "line":
+        lines.append("A: {}, B: {}".format(*word.split(", ")))
+    elif are_scores:
+        lines.append(f"<scores>{word}</scores>")
+    else:
+        lines.append(f"[[{word}]]" if wanted.form == "tag" else f"{key.capitalize()}: {word}")
     return "\n".join(lines)
 
 
@@ -231,7 +289,11 @@ class SimulatedClient:
             drawn = (request.seed, 0) if temperature else ()
             random.seed(digest(temperature, prompt, *drawn))
         reply = answer(seen, wanted, Habits(), temperature=temperature, random=random, seed=0)
-        return ChatReply(reply.text, reply.reasoning, model=request.model)
+        tokens = reply.tokens if request.logprobs else ()
+        logprobs = tuple(token.logprob for token in tokens) or None
+        return ChatReply(
+            reply.text, reply.reasoning, token_logprobs=logprobs, model=request.model, tokens=tokens
+        )
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -31,7 +31,8 @@ _BUSY_SECONDS = 60  # for which a writer waits for others
 
 # Tables
 
-VERSION = 3
+VERSION = 4
+PROBABILITIES = ("p_minus", "p_tie", "p_plus")
 
 # Strict tables of SQLite know few types.
 Real = sa.Float().with_variant(sqlite.REAL(), "sqlite")
@@ -126,6 +127,8 @@ votes = table(
     Column("status", Text),
     Column("vote", Vote),
     Column("confidence", Real),
+    Column("margin", Real, CheckConstraint("margin >= 0")),
+    *(Column(name, Real, CheckConstraint(f"{name} BETWEEN 0 AND 1")) for name in PROBABILITIES),
     Column("reason", Text, nullable=False),
     Column("prompt_tokens", Integer),
     Column("completion_tokens", Integer),

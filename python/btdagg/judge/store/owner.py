@@ -61,6 +61,10 @@ class Answered:
     vote: int | None
     attempts: int
     confidence: float | None = None
+    margin: float | None = None
+    p_minus: float | None = None
+    p_tie: float | None = None
+    p_plus: float | None = None
     reason: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -88,6 +92,8 @@ class Answered:
             *(claimed.item, claimed.order, claimed.sample, reading.status, reading.vote),
             claimed.attempts + attempts,
             confidence=reading.confidence,
+            margin=reading.margin,
+            **dict(zip(schema.PROBABILITIES, reading.probabilities or (), strict=False)),
             reason=_clean(reading.reason),
             prompt_tokens=_tokens(usage and usage.prompt),
             completion_tokens=_tokens(usage and usage.completion),

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _ROWS = 10_000  # fetched at a time
 _WAY = ("judge", "template", "temperature", "reasoning_effort", "method")
+_STRENGTH = ("margin", *schema.PROBABILITIES)
 _VOTE = (
-    *("item", "order", "sample", "vote", "status", "confidence", "reason", "attempts"),
+    *("item", "order", "sample", "vote", "status", "confidence", *_STRENGTH, "reason", "attempts"),
     *("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency", "finished"),
 )
 _EXCHANGE = ("model", "finish_reason", "messages", "reasoning", "answer")
@@ -212,7 +213,8 @@ def votes_frame(
     polars.DataFrame
         Columns `item`, `task` where it is known, `judge`, `template`, `temperature`,
         `reasoning_effort` and `method`, and those of docs/store.md. `vote` is null where there is
-        none. Where one judge was asked in ways that go by the same name, the name of the template
+        none; `margin` and `p_minus`, `p_tie`, `p_plus` are there if any vote has them. Where one
+        judge was asked in ways that go by the same name, the name of the template
         is followed by a part of the prompt's digest.
     """
     import polars as pl
@@ -258,6 +260,8 @@ def votes_frame(
         frame = frame.join(decided, on=key, how="left", maintain_order="left")
         order.append(name)
     order += [name for name in (*_VOTE, *(_EXCHANGE if exchanges else ())) if name not in order]
+    unused = [name for name in _STRENGTH if frame[name].null_count() == frame.height]
+    order = [name for name in order if name not in unused]
     return frame.select(order).with_columns(pl.col("vote").cast(pl.Int8))
 
 
