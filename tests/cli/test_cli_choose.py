@@ -157,44 +157,32 @@ def without_an_item(item):
     [
         (
             None,
-            ["--items", "20"],
+            "--items 20",
             "--items is 20, expected more than the 20 items that to_label.csv has",
         ),
-        (
-            None,
-            ["--items", "301"],
-            "--items is 301, expected at most 300, as many as there are items",
-        ),
-        (
-            None,
-            ["--items", "30", "--design", "simple"],
-            "--design is 'simple', expected 'stratified' as in to_label.csv",
-        ),
-        (
-            None,
-            ["--items", "30", "--group", "prompt"],
-            "to_label.csv: no column 'group'",
-        ),
+        (None, "--items 301", "--items is 301, expected at most 300, as many as there are items"),
+        (None, "--items 30 --design simple", "--design is 'simple', expected 'stratified' as in"),
+        (None, "--items 30 --group prompt", "to_label.csv: no column 'group'"),
         (
             lambda: edited(lambda rows: rows[1:]),
-            ["--items", "30"],
+            "--items 30",
             "is not as it would be drawn from votes.csv, expected all rows as they were drawn",
         ),
         (
             lambda: edited(lambda rows: pl.concat([rows, rows[:1]])),
-            ["--items", "30"],
+            "--items 30",
             "to_label.csv, rows 1 and 21: both have item '{0}'",
         ),
         (
             lambda: edited(lambda rows: rows.with_columns(label=pl.lit("good"))),
-            ["--items", "30"],
+            "--items 30",
             "to_label.csv, row 1, column label: got 'good', expected -1, 0, 1 or A, tie, B",
         ),
         (
             lambda: without_an_item(
                 sorted({f"q{n}" for n in range(300)} - set(pl.read_csv("to_label.csv")["item"]))[0]
             ),
-            ["--items", "30"],
+            "--items 30",
             "is not as it would be drawn from votes.csv",
         ),
     ],
@@ -203,7 +191,7 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
     item = drawn(cli, "--items", "20", "--design", "stratified")["item"][0]
     if before is not None:
         before()
-    said = one_line(*cli("choose", "votes.csv", "--after", "to_label.csv", *options))
+    said = one_line(*cli("choose", "votes.csv", "--after", "to_label.csv", *options.split()))
     assert message.format(item) in said
 
 
@@ -211,21 +199,15 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
     ("options", "message"),
     [
         ("--items 0", "--items is 0, expected an integer of at least 1"),
-        (
-            "--items 5 --design best",
-            "Invalid value for '--design': 'best' is not one of 'simple', 'stratified'.",
-        ),
-        (
-            "--items 5 --design stratified",
-            "--items is 5, expected at least 6, one of the items of each stratum",
-        ),
+        ("--items 5 --design best", "'best' is not one of 'simple', 'stratified'."),
+        ("--items 5 --design stratified", "--items is 5, expected at least 6, one of the items of"),
         (
             "--items 101 --group prompt",
-            "--items is 101, expected at most 100, as many as there are groups",
+            "--items is 101, expected at most 100, as many as there are",
         ),
         (
             "--items 5 --group vote",
-            "column vote: item 'q0' has '0' and '1', expected a column that says something of",
+            "column vote: item 'q0' has '0' and '1', expected a column that",
         ),
         ("--items 5 -o votes.csv", "--output is votes.csv, a file that is read"),
     ],

@@ -42,16 +42,10 @@ def everything(archive):
     return load_wmt23(archive, drop_identical=False)
 
 
-def test_wmt23_has_the_known_items_and_raters(archive, everything):
-    assert len(everything.items) == 1885
+def test_wmt23_has_the_known_items(archive):
     distinct = load_wmt23(archive)
     assert len(distinct.items) == 1835
     assert not distinct.frame["identical"].any()
-    for ratings in (everything, distinct):
-        assert sorted(ratings.raters) == [f"rater{k}" for k in range(1, 9)]
-        assert (ratings.present.sum(axis=1) == 3).all()
-        assert ratings.n_missing == 0
-        assert (ratings.counts().sum(axis=1) == 3).all()
 
 
 @pytest.mark.parametrize("code", ["zhen", "ende"])
@@ -440,17 +434,6 @@ def test_rb2_pairs_are_all_pairs_of_the_responses_of_a_prompt(all_pairs):
         assert row["label"] == ("good" in a) - ("good" in b)
         seen.add(frozenset([a, b]))
     assert len(seen) == len(all_pairs.frame)
-
-
-def test_rb2_items_say_task_prompt_and_places(all_pairs):
-    rows = {row["item"]: row for row in all_pairs.frame.iter_rows(named=True)}
-    row = rows["precise-if-10-0-3"]
-    assert (row["task"], row["group"]) == ("precise-if", "precise-if-10")
-    assert {row["response_a"], row["response_b"]} == {
-        "Precise IF 10: good 0", "Precise IF 10: bad 2"
-    }  # fmt: skip
-    assert rows["ties-tied:3-0-8"]["label"] == 0  # two accepted
-    assert rows["ties-tied:3-9-14"]["label"] == 0  # two rejected
 
 
 @pytest.mark.parametrize("n_per_task", [None, 1000, 101, 1])

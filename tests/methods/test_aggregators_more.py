@@ -107,20 +107,6 @@ def test_summaries_of_confidences_are_those_of_the_votes(items):
             assert product == pytest.approx(math.prod(values), rel=1e-12)
 
 
-def test_scores_that_are_shared_give_a_tie():
-    shared = read({
-        "means": [(1, 0.1), (1, 0.2), (1, 0.3), (-1, 0.2)],
-        "sums": [(1, 0.1), (1, 0.2), (0, 0.3)],
-        "products": [(-1, 0.5), (-1, 0.5), (0, 0.25)],
-        "zeros": [(1, 0.0), (-1, 0.0)],
-    })  # fmt: skip
-    assert SoftSelfConsistency("mean").decide(shared)[0] == 0
-    assert ConfidenceWeightedVote().decide(shared)[1] == 0
-    assert SoftSelfConsistency("product").decide(shared)[2] == 0
-    for aggregator in WEIGHTED:
-        assert aggregator.decide(shared)[3] == 0
-
-
 def test_a_label_without_votes_is_out_of_the_question():
     only = read({"plus": [(1, 0.0)], "missing": [(None, 0.9)], "minus": [(-1, 0.0), (-1, 0.0)]})
     for score in SCORES:
@@ -249,13 +235,6 @@ def test_isotonic_is_the_monotone_fit_of_the_data_and_its_mirror_image(rows):
     assert mirrored.tolist() == (-decided).tolist()
     order = np.random.default_rng(0).permutation(len(rows))
     assert Isotonic().fit(counts[order], labels[order]).decide(grid).tolist() == decided.tolist()
-
-
-def test_isotonic_rounds_a_half_to_a_tie():
-    fitted = Isotonic().fit([[0, 0, 3]] * 6, [1, 0] * 3)
-    assert fitted.expected([[0, 0, 3]]).tolist() == [0.5]
-    assert fitted.decide([[0, 0, 3], [3, 0, 0], [0, 0, 0]]).tolist() == [0, 0, 0]
-    assert Isotonic().fit([[0, 0, 3]] * 3, [1, 0, 1]).decide([[0, 0, 3]]).tolist() == [1]
 
 
 # Davidson by absolute error

@@ -53,21 +53,14 @@ VALID = json.loads(MODEL.to_json())
     [
         ("", "m.json: not JSON"),
         ("[1, 2]", 'm.json: no btdagg model, expected an object with "format": "btdagg.davidson"'),
-        (
-            json.dumps({**VALID, "version": 2}),
-            "m.json: model version 2, this btdagg reads version 1; a newer btdagg may read it",
-        ),
-        (
-            json.dumps({**VALID, "delta": 1}),
-            r"m.json: fields is \['alpha', .*, expected \[",
-        ),
+        (json.dumps({**VALID, "delta": 1}), r"m.json: fields is \['alpha', .*, expected \["),
         (json.dumps({**VALID, "beta": math.nan}), "beta is nan, expected a finite number"),
         (json.dumps({**VALID, "kappa": 0}), "kappa is 0, expected a finite number above 0"),
     ],
 )
 def test_bad_model_files_are_named(text, message, tmp_path):
     path = tmp_path / "m.json"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_text(text)
     with pytest.raises(InputError, match=message):
         DavidsonModel.load(path)
 

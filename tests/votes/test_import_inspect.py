@@ -2,12 +2,9 @@
 
 # ruff: noqa: E402  # without inspect-ai nothing of this is run
 
-import shutil
-
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
-from btdagg.votes.formats import read
+from btdagg import read_labels, read_votes
 from commands import one_line
 
 pytestmark = pytest.mark.integration
@@ -64,15 +61,6 @@ def test_logs_are_votes_by_epoch(cli):
         ]  # fmt: skip
 
 
-def test_a_log_and_its_copy_count_once():
-    log = logged()
-    shutil.copy(log.location, "copy.eval")
-    assert read(["logs", "copy.eval"]).n_votes == 3
-    assert read(["logs", log.location]).n_votes == 3
-    logged()
-    assert read("logs").frame["sample"].to_list() == [1, 1, 2, 2, 3, 3, 4, 4]
-
-
 def test_labels_are_the_target(cli):
     logged()
     assert cli("import", "logs", "--map", "label=target,group=prompt", "-o", "gold.csv")[0] == 0
@@ -87,7 +75,3 @@ def test_scores_that_are_no_votes_want_words(cli):
     assert "'C', expected -1, 0, 1 or A, tie, B" in said
     assert cli("import", "logs", "-o", "votes.csv", "--words", "C=A")[0] == 0
     assert set(read_votes("votes.csv").frame["vote"]) == {1}
-    with pytest.raises(InputError, match="scorer is 'other', expected one of judged"):
-        read("logs", name="other")
-    with pytest.raises(InputError, match=r"columns\['group'\] is 'nothing', which no sample's"):
-        read("logs", columns={"group": "nothing"}, words={"C": "A"})
