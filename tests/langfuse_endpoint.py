@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 
-NOON = dt.datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=dt.UTC)
+from annotated import NOON
 
 
 class LangfuseEndpoint:

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from annotated import annotation
 from btdagg import DavidsonModel, InputError
 from btdagg.integrations.annotations import (
     COLUMNS,
@@ -24,11 +25,6 @@ from btdagg.integrations.annotations import (
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 NOON = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
-
-
-def annotation(trace="t1", label="A", **other):
-    common = {"name": "better", "annotator_kind": "LLM", "annotator": "gpt-5.4"}
-    return {"trace_id": trace, **common, "label": label, **other}
 
 
 def frame(*rows):

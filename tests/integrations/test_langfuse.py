@@ -6,9 +6,10 @@ import os
 import polars as pl
 import pytest
 
+from annotated import NOON, annotation, ordered
 from btdagg import InputError
 from btdagg.integrations.annotations import frame_of, labels_of, votes_of
-from langfuse_endpoint import NOON, LangfuseEndpoint
+from langfuse_endpoint import LangfuseEndpoint
 
 pytestmark = pytest.mark.integration
 
@@ -32,16 +33,6 @@ def ours(server):
     return ours
 
 
-def annotation(trace="t1", label="A", **other):
-    common = {"name": "better", "annotator_kind": "LLM", "annotator": "gpt-5.4"}
-    return {"trace_id": trace, **common, "label": label, **other}
-
-
-def said(frame):
-    by = ("trace_id", "span_id", "name", "annotator_kind", "annotator", "identifier", "label")
-    return frame.sort(by).to_dicts()
-
-
 def everything():
     return frame_of(
         [
@@ -60,7 +51,7 @@ def test_what_is_written_is_read_and_written_again_changes_nothing(server, clien
     given = everything()
     ours.write(given, client)
     read = ours.read(client)
-    assert said(read) == said(given)
+    assert ordered(read).equals(ordered(given))
     before = dict(server.scores)
     assert len(before) == given.height
     ours.write(given, client)
@@ -101,7 +92,7 @@ def test_scores_of_others_are_read_and_written_back_as_they_are(server, client, 
     assert server.scores == before
     changed = read.with_columns(explanation=pl.lit("so"))
     ours.write(changed, client)
-    assert said(ours.read(client)) == said(changed)
+    assert ordered(ours.read(client)).equals(ordered(changed))
     assert server.scores.keys() == before.keys()
     assert votes_of(read).tally().row(0) == ("t1", 0, 1, 1)
     human = read.filter(trace_id="t1")

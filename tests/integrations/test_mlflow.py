@@ -1,12 +1,12 @@
 """Annotations to and from MLflow's own server."""
 
-import datetime as dt
 import os
 
 import polars as pl
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from annotated import NOON, annotation, said
+from btdagg import InputError
 from btdagg.integrations.annotations import (
     frame_of,
     labels_of,
@@ -19,9 +19,6 @@ pytestmark = [
     # MLflow says so of its own types, once it is used.
     pytest.mark.filterwarnings("ignore:.*Any type hint is inferred as AnyType:UserWarning"),
 ]
-
-MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
-NOON = dt.datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=dt.UTC)
 
 
 @pytest.fixture
@@ -53,20 +50,6 @@ def ours():
     from btdagg.integrations import mlflow as ours
 
     return ours
-
-
-def annotation(trace, label="A", **other):
-    common = {"name": "better", "annotator_kind": "LLM", "annotator": "gpt-5.4"}
-    return {"trace_id": trace, **common, "label": label, **other}
-
-
-def ordered(frame):
-    return frame.sort("trace_id", "name", "annotator_kind", "annotator", "identifier", "label")
-
-
-def said(frame):
-    """All but the times, which a server may set."""
-    return ordered(frame).drop("created").to_dicts()
 
 
 def everything(traces):

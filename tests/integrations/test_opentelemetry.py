@@ -1,12 +1,13 @@
 """Events and spans, as the SDK's in-memory exporters get them."""
 
 import asyncio
-import datetime as dt
 import os
 
 import polars as pl
 import pytest
 
+import annotated
+from annotated import NOON
 from btdagg import DavidsonModel
 from btdagg.integrations.annotations import annotations_of, frame_of
 from btdagg.judge import FunctionClient, judge
@@ -15,7 +16,6 @@ from judging import pairs_of
 
 pytestmark = pytest.mark.integration
 
-NOON = dt.datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=dt.UTC)
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
@@ -71,8 +71,7 @@ def votes_on(folder, **judging):
 
 
 def annotation(**other):
-    common = {"name": "better", "annotator_kind": "LLM", "annotator": "gpt-5.4", "label": "A"}
-    return {"trace_id": TRACE, "span_id": SPAN, **common, **other}
+    return annotated.annotation(**{"trace": TRACE, "span_id": SPAN, **other})
 
 
 def test_a_decision_is_an_event_of_its_span(ours, logs):
@@ -104,7 +103,7 @@ def test_a_decision_is_an_event_of_its_span(ours, logs):
 def test_an_event_of_a_trace_a_response_and_an_error(ours, logs):
     provider, exported = logs
     metadata = {"gen_ai.response.id": "chatcmpl-1", "btdagg.error": {"code": "T"}, "n": [1]}
-    rows = annotation(trace_id=f"tr-{TRACE}", span_id=None, created=NOON, label=None,
+    rows = annotation(trace=f"tr-{TRACE}", span_id=None, created=NOON, label=None,
                       metadata=metadata)  # fmt: skip
     ours.emit(frame_of([rows]), logger_provider=provider)
     (event,) = exported()

@@ -7,14 +7,12 @@ import time
 import polars as pl
 import pytest
 
-from btdagg import DavidsonModel, InputError
-from btdagg.integrations.annotations import (
-    frame_of,
-)
+import annotated
+from annotated import ordered, said
+from btdagg import InputError
+from btdagg.integrations.annotations import frame_of
 
 pytestmark = pytest.mark.integration
-
-MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
 
 @pytest.fixture
@@ -70,17 +68,7 @@ def spans(client, project):
 
 def annotation(target, label="A", **other):
     trace, span = target
-    common = {"name": "better", "annotator_kind": "LLM", "annotator": "gpt-5.4"}
-    return {"trace_id": trace, "span_id": span, **common, "label": label, **other}
-
-
-def ordered(frame):
-    return frame.sort("span_id", "name", "annotator_kind", "annotator", "identifier")
-
-
-def said(frame):
-    """All but the times, which a server may set."""
-    return ordered(frame).drop("created").to_dicts()
+    return annotated.annotation(trace, label, span_id=span, **other)
 
 
 def everything(spans):

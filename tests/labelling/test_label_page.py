@@ -85,11 +85,7 @@ class Rater:
 
     def press(self, key):
         """Press a key, and wait for what it leads to."""
-        before = self.page.evaluate("document.getElementById('status').textContent")
-        self.page.keyboard.press(key)
-        wait(
-            self.page, "before => document.getElementById('status').textContent !== before", before
-        )
+        press(self.page, key)
         self.settle()
 
     def is_done(self):

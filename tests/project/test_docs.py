@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 
 import pytest
 
@@ -77,35 +76,8 @@ def test_the_readme_of_the_crate_is_a_doctest():
 
 
 def fenced(*several):
-    """A page of blocks: a language and a text each, or a comment."""
-    return "\n".join(
-        part if isinstance(part, str) else f"```{part[0]}\n{part[1]}\n```" for part in several
-    )
-
-
-def test_a_page_has_one_folder_and_one_namespace(run):
-    folder = run(
-        fenced(
-            ("python", "import asyncio\nx = await asyncio.sleep(0, 2)\nx + 1  # 3"),
-            ("toml more.toml", "x = 1"),
-            ("python", "x  # 2\nprint(x, 'and', x)\nprint('end')"),
-            "which says",
-            ("", "2   and 2\nend"),
-            ("console", "echo one \\\n  two   # a comment\nfalse || btdagg votes votes.csv > seen"),
-            ("", "one ..."),
-            ("sql", "SELECT 7 * count(DISTINCT item) AS n FROM 'votes.csv'"),
-            ("", "│ 420 │"),
-            "<!-- not run: a reason\nof two lines -->",
-            ("console", "false"),
-            "<!-- not compared: a reason -->",
-            ("", "what ever"),
-            ("console", "grep x more.toml"),
-            ("", "x = 1"),
-            ("console", "export PLACE=here\necho $PLACE\nbtdagg votes votes.csv"),
-            ("", "here\ngpt-5.4 60 480 0 ..."),
-        )
-    )
-    assert (folder / "seen").read_text()
+    """A page of blocks: a language and a text each."""
+    return "\n".join(f"```{language}\n{text}\n```" for language, text in several)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +95,3 @@ def test_a_page_has_one_folder_and_one_namespace(run):
 def test_a_fault_of_a_page_is_found(run, page, message):
     with pytest.raises((AssertionError, ValueError), match=f"(?s){message}"):
         run(page)
-
-
-def test_what_runs_in_the_background_ends_with_the_page(run):
-    serve = "python -m http.server --bind 127.0.0.1 8080 &"
-    folder = run(fenced(("console", f"{serve}\necho 8080 > port")))
-    port = int((folder / "port").read_text())
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port))

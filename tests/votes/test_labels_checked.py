@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import InputError, evaluation
+from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
 
@@ -22,9 +22,6 @@ WHOLE = {
     "calibrate_panel": lambda labels: btdagg.calibrate_panel(PANEL, labels),
     "bootstrap": lambda labels: btdagg.bootstrap(COUNTS, labels, n_refits=20),
     "mean_absolute_error": lambda labels: btdagg.mean_absolute_error(labels, LABELS),
-    "of probabilities": lambda labels: evaluation.discrete_ranked_probability_score(
-        labels, np.full((len(LABELS), 3), 1 / 3)
-    ),
     "votes": lambda labels: btdagg.tally(np.arange(len(labels)), labels),
 }
 PARTIAL = {
@@ -34,19 +31,11 @@ PARTIAL = {
 }
 
 
-def booleans():
-    mixed = LABELS.tolist()
-    mixed[5] = False
-    yield mixed
-    yield np.array(mixed, dtype=object)
-    yield LABELS > 0
-    yield (LABELS > 0).tolist()
-
-
 @pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
 def test_booleans_are_no_labels(name):
-    for labels in booleans():
-        with pytest.raises(InputError, match=r"bool|\[\d+\] is (True|False)"):
+    mixed = [*LABELS[:5].tolist(), False, *LABELS[6:].tolist()]
+    for labels in (mixed, np.array(mixed, dtype=object), LABELS > 0):
+        with pytest.raises(InputError, match=r"bool|\[5\] is False"):
             {**WHOLE, **PARTIAL}[name](labels)
 
 
@@ -54,21 +43,10 @@ def test_booleans_are_no_labels(name):
 def test_a_masked_label_is_named_where_every_item_needs_one(name):
     with pytest.raises(InputError, match=r"\[60\] is masked"):
         WHOLE[name](np.ma.array(LABELS, mask=MASK))
-    WHOLE[name](np.ma.array(LABELS, mask=False))
 
 
 @pytest.mark.parametrize("name", PARTIAL)
 def test_a_masked_label_is_no_label_where_some_may_be_missing(name):
-    missing = np.where(MASK, np.nan, LABELS)
-    expected = PARTIAL[name](missing)
-    masked = np.ma.array(LABELS, mask=MASK)
-    for labels in (
-        masked,
-        masked.astype(object),
-        [np.ma.masked if m else 1 * x for x, m in zip(LABELS.tolist(), MASK, strict=True)],
-    ):
-        found = PARTIAL[name](labels)
-        assert found.n_labels == 60
-        assert str(found) == str(expected)
-    with pytest.raises(InputError, match=r"labels\[0\] is False"):
-        PARTIAL[name](np.ma.array(LABELS == 5, mask=MASK))
+    found = PARTIAL[name](np.ma.array(LABELS, mask=MASK))
+    assert found.n_labels == 60
+    assert str(found) == str(PARTIAL[name](np.where(MASK, np.nan, LABELS)))
