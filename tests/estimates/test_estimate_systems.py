@@ -9,7 +9,7 @@ from scipy import optimize, stats
 
 import btdagg
 from btdagg import InputError, estimate_systems
-from btdagg.estimates.strengths import PairStatistics, SystemPairs
+from btdagg.estimates.strengths import Comparisons, PairStatistics
 from btdagg.model.intervals import ParameterInterval
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
@@ -121,7 +121,7 @@ def statistics_of(seed=0, ties=1.0):
     n = rng.uniform(1, 3, 6)
     away = rng.uniform(-0.4, 0.4, 6) * n
     return PairStatistics(
-        SystemPairs(first, second, "abcd"),
+        Comparisons.of(first, second, "abcd"),
         n,
         np.stack([away, ties * rng.uniform(0.1, 0.5, 6) * n], 1),
     )
@@ -158,7 +158,7 @@ def test_a_system_that_won_or_lost_everything_is_named(beyond, ties, sign):
     first, second = np.triu_indices(4, 1)
     margins = np.where(first == 0, sign * (1 + beyond), 0.1)
     sums = np.stack([margins, np.where(first == 0, 0, ties)], axis=1)
-    statistics = PairStatistics(SystemPairs(first, second, "abcd"), np.ones(6), sums)
+    statistics = PairStatistics(Comparisons.of(first, second, "abcd"), np.ones(6), sums)
     lacks = "loss" if sign > 0 else "win"
     with pytest.raises(InputError, match=f"system 'a' is without a {lacks} or tie against the"):
         statistics.fit()

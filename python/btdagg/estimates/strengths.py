@@ -33,20 +33,34 @@ _WIDEST = 600.0  # of a logarithm whose exponential is finite
 
 @readable
 @dataclass(frozen=True, eq=False)
-class SystemPairs:
-    """Pairs of systems that are compared.
+class Comparisons:
+    """Which systems are compared, and by which items.
 
     Attributes
     ----------
-    first, second : (P,) arrays of int
-        Systems of each pair, as numbers from 0; the first is the lower.
     names : sequence
         Names of all systems, (S,).
+    first, second : (P,) arrays of int
+        Systems of each pair that is compared, as numbers from 0; the first is the lower.
+    pair : (N,) array of int
+        Number of each item's pair.
+    sign : (N,) array of -1 and 1
+        -1 where the response A is of the second system of the pair.
     """
 
+    names: Sequence[Any]
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    names: Sequence[Any]
+    pair: NDArray[np.int64]
+    sign: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, a: NDArray[np.int64], b: NDArray[np.int64], names: Sequence[Any]) -> Comparisons:
+        """Gather the comparisons of systems a and b, (N,) numbers from 0 that are not the same."""
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        codes, pair = np.unique(low * len(names) + high, return_inverse=True)
+        sign = np.where(a < b, 1, -1).astype(np.int8)
+        return cls(names, codes // len(names), codes % len(names), pair.reshape(-1), sign)
 
     @cached_property
     def design(self) -> Any:
@@ -67,6 +81,23 @@ class SystemPairs:
         first, second = np.exp(half - total), np.exp(-half - total)
         return np.stack([first - second, np.exp(parameters[-1] - total)], axis=1)
 
+    def scores(
+        self,
+        rows: NDArray[np.int64],
+        away: NDArray[np.float64],
+        groups: NDArray[np.int64],
+        n_groups: int,
+    ) -> Any:
+        """Sum the scores of items by group, sparse (groups, S + 1).
+
+        `rows` are the numbers of k items, `groups` their groups, and `away`, (k, 2), their expected
+        less seen margin and ties, which may be weighted.
+        """
+        shape = n_groups, len(self.first)
+        of_pairs = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
+        ties = csr_array((away[:, 1], (groups, np.zeros_like(groups))), shape=(n_groups, 1))
+        return hstack([of_pairs @ self.design, ties], format="csr")
+
 
 @readable
 @dataclass(frozen=True, eq=False)
@@ -75,7 +106,7 @@ class PairStatistics:
 
     Attributes
     ----------
-    pairs : SystemPairs
+    pairs : Comparisons
     n : (P,) array
         Comparisons of each pair, or their share; not negative.
     sums : (P, 2) array
@@ -84,13 +115,13 @@ class PairStatistics:
         What they are of, for errors.
     """
 
-    pairs: SystemPairs
+    pairs: Comparisons
     n: NDArray[np.float64]
     sums: NDArray[np.float64]
     source: str = "labels"
 
     def loss(self, parameters: NDArray[np.float64]) -> float:
-        """Negative log-likelihood; see `SystemPairs.expected` for the parameters."""
+        """Negative log-likelihood; see `Comparisons.expected` for the parameters."""
         half, eta = self.pairs.design @ parameters[:-1], parameters[-1]
         of_ties = 0.0 if np.isneginf(eta) else eta * self.sums[:, 1].sum()
         return float(self.n @ _log_total(half, eta) - self.sums[:, 0] @ half - of_ties)
@@ -223,50 +254,6 @@ def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float6
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Comparisons:
-    """Which pair of systems each item compares.
-
-    Attributes
-    ----------
-    pairs : SystemPairs
-    pair : (N,) array of int
-        Number of the pair.
-    sign : (N,) array of -1 and 1
-        -1 where the response A is of the second system of the pair.
-    """
-
-    pairs: SystemPairs
-    pair: NDArray[np.int64]
-    sign: NDArray[np.int8]
-
-    @classmethod
-    def of(cls, a: NDArray[np.int64], b: NDArray[np.int64], names: list[Any]) -> Comparisons:
-        """Gather the comparisons of systems a and b, (N,) numbers from 0 that are not the same."""
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        codes, pair = np.unique(low * len(names) + high, return_inverse=True)
-        pairs = SystemPairs(codes // len(names), codes % len(names), names)
-        return cls(pairs, pair.reshape(-1), np.where(a < b, 1, -1).astype(np.int8))
-
-    def scores(
-        self,
-        rows: NDArray[np.int64],
-        away: NDArray[np.float64],
-        groups: NDArray[np.int64],
-        n_groups: int,
-    ) -> Any:
-        """Sum the scores of items by group, sparse (groups, S + 1).
-
-        `rows` are the numbers of k items, `groups` their groups, and `away`, (k, 2), their expected
-        less seen margin and ties, which may be weighted.
-        """
-        shape = n_groups, len(self.pairs.first)
-        of_pairs = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
-        ties = csr_array((away[:, 1], (groups, np.zeros_like(groups))), shape=(n_groups, 1))
-        return hstack([of_pairs @ self.pairs.design, ties], format="csr")
-
-
-@readable
-@dataclass(frozen=True, eq=False)
 class Standings:
     """Strengths and the logarithm of the tie parameter.
 
@@ -325,18 +312,16 @@ class Standings:
             intervals.append(interval)
         return intervals
 
-    def tie_parameter(
-        self, ties: MeanEstimate, pairs: SystemPairs, items: NDArray[np.int64]
-    ) -> ParameterInterval:
+    def tie_parameter(self, ties: MeanEstimate, comparisons: Comparisons) -> ParameterInterval:
         """Return Davidson's nu, with the interval that one of the share of ties becomes.
 
         Where ties are rare nu is far from normal on any scale and its sandwich variance is a guess,
         while the interval of a share holds. At given strengths nu increases with the share of ties.
         Estimated strengths differ by more than the true ones do, by the variance of their
-        differences, which is subtracted. `items`, (P,), are the numbers of items of each pair.
+        differences, which is subtracted.
         """
         value = float(np.exp(self.parameters[-1]))
-        design = pairs.design
+        design, items = comparisons.design, np.bincount(comparisons.pair)
         half = design @ self.strengths
         noise = (design @ self.covariance[:-1, :-1] * design.toarray()).sum(axis=1)
         cosh = np.cosh(np.sqrt(np.maximum(half**2 - noise, 0.0)))
@@ -431,7 +416,7 @@ class _Corrected:
         self.of_others[:, 0] *= sign[self.others]
         # Mean margin and ties of each pair by each model, (folds, pairs, 2).
         where = comparisons.pair[self.others], place[self.others]
-        shape = len(comparisons.pairs.first), tables.shape[1]
+        shape = len(comparisons.first), tables.shape[1]
         share = np.full(len(self.others), 1 / len(self.others))
         turned_rows = csr_array((share * sign[self.others], where), shape=shape)
         rows = csr_array((share, where), shape=shape)
@@ -441,7 +426,7 @@ class _Corrected:
         self.n_others = np.bincount(where[0], minlength=shape[0]) / len(self.others)
 
     def _by_pair(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        n_pairs = len(self.comparisons.pairs.first)
+        n_pairs = len(self.comparisons.first)
         return np.bincount(self.pair, values, n_pairs).astype(np.float64)
 
     def of_proxies(self) -> PairStatistics:
@@ -451,7 +436,7 @@ class _Corrected:
         sums = np.einsum("f,fpc->pc", self.shares, self.means)
         sums += np.stack([self._by_pair(own * column) for column in self.predicted.T], axis=1)
         sums = 0.9 * sums + 0.1 * n[:, None] * np.array([0, 1 / 3])
-        return PairStatistics(self.comparisons.pairs, n, sums, "items")
+        return PairStatistics(self.comparisons, n, sums, "items")
 
     def statistics(self, weights: NDArray[np.float64]) -> PairStatistics:
         """Corrected statistics where the proxy has some weight in each group of the sample."""
@@ -465,7 +450,7 @@ class _Corrected:
             n = n + of_item @ own * self.n_others
             of_fold = np.bincount(self.fold, own * of_item, len(self.means))
             sums = sums + np.einsum("f,fpc->pc", of_fold, self.means)
-        return PairStatistics(self.comparisons.pairs, n, sums, source)
+        return PairStatistics(self.comparisons, n, sums, source)
 
     def _errors(
         self, parameters: NDArray[np.float64]
@@ -474,7 +459,7 @@ class _Corrected:
 
         The first two are (G, S + 1); the third is a sum of products, (S + 1, S + 1).
         """
-        expected = self.comparisons.pairs.expected(parameters)
+        expected = self.comparisons.expected(parameters)
         own = self.sample.weights
 
         def deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:

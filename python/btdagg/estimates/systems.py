@@ -207,11 +207,10 @@ def estimate_systems(
             int(ranks[system]),
             bool(tied[system]),
         )
-    n_of_pairs = np.bincount(pair)
     ties = whole.estimates(level)["tie"]
     return SystemEstimates(
         systems,
-        fitted.tie_parameter(ties, comparisons.pairs, n_of_pairs),
+        fitted.tie_parameter(ties, comparisons),
         pvalues[np.ix_(order, order)],
         fitted.covariance[np.ix_(order, order)],
         fitted.weight,
