@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -13,7 +13,7 @@ from scipy import stats
 from btdagg._core import InputError
 from btdagg._util.folds import deal
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_checked_counts, distinct_rows
+from btdagg._util.validation import as_checked_counts
 from btdagg.estimates.mean import (
     Ends,
     LabelledSample,
@@ -63,43 +63,9 @@ def as_any_counts(counts: ArrayLike) -> NDArray[Any]:
     return array
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class DistinctCounts:
-    """Counts of items, each distinct row once.
-
-    Attributes
-    ----------
-    rows : (k, 3) or (k, judges, 3) array of int64
-    place : (n,) array of int
-        The row of each item.
-    """
-
-    rows: NDArray[np.int64]
-    place: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, array: NDArray[np.int64]) -> DistinctCounts:
-        """Gather the counts of items: (n, 3), or (n, judges, 3) of a panel."""
-        first, place = distinct_rows(*array.reshape(len(array), -1).T)
-        return cls(array[first], place)
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Probabilities of every distinct row of counts by every model.
-
-    Attributes
-    ----------
-    tables : (folds, k, 3) array
-        Of the models; one, if it is fixed.
-    fold : (n,) array of int
-        Which of the models did not see a labelled item.
-    """
-
-    tables: NDArray[np.float64]
-    fold: NDArray[np.int64]
+Predictions: TypeAlias = "tuple[NDArray[np.float64], NDArray[np.int64]]"
+"""Probabilities of k distinct rows of counts by each model, (folds, k, 3), and the number of the
+model that did not see each labelled item, (n,)."""
 
 
 def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictions:
@@ -112,35 +78,35 @@ def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictio
             "numbers that add up to 1",
             argument="model",
         )
-    return Predictions(table[None], np.zeros(n_labels, dtype=np.int64))
+    return table[None], np.zeros(n_labels, dtype=np.int64)
 
 
 def cross_fitted(
-    items: DistinctCounts,
-    labelled: NDArray[np.int64],
+    counts: NDArray[np.int64],
     outcomes: NDArray[np.float64],
     groups: NDArray[np.int64],
+    rows: NDArray[np.int64],
     prior: Prior | Literal["weak"],
     seed: int,
     sign: NDArray[np.int8] | None = None,
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
-    `labelled` are the numbers, (n,), of the labelled items, `outcomes`, (n, 3), the shares of their
-    raters for B, tie and A, and `groups` their groups as numbers from 0. Where folds are dealt, the
-    sides of items whose `sign` is -1 are swapped.
+    `counts` and `outcomes`, (n, 3), are the votes of the labelled items and the shares of their
+    raters for B, tie and A, `groups` their groups as numbers from 0, and `rows` the counts to
+    predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped.
     """
-    is_panel = items.rows.ndim == 3
+    is_panel = rows.ndim == 3
     n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, int(groups.max()) + 1)
-    content = [items.rows[items.place[labelled]], outcomes]
+    content = [counts, outcomes]
     if sign is not None:
         content = [_turned(values, sign) for values in content]
     fold = deal(groups, content, n_folds, seed)
     # Each label that raters gave is one of its own, which weighs what their share is.
     row, column = np.nonzero(outcomes)
-    counts, weights = items.rows[items.place[labelled[row]]], outcomes[row, column]
+    counts, weights = counts[row], outcomes[row, column]
     labels = column.astype(np.int8) - 1
-    tables = np.empty((n_folds, len(items.rows), 3))
+    tables = np.empty((n_folds, len(rows), 3))
     with warnings.catch_warnings():
         # Whatever a fit is worth, the labels correct it.
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -153,8 +119,8 @@ def cross_fitted(
                 model = calibrate_panel(*own, **of_panel).model
             else:
                 model = calibrate(*own, weights=weights[seen], prior=prior).model
-            tables[number] = model.predict_proba(items.rows)
-    return Predictions(tables, fold)
+            tables[number] = model.predict_proba(rows)
+    return tables, fold
 
 
 def _turned(values: NDArray[Any], sign: NDArray[np.int8]) -> NDArray[Any]:
@@ -297,7 +263,10 @@ class Population:
     ----------
     quantities : mapping of str to tuple
         What is estimated; the functions of labels are the only place that knows the labels.
-    items : DistinctCounts
+    rows : (k, 3) or (k, judges, 3) array
+        Distinct counts of items.
+    place : (N,) array of int
+        The row of each item.
     labelled : (n,) array of int
         Numbers of the labelled items, in ascending order.
     outcomes : (n, labels) array
@@ -306,18 +275,21 @@ class Population:
         Group of each item as a number from 0; None where each is one by itself.
     weights : (n,) array or None
         One over the probability of each labelled item to be labelled; None in a simple sample.
-    predictions : Predictions
+    tables, fold : arrays
+        Probabilities of the rows by models that did not see a label; see `Predictions`.
     is_fixed : bool
         Whether the model was there before the labels.
     """
 
     quantities: Quantities
-    items: DistinctCounts
+    rows: NDArray[np.int64]
+    place: NDArray[np.int64]
     labelled: NDArray[np.int64]
     outcomes: NDArray[np.float64]
     groups: NDArray[np.int64] | None
     weights: NDArray[np.float64] | None
-    predictions: Predictions
+    tables: NDArray[np.float64]
+    fold: NDArray[np.int64]
     is_fixed: bool
 
     def domain(self, inside: NDArray[np.bool_] | None = None) -> Domain:
@@ -332,8 +304,9 @@ class Population:
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         sample = LabelledSample(weights / max(weights.sum(), 1e-300), groups.reshape(-1), names)
         enough = sample.n_groups > 1
-        predicted = self.predictions.tables, self.predictions.fold[rows]
-        predictions = self._stand_ins(rows, sample, inside, *predicted) if enough else None
+        predictions = None
+        if enough:
+            predictions = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
         means, alone, proxies, raters_worth = {}, {}, {}, {}
         for quantity, values in self.quantities.items():
             y = self.outcomes[rows] @ np.array(values)
@@ -344,7 +317,7 @@ class Population:
             if predictions is not None:
                 proxies[quantity] = predictions.of(values)
                 means[quantity] = corrected_mean(y, proxies[quantity], sample)
-        n_items = len(self.items.place) if inside is None else int(inside.sum())
+        n_items = len(self.place) if inside is None else int(inside.sum())
         return Domain(
             self.quantities,
             means,
@@ -369,7 +342,7 @@ class Population:
         items, since those without a label are no image of all. None where they are of too few
         groups to tell how their mean varies.
         """
-        stands = np.ones(len(self.items.place), dtype=np.bool_) if inside is None else inside.copy()
+        stands = np.ones(len(self.place), dtype=np.bool_) if inside is None else inside.copy()
         if self.weights is None:
             stands[self.labelled] = False
         others = np.flatnonzero(stands)
@@ -381,7 +354,7 @@ class Population:
     def remarks(self, whole: Domain) -> list[str]:
         """Say where labelled items are not such as intervals assume."""
         every = np.arange(len(self.labelled))
-        tables = _features_of(self.items.rows)[None]
+        tables = _features_of(self.rows)[None]
         features = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
         remarks = [] if features is None else _unlike_votes(features, whole.sample)
         if self.groups is not None and self.weights is None:
@@ -402,7 +375,7 @@ class Population:
         fold: NDArray[np.int64],
     ) -> Proxies | None:
         """Return what tables, (folds, k, columns), say of items; None where none stand for all."""
-        place, k = self.items.place, len(self.items.rows)
+        place, k = self.place, len(self.rows)
         others = self.stand_ins(inside)
         if not len(others):
             return None

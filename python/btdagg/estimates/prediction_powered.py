@@ -21,13 +21,13 @@ from btdagg._util.validation import (
     as_names,
     as_number,
     as_outcomes,
+    distinct_rows,
     same_index,
     same_length,
 )
 from btdagg.estimates.items import AllItems, all_items, with_remarks
 from btdagg.estimates.mean import QUANTITIES, MeanEstimate, Quantities
 from btdagg.estimates.population import (
-    DistinctCounts,
     Domain,
     Population,
     Predictor,
@@ -313,15 +313,17 @@ def population_of(
     if probabilities is not None:
         inverse = _inverse(probabilities, outcomes)
         told, weights = (*told, inverse), inverse[labelled]
-    items, outcomes = DistinctCounts.of(array), outcomes[labelled]
+    first, place = distinct_rows(*array.reshape(len(array), -1).T)
+    rows, outcomes = array[first], outcomes[labelled]
     if model is None:
         numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
         own_sign = None if sign is None else sign[labelled]
-        predictions = cross_fitted(items, labelled, outcomes, numbers, prior, seed, own_sign)
+        own = array[labelled], outcomes, numbers
+        tables, fold = cross_fitted(*own, rows, prior, seed, own_sign)
     else:
-        predictions = fixed(model, items.rows, len(labelled))
-    is_fixed = model is not None
-    return Population(quantities, items, labelled, outcomes, group, weights, predictions, is_fixed)
+        tables, fold = fixed(model, rows, len(labelled))
+    items = quantities, rows, place, labelled, outcomes, group, weights
+    return Population(*items, tables, fold, model is not None)
 
 
 def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:

@@ -396,8 +396,8 @@ class _Corrected:
     ) -> None:
         self.sample, self.comparisons = sample, comparisons
         self.labelled = population.labelled
-        place, sign = population.items.place, comparisons.sign
-        tables, self.fold = population.predictions.tables, population.predictions.fold
+        place, sign = population.place, comparisons.sign
+        tables, self.fold = population.tables, population.fold
         # Margin and ties of each distinct row, by each model.
         tables = np.stack([tables[..., 2] - tables[..., 0], tables[..., 1]], axis=-1)
         self.others = population.stand_ins()

@@ -11,7 +11,6 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
-from btdagg.estimates.population import DistinctCounts, Predictions
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
@@ -246,21 +245,23 @@ def _turned_domain(
 ) -> Domain:
     """Return the means over the items inside, turned where a system is B so that it is A."""
     rows = np.flatnonzero(inside)
-    k = len(population.items.rows)
-    used, place = np.unique(population.items.place[rows] + k * is_b[rows], return_inverse=True)
-    counts, tables = population.items.rows[used % k], population.predictions.tables[:, used % k]
+    k = len(population.rows)
+    used, place = np.unique(population.place[rows] + k * is_b[rows], return_inverse=True)
+    counts, tables = population.rows[used % k], population.tables[:, used % k]
     turned = used >= k
     counts[turned], tables[:, turned] = counts[turned, ..., ::-1], tables[:, turned, ::-1]
     own = inside[population.labelled]
     labelled, outcomes = population.labelled[own], population.outcomes[own]
     part = replace(
         population,
-        items=DistinctCounts(counts, place.reshape(-1)),
+        rows=counts,
+        place=place.reshape(-1),
         labelled=np.searchsorted(rows, labelled),
         outcomes=np.where(is_b[labelled, None], outcomes[:, ::-1], outcomes),
         groups=None if population.groups is None else population.groups[rows],
         weights=None if population.weights is None else population.weights[own],
-        predictions=Predictions(tables, population.predictions.fold[own]),
+        tables=tables,
+        fold=population.fold[own],
     )
     return part.domain()
 
