@@ -32,7 +32,7 @@ def test_answers(row):
         assert verdict.reason
     else:
         assert (verdict.status, verdict.choice, verdict.reason) == ("ok", row["want"], "")
-    assert verdict.confidence == row.get("confidence")
+    assert (verdict.confidence, verdict.margin) == (row.get("confidence"), row.get("margin"))
 
 
 # Without an explicit verdict there is no vote

@@ -274,13 +274,16 @@ def test_what_gemini_is_sent():
 def test_gemini_gives_log_probabilities():
     def answer(asked):
         assert asked.body["generationConfig"]["responseLogprobs"] is True
+        assert asked.body["generationConfig"]["logprobs"] == 5
         (one,) = gemini.reply(Answer("[[A]]"))["candidates"]
         chosen = [{"token": "A", "tokenId": 1, "logProbability": -0.5}]
-        one["logprobsResult"] = {"chosenCandidates": chosen}
+        top = [{"candidates": [*chosen, {"token": "B", "tokenId": 2, "logProbability": -1.5}]}]
+        one["logprobsResult"] = {"chosenCandidates": chosen, "topCandidates": top}
         return httpx2.Response(200, json={"candidates": [one]})
 
     reply = complete(gemini.client(answer), ChatRequest(MESSAGES, "m", logprobs=True))
     assert reply.token_logprobs == (-0.5,)
+    assert reply.tokens == (("A", -0.5, {"A": -0.5, "B": -1.5}),)
 
 
 def test_the_command_asks_by_each_protocol(cli, dialect, endpoint, tmp_path, monkeypatch):

@@ -110,6 +110,10 @@ class JudgeFlags:
             default="all votes",
         ),
     ] = None
+    logprobs: Annotated[
+        bool,
+        _flag("--logprobs", help="The vote is the probability of each verdict, by its token."),
+    ] = False
     batch: Annotated[
         bool | None,
         _flag(
@@ -138,6 +142,7 @@ class JudgeFlags:
         keys = read_config(self.config)
         flags = {name: value for name, value in vars(self).items() if name in KEYS}
         keys |= {name: value for name, value in flags.items() if value is not None}
+        keys |= {"confidence": "logprobs"} if self.logprobs else {}
         if not keys.get("model"):
             raise InputError(
                 "model is missing, expected the name of the judge's model", argument="model"

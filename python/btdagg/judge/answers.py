@@ -23,7 +23,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -109,7 +109,7 @@ class AnswerFormat:
     def instructions(self) -> str:
         """Tell the judge how to answer; stands where a template has ``{answer}``."""
         if self.scale == "scores":
-            form = verdict = _SCORES[self.kind].format(*self.score_names)
+            form = verdict = _SCORES[self.kind].format(self.first, self.second)
             where = f", where X and Y are the scores of {self.first} and {self.second}"
             where += ", whole numbers from 1 to 10" + (" that differ" if self.tie is None else "")
         else:
@@ -136,19 +136,13 @@ class AnswerFormat:
         return how + more if self.confidence else how
 
     @property
-    def score_names(self) -> tuple[str, str]:
-        """What the scores are called in an answer."""
-        both = (self.first, self.second)
-        return (both[0].casefold(), both[1].casefold()) if self.kind == "json" else both
-
-    @property
     def response_format(self) -> dict[str, Any] | None:
         """JSON schema for endpoints with structured output; None unless `kind` is ``json``."""
         if self.kind != "json":
             return None
         properties: dict[str, Any] = {"reasoning": {"type": "string"}}
         if self.scale == "scores":
-            properties |= {name: {"type": "integer"} for name in self.score_names}
+            properties |= {name: {"type": "integer"} for name in (self.first, self.second)}
         else:
             properties["verdict"] = {"type": "string", "enum": list(self.words)}
         if self.confidence:
@@ -267,9 +261,7 @@ def vote_of(verdict: Verdict, order: str) -> int | None:
     return vote if order == "AB" else -vote
 
 
-def verdict_probabilities(
-    tokens: Sequence[Token], answer: AnswerFormat
-) -> dict[Choice, float] | None:
+def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict[str, float] | None:
     """Probabilities of the choices at the token of the verdict, as shown; they sum to 1.
 
     Each is the mass of what begins its word there: the token that was drawn and its alternatives. A
@@ -282,28 +274,32 @@ def verdict_probabilities(
     """
     text = "".join(token.text for token in tokens)
     choice = parse_verdict(text, answer).choice
-    words: dict[str, Choice] = {
-        answer.first.casefold(): "first",
-        answer.second.casefold(): "second",
-    }
-    if answer.tie is not None:
-        words[answer.tie.casefold()] = "tie"
-    start = _place_of(choice, text, words, answer)
-    if choice is None or start is None:
+    names = {"first": answer.first, "second": answer.second, "tie": answer.tie}
+    words = {word.casefold(): name for name, word in names.items() if word is not None}
+    if choice is None:
         return None
-    masses = dict.fromkeys(words.values(), 0.0)
+    word, other = sorted(words, key=lambda word: words[word] != choice)[:2]
+    places = re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+    for place in reversed([*places][-_PLACES:]):
+        start = place.start()
+        # The verdict's word is the one without which the verdict is another.
+        if parse_verdict(text[:start] + other + text[place.end() :], answer).choice != choice:
+            break
+    else:
+        return None
+    masses = dict.fromkeys(names, 0.0)
     end, reached, has_alternatives = 0, 0.0, False
     for token in tokens:
         begin, end = end, end + len(token.text)
         if end <= start:
             continue
         before, lead = text[start : max(begin, start)], token.text[: max(start - begin, 0)].lstrip()
-        has_alternatives |= bool(token.alternatives)
-        reached += token.logprob
         for option, logprob in token.alternatives.items():
+            has_alternatives = True
             meant = _begun(option, before, lead, words)
             if option != token.text and len(meant) == 1:
-                masses[meant.pop()] += math.exp(min(reached - token.logprob + logprob, 0.0))
+                masses[meant.pop()] += math.exp(min(reached + logprob, 0.0))
+        reached += token.logprob
         if _begun(token.text, before, lead, words) == {choice}:
             masses[choice] += math.exp(min(reached, 0.0))
             break
@@ -312,22 +308,7 @@ def verdict_probabilities(
     return {name: mass / total for name, mass in masses.items()} if is_known else None
 
 
-def _place_of(
-    choice: Choice | None, text: str, words: dict[str, Choice], answer: AnswerFormat
-) -> int | None:
-    """Where the word of a choice stands without which the text would not state it."""
-    (word, *_), (other, *_) = (
-        [word for word, name in words.items() if (name == choice) == is_it]
-        for is_it in (True, False)
-    )
-    for match in reversed([*re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.I)][-16:]):
-        changed = text[: match.start()] + other + text[match.end() :]
-        if parse_verdict(changed, answer).choice != choice:
-            return match.start()
-    return None
-
-
-def _begun(option: str, before: str, lead: str, words: dict[str, Choice]) -> set[Choice]:
+def _begun(option: str, before: str, lead: str, words: Mapping[str, str]) -> set[str]:
     """Choices whose words a token may begin, or go on with, after what stands before it."""
     bare = option if before else option.lstrip()
     said = (before + bare[len(lead) :]).casefold()
@@ -528,6 +509,7 @@ _NEARLY = re.compile(r"\{[^{}]*\}")
 _FIELD = re.compile(
     r"[{,\n][ \t]{0,40}[\"'`]?(\w[\w -]{0,40})[\"'`]? ?: {0,40}[\"']([^\"'\n]*)[\"'](?=\s*[,}\n])"
 )
+_PLACES = 16  # of a word that may be the verdict: looked at from the end
 _MOST = 64  # broken objects that are looked at: no answer that means anything has more
 _JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
 # "So my final verdict: A", but not "Fluency verdict: A".

@@ -34,8 +34,8 @@ class Habits:
 
     A vote is for the sign of the difference in quality times `sensitivity`, plus `positional_bias`
     for the first response, `item_noise` for all votes on an item and `noise` for each at
-    temperature 0.5, which grows with the temperature; less than `tie_width` is a tie, more than
-    `much` is much better, and a score more or less is `score_width`.
+    temperature 0.5, which grows with the temperature; less than `tie_width` is a tie. Scores are a
+    step apart for each `score_width`, and much better is 4 or more.
     """
 
     sensitivity: float = 1.5
@@ -43,7 +43,6 @@ class Habits:
     positional_bias: float = 0.2
     noise: float = 0.8
     item_noise: float = 0.4
-    much: float = 1.8
     score_width: float = 0.6
 
 
@@ -126,15 +125,13 @@ class SimulatedAnswer(NamedTuple):
     def tokens(self) -> tuple[Token, ...]:
         """Tokens of the answer, with log-probabilities; alternatives to the verdict's."""
         texts = re.findall(r"\s*(?:\w+|[^\w\s])|\s+", self.text)
-        last = max((k for k, text in enumerate(texts) if text.strip() in self.chances), default=-1)
         random = Random(digest("logprobs", self.text))
+        tokens = [Token(text, -random.expovariate(8.0)) for text in texts]
         logs = {word: math.log(max(chance, 1e-9)) for word, chance in self.chances.items()}
-        return tuple(
-            Token(text, logs[text.strip()], logs)
-            if place == last
-            else Token(text, -random.expovariate(8.0), {text: -0.1})
-            for place, text in enumerate(texts)
-        )
+        places = [place for place, text in enumerate(texts) if text.strip() in logs]
+        for place in places[-1:]:
+            tokens[place] = Token(texts[place], logs[texts[place].strip()], logs)
+        return tuple(tokens)
 
 
 class WantedForm(NamedTuple):
@@ -155,7 +152,7 @@ def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
     words = {word.upper() for word in (*tags, *_LINE.findall(prompt))}
     schema = json.dumps(response_format) if kind == "json_schema" else prompt
     scores = _SCORES.search(prompt)
-    if kind in ("json_schema", "json_object") or re.search('"(verdict|choice|a)":', prompt):
+    if kind in ("json_schema", "json_object") or re.search('"(verdict|choice|A)":', prompt):
         words |= {word for word in _TIE_WORDS[:4] if f'"{word}"' in schema}
         form = "json"
     else:
@@ -188,19 +185,18 @@ def answer(
         better = better or random.choice((-1, 1))
     word = {1: "A", -1: "B", 0: wanted.tie}[better]
     chances: dict[str, float] = {}
+    margin = abs(better) * min(1 + int(abs(seems) / habits.score_width), 9)
     if wanted.scale == "steps" and better:
-        sign = ">>" if abs(seems) > habits.much else ">"
-        word = sign.join("AB" if better > 0 else "BA")
+        word = (">>" if margin >= 4 else ">").join("AB" if better > 0 else "BA")
     elif wanted.scale == "scores":
-        margin = abs(better) * min(1 + int(abs(seems) / habits.score_width), 9)
         scores = 5 - margin // 2 + margin, 5 - margin // 2
         word = ", ".join(map(str, scores if better > 0 else scores[::-1]))
     elif wanted.scale == "choice":
         minus, plus = leaning.cdf(-habits.tie_width), 1 - leaning.cdf(habits.tie_width)
-        tie = 1 - minus - plus
-        rest = {wanted.tie: tie} if wanted.tie else {}
-        share = 0.0 if wanted.tie else tie / 2
-        chances = {"A": plus + share, "B": minus + share, **rest}
+        share = 0.0 if wanted.tie else (1 - minus - plus) / 2
+        chances = {"A": plus + share, "B": minus + share}
+        if wanted.tie:
+            chances[wanted.tie] = 1 - minus - plus
     sure = random.randint(55, 99)
     opening = random.choice(("Let me compare the two.", "Reading both against the prompt.", "Hm."))
     reasoning = (
@@ -236,24 +232,25 @@ def _verdict_in(text: str) -> str:
 
 def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
     key = "choice" if wanted.choose else "verdict"
-    are_scores = wanted.scale == "scores"
+    scores = word.split(", ") if wanted.scale == "scores" else ()
     if wanted.form == "json":
-        verdict = {key: int(word) if wanted.choose else word}
-        if are_scores:
-            verdict = dict(zip("ab", map(int, word.split(", ")), strict=True))
-        fields: dict[str, object] = {"reasoning": text, **verdict}
+        fields: dict[str, object] = {
+            "reasoning": text,
+            **dict(zip("AB", map(int, scores), strict=False)),
+        }
+        if not scores:
+            fields[key] = int(word) if wanted.choose else word
         if wanted.confidence:
             fields["confidence"] = sure
         return json.dumps(fields)
     lines = [text, ""]
     if wanted.confidence:
         lines.append(f"Confidence: {sure}")
-    if are_scores and wanted.form == "line":
-        lines.append("A: {}, B: {}".format(*word.split(", ")))
-    elif are_scores:
-        lines.append(f"<scores>{word}</scores>")
+    if scores:
+        tag, line = f"<scores>{word}</scores>", "A: {}, B: {}".format(*scores)
     else:
-        lines.append(f"[[{word}]]" if wanted.form == "tag" else f"{key.capitalize()}: {word}")
+        tag, line = f"[[{word}]]", f"{key.capitalize()}: {word}"
+    lines.append(tag if wanted.form == "tag" else line)
     return "\n".join(lines)
 
 
