@@ -49,7 +49,13 @@ def calibrated(cli, *options):
 def test_calibrate_writes_what_is_known(cli):
     calibrated(cli)
     wanted = Provenance(
-        n_votes=8, n_labels=120, judge="g", template="base", temperature=0.5, task="math"
+        strength="none",
+        n_votes=8,
+        n_labels=120,
+        judge="g",
+        template="base",
+        temperature=0.5,
+        task="math",
     )
     assert provenance() == wanted
     calibrated(cli, "-n", "2", "-o", "two.json")
@@ -58,7 +64,7 @@ def test_calibrate_writes_what_is_known(cli):
         "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "c.json", "--json"
     )
     assert status == 0
-    assert provenance("c.json") == Provenance(n_votes=8, n_labels=120, task="math")
+    assert provenance("c.json") == Provenance(n_votes=8, n_labels=120, task="math", strength="none")
     assert json.loads(out)["model"]["provenance"]["n_votes"] == 8
 
 
@@ -172,5 +178,5 @@ def test_run_writes_what_is_known(cli, folder, judge_server, monkeypatch):
     )  # fmt: skip
     assert status == 0, err
     assert provenance("out/model.json") == Provenance(
-        n_votes=4, n_labels=40, judge="m", template="response", temperature=0.5
+        strength="none", n_votes=4, n_labels=40, judge="m", template="response", temperature=0.5
     )

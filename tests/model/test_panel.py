@@ -91,7 +91,7 @@ def test_a_penalised_fit_is_the_optimum(centre):
     counts, labels = panel_of(60, 3, 3)
     s, t = panel_features(counts.astype(np.uint64), 1.0, 1.0)
     centre, spread = np.array(centre), 0.5
-    items = _LabelledFeatures(s, t, labels.astype(np.int8))
+    items = _LabelledFeatures(s, t, labels.astype(np.int8), np.ones(60))
     start = np.array([*(1.3 * centre), 1.5, *(0.8 * centre)])
     found = _fit(items, centre, spread, [start])
     assert found.converged
@@ -159,11 +159,13 @@ def test_decisions_have_the_least_risk_and_swapping_sides_mirrors_all():
     assert found.model.predict_proba(new).sum(axis=1) == pytest.approx(np.ones(2_000))
 
 
-def test_groups_count():
+def test_weights_and_groups_count():
     counts, labels = panel_of(60, 2, 11)
     twice = quiet(np.concatenate([counts, counts]), np.concatenate([labels, labels]),
                   groups=np.tile(np.arange(60), 2))  # fmt: skip
     assert twice.n_labels == 120
+    some = np.r_[np.ones(40), np.zeros(20)]
+    assert quiet(counts, labels, weights=some).model == quiet(counts[:40], labels[:40]).model
     grouped = quiet(counts, labels, groups=np.arange(60) // 30)
     assert grouped.model != quiet(counts, labels).model
 
@@ -202,6 +204,8 @@ def test_files_keep_every_bit(tmp_path):
         ({"counts": np.zeros((4, 3), int)}, "counts has shape (4, 3), expected (n, judges, 3)"),
         ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] is -1"),
         ({"counts": np.zeros((4, 2, 3), int)}, "expected votes of at least one judge"),
+        ({"weights": [1, 0, 0, 0]}, "expected at least two labelled items to cross-validate"),
+        ({"weights": [1, 1, -1, 1]}, "weights[2] is -1.0, expected a finite number of at least 0"),
         ({"groups": [7, 7, 7, 7]}, "expected at least two groups to cross-validate"),
     ],
 )  # fmt: skip
@@ -243,6 +247,8 @@ def test_votes_and_labels_as_they_were_read():
     assert (by_frame.model.decide(only) == by_frame.model.decide(alone)).all()
     with pytest.raises(InputError, match=r"judge 'y' is not of the panel \(x, z\)"):
         panel_counts(votes, judges=["x", "z"])
+    with pytest.raises(InputError, match=r"weights is array.*, expected None for votes; pass the"):
+        calibrate_panel(votes, gold, weights=np.ones(60))
 
 
 def test_sql_decides_as_the_model_does():

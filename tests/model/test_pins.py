@@ -34,7 +34,7 @@ def real(shared):
         temperature="default",
         judge="gpt-5.4",
     )
-    votes = read_votes(rows.cast({pl.Categorical: pl.String}))
+    votes = read_votes(rows.cast({pl.Categorical: pl.String}), strength="none")
     return votes, read_labels(shared / "data/rb2/labels.csv")
 
 

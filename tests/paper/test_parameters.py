@@ -69,7 +69,7 @@ def test_real_judges_differ_in_regime_by_task(shared):
         template="base", temperature="default", judge="gpt-5.4"
     )
     tasks = labelled_tasks(
-        read_votes(frame.cast({pl.Categorical: pl.String})),
+        read_votes(frame.cast({pl.Categorical: pl.String}), strength="none"),
         read_labels(shared / "data/rb2/labels.csv"),
     )
     found = {name: fitted_parameters(items) for name, items in tasks.items()}

@@ -49,9 +49,11 @@ def test_values_are_texts_however_they_come():
 
 def test_it_is_what_votes_say_of_themselves():
     votes = votes_of(2, judge="g", temperature=0.5, template="t", other=1)
-    assert Provenance.of(votes) == Provenance(judge="g", temperature="0.5", template="t")
+    assert Provenance.of(votes) == Provenance(
+        judge="g", temperature="0.5", template="t", strength="none"
+    )
     counts = read_votes({"item": [1], "minus": [0], "tie": [1], "plus": [2], "task": ["math"]})
-    assert Provenance.of(counts) == Provenance(task="math")
+    assert Provenance.of(counts) == Provenance(task="math", strength="none")
 
 
 # The model

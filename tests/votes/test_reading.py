@@ -412,9 +412,9 @@ def test_counts_are_read_in_label_order(names, tmp_path):
     ("change", "message"),
     [
         ({"item": ["x", "x"]}, ", rows 1 and 2: both have item 'x'"),
-        ({"tie": [0, -1]}, ", row 2, column tie: got -1, expected a whole number of at least 0"),
+        ({"tie": [0, -1]}, ", row 2, column tie: got -1, expected a number of at least 0"),
         ({"tie": [0, 2**53 + 1]},
-         f", row 2, column tie: got {2**53 + 1}, expected a whole number of at least 0 and below "
+         f", row 2, column tie: got {2**53 + 1}, expected a number of at least 0 and below "
          "2**53"),
     ],
 )  # fmt: skip

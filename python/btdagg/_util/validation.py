@@ -26,12 +26,16 @@ _LABELS = "-1, 0 or 1"
 class CountsItself:
     """A table of votes, accepted wherever an array of counts is."""
 
-    def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return items and their counts."""
         raise NotImplementedError
 
     def evidence(self) -> tuple[NDArray[Any], Any]:
         """Return items and their evidence."""
+        raise NotImplementedError
+
+    def as_fitted(self, origin: Any) -> CountsItself:
+        """Return the table with its votes counted as those that a model was fitted to."""
         raise NotImplementedError
 
     def labelled(self, labels: Any) -> Any:
@@ -55,7 +59,7 @@ def as_numbers(values: ArrayLike, name: str, expected: str = "a number of 64 bit
         raise InputError(message, argument=name) from None
     if array.dtype.kind == "O":
         real = np.frompyfunc(lambda x: isinstance(x, float) or _fits(x), 1, 1)(array)
-        _require(np.asarray(real, dtype=np.bool_), array, name, expected)
+        require_rows(np.asarray(real, dtype=np.bool_), array, name, expected)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}, expected numbers", argument=name)
     if array.dtype.kind == "f" and array.itemsize not in (4, 8):
@@ -97,7 +101,7 @@ def _shaped(
     return array
 
 
-def _require(good: NDArray[np.bool_], array: NDArray[Any], name: str, expected: str) -> None:
+def require_rows(good: NDArray[np.bool_], array: NDArray[Any], name: str, expected: str) -> None:
     """Raise an `InputError` for the first value, or row of values, that is not good."""
     if not good.all():
         place = tuple(map(int, np.unravel_index(np.argmin(good), good.shape)))
@@ -130,7 +134,7 @@ def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
     array = as_counts(counts)
     with np.errstate(invalid="ignore"):
         good = (array >= 0) & np.isfinite(array)
-    _require(good, array, "counts", "a finite number of at least 0")
+    require_rows(good, array, "counts", "a finite number of at least 0")
     is_whole = array.dtype.kind in "iu" or bool((array % 1 == 0).all())
     fits = not array.size or array.max() < 2**63
     return array.astype(np.int64 if is_whole and fits else np.float64, copy=False)
@@ -141,7 +145,7 @@ def as_whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
     array = as_checked_counts(counts)
     if array.dtype.kind == "f":
         expected = "a whole number below 2**63"
-        _require((array % 1 == 0) & (array < 2.0**63), array, "counts", expected)
+        require_rows((array % 1 == 0) & (array < 2.0**63), array, "counts", expected)
     return array
 
 
@@ -181,10 +185,10 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
 
 def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
     """Return labels or votes, an array, list or series, as an (n,) int8 array of -1, 0 and 1."""
-    array = _label_array(labels, name, _LABELS)
+    array = label_array(labels, name, _LABELS)
     with np.errstate(invalid="ignore"):
         small = np.ascontiguousarray(array, dtype=np.int8)
-    _require((small == array) & (small >= -1) & (small <= 1), array, name, _LABELS)
+    require_rows((small == array) & (small >= -1) & (small <= 1), array, name, _LABELS)
     return small
 
 
@@ -203,9 +207,9 @@ def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.flo
             values = values.tolist()
     if isinstance(values, list | tuple):
         values = [np.nan if is_missing(value) else value for value in values]
-    array = _label_array(values, name, expected).astype(np.float64)
+    array = label_array(values, name, expected).astype(np.float64)
     good = np.isnan(array) | np.isin(array, (-1, 0, 1))
-    _require(good, array, name, expected)
+    require_rows(good, array, name, expected)
     return array
 
 
@@ -230,11 +234,11 @@ def as_outcomes(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:
         good = (shares >= 0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1) < 1e-6)
     good |= np.isnan(shares).all(axis=1)
     expected = "shares of B, tie and A that add up to 1, or NaN where there is no label"
-    _require(good, shares, name, expected)
+    require_rows(good, shares, name, expected)
     return shares
 
 
-def _label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:
+def label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:
     array = as_numbers(labels, name, expected)
     refuse_booleans(labels, name, expected)
     return _shaped(array, name, (), "one dimension")
@@ -297,7 +301,7 @@ def as_groups(
     else:
         present = names == names
     what = "group" if name == "groups" else "value"
-    _require(np.asarray(present), names, name, f"a {what} for every item")
+    require_rows(np.asarray(present), names, name, f"a {what} for every item")
     try:
         if names.dtype.kind != "O":
             return np.unique(names, return_inverse=True)[1].astype(np.int64, copy=False)
@@ -317,7 +321,7 @@ def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = np.asarray(as_numbers(values, name), dtype=np.float64)
     if array.size == 0:
         raise InputError(f"{name} is empty, expected at least one number", argument=name)
-    _require(np.asarray((array >= 0) & (array <= 1)), array, name, "a number from 0 to 1")
+    require_rows(np.asarray((array >= 0) & (array <= 1)), array, name, "a number from 0 to 1")
     return array
 
 

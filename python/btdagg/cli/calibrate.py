@@ -15,7 +15,9 @@ from btdagg.cli.common import (
     Columns,
     Filters,
     FirstVotes,
+    FullMargin,
     Json,
+    Strength,
     VotesFile,
     filtered,
     is_given,
@@ -70,6 +72,8 @@ def calibrate(
     ] = Path("model.json"),
     filters: Filters = None,
     columns: Columns = None,
+    strength: Strength = None,
+    full_margin: FullMargin = None,
     n_votes: FirstVotes = None,
     refits: Annotated[
         Path | None,

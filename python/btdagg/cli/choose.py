@@ -83,7 +83,7 @@ def choose(
     if output is not None:
         _refuse_to_lose_labels(output)
     raw_votes, *before = tables_of(columns, votes, *([] if after is None else [after]))
-    table = filtered(btdagg.read_votes(raw_votes), filters)
+    table = filtered(btdagg.read_votes(raw_votes, strength="none"), filters)
     drawing = Drawing(table, None if group is None else group.strip().lower())
     if before:
         chosen, frame = drawing.more(n, before[0], design)

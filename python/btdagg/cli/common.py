@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from btdagg.votes import Labels, Table, Votes
     from btdagg.votes.histogram import Histogram
     from btdagg.votes.provenance import Provenance
+
 
 AnyTable = TypeVar("AnyTable", bound="Table")
 
@@ -80,6 +81,25 @@ FirstVotes = Annotated[
         rich_help_panel="Data",
     ),
 ]
+Strength = Annotated[
+    Literal["margin", "strength", "probabilities", "confidence", "none"] | None,
+    typer.Option(
+        "--strength",
+        help="How strong votes are is in the column margin, strength or confidence, or in "
+        "p_minus, p_tie and p_plus (probabilities); none counts signs.",
+        show_default="margin, strength or probabilities if there are such columns",
+        rich_help_panel="Data",
+    ),
+]
+FullMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--full-margin",
+        help="The margin from which on a vote is a whole win.",
+        show_default="twice the mean of judge and template",
+        rich_help_panel="Data",
+    ),
+]
 TableOutput = Annotated[
     Path | None,
     typer.Option(
@@ -109,16 +129,34 @@ class Data(NamedTuple):
     votes: Votes
 
 
-def read_data(context: typer.Context) -> Data:
-    """Read VOTES and LABELS as --column and --filter say."""
-    from btdagg.votes import read_labels, read_votes
+def read_data(context: typer.Context, origin: Provenance | None = None) -> Data:
+    """Read VOTES and LABELS as the options say, with the strength of a model's votes."""
+    from btdagg.votes import read_labels
     from btdagg.votes.join import with_task
 
     options = context.params
     raw_votes, raw_labels = tables_of(options["columns"], options["votes"], options["labels"])
     gold = read_labels(raw_labels)
-    everything = with_task(read_votes(raw_votes), gold)
+    everything = with_task(votes_of(context, raw_votes, origin), gold)
     return Data(gold, everything, filtered(everything, options["filters"]))
+
+
+def votes_of(context: typer.Context, table: Table, origin: Provenance | None = None) -> Votes:
+    """Read votes as --strength and --full-margin say, or as those that a model was fitted to."""
+    from btdagg.votes import read_votes
+    from btdagg.votes.strength import kind_in
+
+    # Commands without the option count signs.
+    chosen = {
+        "strength": context.params.get("strength", "none"),
+        "full_margin": context.params.get("full_margin"),
+    }
+    if any(chosen.values()) or origin is None:
+        return read_votes(table, **chosen)
+    votes = read_votes(table, **origin.how_to_read(table))
+    if votes.kind == "none" and origin.strength == "none" and not votes.are_counts:
+        say_differences(origin.other_strength(kind_in(table, None) or "none"))
+    return votes
 
 
 def parse_pairs(
@@ -233,8 +271,14 @@ def note(text: str) -> None:
 def what_is_pooled(
     votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> list[str]:
-    """Return remarks on columns whose values are pooled, and on missing votes."""
-    remarks = []
+    """Return remarks on the strength of votes, on what is pooled, and on missing votes."""
+    from btdagg.votes import Votes
+    from btdagg.votes.provenance import Provenance
+    from btdagg.votes.strength import Strength
+
+    own, remarks = Provenance.of(votes), []
+    if isinstance(votes, Votes) and votes.kind != "none":
+        remarks.append(str(Strength(votes.kind, own.full_margins)))
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
             values = votes.values(column).drop_nulls().sort().to_list()

@@ -15,7 +15,9 @@ from btdagg.cli.common import (
     Columns,
     Filters,
     FirstVotes,
+    FullMargin,
     Json,
+    Strength,
     TableOutput,
     VotesFile,
     differences_said,
@@ -26,6 +28,7 @@ from btdagg.cli.common import (
     say,
     say_differences,
     tables_of,
+    votes_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -51,6 +54,8 @@ def decide(
     output: TableOutput = None,
     filters: Filters = None,
     columns: Columns = None,
+    strength: Strength = None,
+    full_margin: FullMargin = None,
     n_votes: FirstVotes = None,
     refits: Annotated[
         Path | None,
@@ -85,7 +90,7 @@ def decide(
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     loaded_refits = None if refits is None else _load_refits(refits, fitted)
     (raw_votes,) = tables_of(columns, votes)
-    table = filtered(btdagg.read_votes(raw_votes), filters)
+    table = filtered(votes_of(context, raw_votes, fitted.provenance), filters)
     import polars as pl
 
     from btdagg.votes.table import counts_of

@@ -15,8 +15,10 @@ from btdagg.cli.common import (
     Data,
     Filters,
     FirstVotes,
+    FullMargin,
     Json,
     LabelsFile,
+    Strength,
     VotesFile,
     model_or_panel,
     note,
@@ -52,6 +54,8 @@ def estimate(
     labels: LabelsFile,
     filters: Filters = None,
     columns: Columns = None,
+    strength: Strength = None,
+    full_margin: FullMargin = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -106,11 +110,11 @@ def estimate(
             raise InputError(
                 f"{option} is given with --systems, expected one of the two", argument=option
             )
-    data = read_data(context)
+    fitted = None if model is None else model_or_panel(model)
+    data = read_data(context, None if fitted is None else fitted.provenance)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = open_report(context, title)
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
-    fitted = None if model is None else model_or_panel(model)
     judges = None
     if isinstance(fitted, btdagg.PanelModel):
         panel, judges = panel or "judge", fitted.judges

@@ -13,7 +13,9 @@ from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Columns,
     Filters,
+    FullMargin,
     Json,
+    Strength,
     differences_said,
     note,
     out,
@@ -94,6 +96,8 @@ def plan(
     ] = None,
     filters: Filters = None,
     columns: Columns = None,
+    strength: Strength = None,
+    full_margin: FullMargin = None,
     json: Json = False,
 ) -> None:
     """Make a stopping rule and forecast what it saves, before the first vote of a job.
@@ -123,7 +127,7 @@ def plan(
             f"-n is {n_votes}, and the model was calibrated at {n_fitted} votes an item; expected "
             f"-n {n_fitted}, or a model that is calibrated at {n_votes}"
         )
-    data = read_data(context)
+    data = read_data(context, fitted.provenance)
     items = data.votes.labelled(data.gold)
     neighbours = neighbours_of(data) if prior in (None, "neighbours") else None
     fitted_prior = chosen_prior(prior, neighbours)

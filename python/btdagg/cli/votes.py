@@ -93,7 +93,7 @@ def votes(
         _show_store(votes, json=json)
     else:
         (raw,) = tables_of(columns, votes)
-        table = filtered(btdagg.read_votes(raw), filters)
+        table = filtered(btdagg.read_votes(raw, strength="none"), filters)
         folder = open_report(context, f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 

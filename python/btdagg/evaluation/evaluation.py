@@ -113,11 +113,12 @@ def evaluate(
     `NewItems` for cross-fitting; the paper's experimental setup for random splits.
     """
     protocol = options.get("protocol", CROSS_FITTED)
-    if isinstance(labels, Labels):
+    if isinstance(votes, Votes) or isinstance(labels, Labels):
+        require_labels(labels)
         if groups is not None:
             raise InputError("groups is for arrays; a table of labels has a column group")
         points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
-        return evaluate_at(points, cast("Votes", votes), labels, options, partial)
+        return evaluate_at(points, cast("Votes", votes), cast("Labels", labels), options, partial)
     of_tables: dict[str, object] = {"n_votes": n_votes, **options}
     for name in ("n_votes", "by", "confidence", "neighbours"):
         if of_tables.get(name) is not None:

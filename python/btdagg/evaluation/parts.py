@@ -91,6 +91,8 @@ class LabelledItems:
         """What is known of each item, as `btdagg._util.folds.deal` takes it."""
         own = self.evidence
         content: list[NDArray[Any]] = [own.counts, self.labels]
+        if own.signs is not own.counts:
+            content.append(own.signs)
         if own.confidences is not None:
             content += [own.confidences.total, own.confidences.least]
         content += [own.decisions[name] for name in sorted(own.decisions)]

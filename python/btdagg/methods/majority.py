@@ -52,7 +52,7 @@ class MajorityVote(WithoutFit):
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,)."""
-        return majority_vote(counts)
+        return majority_vote(Evidence.of(counts).signs)
 
 
 def rounded_median(counts: ArrayLike) -> NDArray[np.int8]:
@@ -79,7 +79,7 @@ class RoundedMedian(WithoutFit):
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,)."""
-        return rounded_median(counts)
+        return rounded_median(Evidence.of(counts).signs)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class SoftSelfConsistency(WithoutFit):
         """Label of each item, (n,), from evidence with confidences."""
         evidence = Evidence.of(counts)
         confidences = evidence.require_confidences(self.name)
-        votes = as_checked_counts(evidence.counts)
+        votes = as_checked_counts(evidence.signs)
         absolute = 0.0
         if self.score == "mean":
             scores = confidences.total / np.maximum(votes, 1)

@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_counts, as_integer, as_number
+from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
 from btdagg.model.calibration_set import calibration_set
 from btdagg.votes.provenance import Provenance, warn_of
 
@@ -135,7 +135,10 @@ class DavidsonModel(SavedAsJson, Displayed):
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Check counts, and warn if items clearly have too many votes for the model."""
-        array, origin = as_counts(counts), self.provenance
+        origin = self.provenance
+        if isinstance(counts, CountsItself) and origin is not None:
+            counts = counts.as_fitted(origin)
+        array = as_counts(counts)
         n_votes = None if origin is None else origin.n_votes
         if origin is not None and n_votes is not None and _core.exceeds(array, n_votes):
             warn_of(origin.differences(array))

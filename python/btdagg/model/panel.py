@@ -25,6 +25,7 @@ from btdagg._util.validation import (
     as_labels,
     as_number,
     as_numbers,
+    as_weights,
     names_of_judges,
     same_length,
 )
@@ -143,6 +144,8 @@ class PanelModel(SavedAsJson, Displayed):
         if isinstance(counts, CountsItself):
             from btdagg.votes.panel import panel_counts
 
+            if self.provenance is not None:
+                counts = counts.as_fitted(self.provenance)
             counts = panel_counts(counts, judges=self.judges).counts
         rows = as_panel_counts(counts, self.judges).reshape(-1, 3)
         if self.provenance is not None:
@@ -246,7 +249,7 @@ class PanelCalibration(Displayed):
     ----------
     model : PanelModel
     drps : float
-        Its mean DRPS on the calibration set.
+        Its weighted mean DRPS on the calibration set.
     cross_validated : dict of str to float
         Mean DRPS on folds that were left out, with the weights of the judges held equal
         (``"equal weights"``) and with each judge alone, by name.
@@ -256,7 +259,7 @@ class PanelCalibration(Displayed):
         Whether every fit is an optimum: no component of the gradient that could be followed without
         leaving the bounds is larger than 1e-7.
     n_labels : int
-        Labelled items.
+        Labelled items with a weight above 0.
     max_votes : int
         Most votes of a judge on an item.
     warnings : tuple of str
@@ -287,6 +290,7 @@ def calibrate_panel(
     labels: ArrayLike,
     *,
     judges: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     alpha: float = 1.0,
     kappa: float = 1.0,
@@ -309,6 +313,8 @@ def calibrate_panel(
         Gold labels. With votes, labels as `btdagg.read_labels` returns them.
     judges : sequence of str, optional
         Names of the judges; unless given their numbers from 1, or of votes those in the column.
+    weights : (n,) array of non-negative numbers, optional
+        Weight of each item, scaled as for `btdagg.calibrate` with a prior.
     groups : (n,) array, optional
         What items share, such as their prompt. Those of a group are in one fold.
     alpha, kappa, provenance
@@ -348,6 +354,9 @@ def calibrate_panel(
         from btdagg.votes.join import join, with_task
         from btdagg.votes.panel import panel_counts
 
+        if weights is not None:
+            expected = "None for votes; pass the arrays of btdagg.votes.panel_counts with weights"
+            raise InputError(argument="weights", came=weights, expected=expected)
         provenance = Provenance.of(counts) if provenance is None else provenance
         votes = with_task(counts, labels)
         ids, by_judge, judges = panel_counts(votes, judges=judges)
@@ -359,8 +368,18 @@ def calibrate_panel(
     gold = as_labels(labels)
     same_length("labels", len(gold), "counts", len(array))
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
+    weight = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
+    same_length("weights", len(weight), "counts", len(array))
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        expected = "a finite number of at least 0"
+        raise InputError(argument="weights", row=row, came=float(weight[row]), expected=expected)
     group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
+    rows = np.flatnonzero(weight > 0)
+    array, gold, weight = array[rows], gold[rows], weight[rows]
+    group = np.unique(group[rows], return_inverse=True)[1]
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
         expected = f"at least two {what}s to cross-validate"
@@ -371,12 +390,12 @@ def calibrate_panel(
     most_votes = int(array.sum(axis=2).max())
     array = array[:, heard]
     # In the order of what they hold, so that no sum depends on the order of the rows.
-    ones = np.ones((len(gold), 1))  # a column that the folds have always been dealt by
-    content: list[NDArray[Any]] = [array, gold, ones]
+    content: list[NDArray[Any]] = [array, gold, weight[:, None]]
     order = np.argsort(places(np.arange(len(gold)), content, seed))
-    array, gold, group = array[order], gold[order], group[order]
+    array, gold, weight, group = array[order], gold[order], weight[order], group[order]
+    weight = weight * (weight.sum() / (weight**2).sum())
 
-    items = _LabelledFeatures(*panel_features(array, alpha, kappa), gold)
+    items = _LabelledFeatures(*panel_features(array, alpha, kappa), gold, weight)
     n_judges = array.shape[1]
     shapes: list[tuple[Floats, float]] = []
     fits: list[_Fit] = []
@@ -387,7 +406,7 @@ def calibrate_panel(
             shapes.append((centre, spread))
             fits.append(_fit(items, centre, spread, [fits[-1].x] if spread else of_centre))
     losses = np.zeros(len(fits))
-    for left, rest in _folds(group, [array, gold, ones], seed):
+    for left, rest in _folds(group, [array, gold, weight[:, None]], seed):
         for place, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
             losses[place] += items.of(left).loss(_fit(items.of(rest), *shape, [fit.x]).x)
     share = np.exp(-_RATE * (losses - losses.min()))
@@ -412,7 +431,7 @@ def calibrate_panel(
     )
     centres = ["equal weights", *listened] if n_judges > 1 else listened
     by_centre = share.reshape(len(centres), -1).sum(axis=1)
-    at_centre = losses.reshape(len(centres), -1)[:, 0] / len(gold)
+    at_centre = losses.reshape(len(centres), -1)[:, 0] / weight.sum()
     converged = all(fit.converged for fit in fits)
     doubts = [
         f"judge {name!r} has no votes on the labelled items and is ignored" for name in unheard
@@ -425,7 +444,7 @@ def calibrate_panel(
         warnings.warn(text, CalibrationWarning, stacklevel=2)
     return PanelCalibration(
         model,
-        items.loss(x) / len(gold),
+        float(items.loss(x) / weight.sum()),
         dict(zip(centres, at_centre.tolist(), strict=True)),
         dict(zip(centres, by_centre.tolist(), strict=True)),
         converged,
@@ -436,22 +455,23 @@ def calibrate_panel(
 
 
 class _LabelledFeatures(NamedTuple):
-    """Features of labelled items, (n, judges), with their labels."""
+    """Features of labelled items, (n, judges), with their labels and weights."""
 
     s: Floats
     t: Floats
     labels: NDArray[np.int8]
+    weights: Floats
 
     def of(self, rows: NDArray[np.bool_]) -> _LabelledFeatures:
-        return _LabelledFeatures(self.s[rows], self.t[rows], self.labels[rows])
+        return _LabelledFeatures(self.s[rows], self.t[rows], self.labels[rows], self.weights[rows])
 
     def loss(self, x: Floats) -> float:
-        """Sum of the DRPS at the parameters: betas, eta0, gammas."""
+        """Weighted sum of the DRPS at the parameters: betas, eta0, gammas."""
         n = self.s.shape[1]
         chances = _probabilities(self.s @ x[:n], x[n] + self.t @ x[n + 1 :])
         off = chances[:, ::2] - (self.labels[:, None] == (-1, 1))
         by_item = off[:, 0] ** 2 + off[:, 1] ** 2
-        return float(np.ones(len(by_item)) @ by_item)
+        return float(self.weights @ by_item)
 
 
 class _Fit(NamedTuple):
@@ -471,12 +491,12 @@ def _fit(items: _LabelledFeatures, centre: Floats, spread: float, starts: Sequen
         starts = [np.array([x[:n].sum(), x[n], x[n + 1 :].sum()]) for x in starts]
     else:
         away = np.eye(n) - np.outer(centre, centre) / (centre @ centre)
-        away /= _RATE * len(items.labels) * spread**2
+        away /= _RATE * items.weights.sum() * spread**2
         penalty = np.zeros((2 * n + 1, 2 * n + 1))
         penalty[:n, :n] = penalty[n + 1 :, n + 1 :] = away
         lower, upper = (np.repeat(end, (n, 1, n)) for end in (lower, upper))
         lower[:n] = 0.0
-    kernel = _core.PanelItems(s, t, items.labels, np.ones(len(s)))
+    kernel = _core.PanelItems(s, t, items.labels, items.weights)
     ends = [kernel.fit(x.tolist(), penalty, lower.tolist(), upper.tolist()) for x in starts]
     best, _, converged = min(ends, key=lambda end: end[1])
     x = np.array(best)
@@ -495,8 +515,8 @@ def _starts(
     alone = []
     for votes in counts.swapaxes(0, 1):
         present = votes.sum(axis=1) > 0
-        gold = items.labels[present]
-        judge = calibration_set(votes[present], gold, None, alpha=alpha, kappa=kappa)
+        gold, weights = items.labels[present], items.weights[present]
+        judge = calibration_set(votes[present], gold, weights, alpha=alpha, kappa=kappa)
         alone.append(judge.fit(lower, upper, 1).parameters)
     fitted = zip(_centres(counts.shape[1]), [np.mean(alone, axis=0), *alone], strict=False)
     return [

@@ -70,6 +70,8 @@ class Evidence:
         Why a column of confidences is not usable; the error of an aggregator that needs them.
     by_judge : mapping of str to (n, 3) array of non-negative numbers
         Of a panel, the counts of each judge, which `counts` has summed up.
+    signs : (n, 3) array of non-negative numbers
+        Votes per item without their strength, which `counts` has; by default `counts`.
     """
 
     counts: NDArray[Any]
@@ -78,6 +80,7 @@ class Evidence:
     ids: NDArray[Any] = None  # type: ignore[assignment]  # row numbers
     no_confidences: str = ""
     by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    signs: Any = None
 
     def __post_init__(self) -> None:
         counts = as_counts(self.counts)
@@ -87,16 +90,19 @@ class Evidence:
         }
         by_judge = {name: as_counts(counts) for name, counts in self.by_judge.items()}
         ids = np.arange(len(counts)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
+        signs = counts if self.signs is None else as_counts(self.signs)
         confidences = {} if self.confidences is None else vars(self.confidences)
         columns = {
             **{f"confidences.{name}": values for name, values in confidences.items()},
             **{f"decisions of {name}": decided for name, decided in decisions.items()},
             **{f"counts of judge {name!r}": own for name, own in by_judge.items()},
             "ids": ids,
+            "signs": signs,
         }
         for name, column in columns.items():
             same_length(name, len(column), "counts", len(counts))
-        self.__dict__.update(counts=counts, decisions=decisions, by_judge=by_judge, ids=ids)
+        checked = {"counts": counts, "decisions": decisions, "by_judge": by_judge}
+        self.__dict__.update(checked, ids=ids, signs=signs)
 
     @classmethod
     def of(cls, counts: ArrayLike | Evidence) -> Evidence:
@@ -109,7 +115,7 @@ class Evidence:
     def is_plain(self) -> bool:
         """Whether there is nothing but counts."""
         plain = self.confidences is None and not self.decisions and not self.no_confidences
-        return plain and not self.by_judge
+        return plain and not self.by_judge and self.signs is self.counts
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -125,6 +131,7 @@ class Evidence:
             self.ids[chosen],
             self.no_confidences,
             {name: counts[chosen] for name, counts in self.by_judge.items()},
+            None if self.signs is self.counts else self.signs[chosen],
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

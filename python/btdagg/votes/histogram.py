@@ -32,7 +32,8 @@ class Histogram(Table):
     Attributes
     ----------
     frame : polars.DataFrame
-        Columns `minus`, `tie`, `plus` and `number` (Int64), `label` (Int8; null of items without a
+        Columns `minus`, `tie`, `plus` (Int64, or Float64 of votes with a strength), `number`
+        (Int64), `label` (Int8; null of items without a
         label); where the source has them `task` and `judge` (text); and every other column.
     source : str
         Name of these rows in errors.
@@ -55,7 +56,8 @@ class Histogram(Table):
         if not number.any():
             raise InputError(f"{self.source}: no item has a label")
         counts = rows.select(_SIDES).to_numpy()
-        narrow = counts.astype(np.min_scalar_type(counts.max()))
+        whole = counts.dtype.kind in "iu"
+        narrow = counts.astype(np.min_scalar_type(counts.max())) if whole else counts
         return np.repeat(narrow, number, axis=0), np.repeat(rows["label"].to_numpy(), number)
 
 

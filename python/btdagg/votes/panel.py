@@ -25,13 +25,14 @@ class PanelCounts(NamedTuple):
     ----------
     ids : (n,) array
         Items, in the order in which they are first seen, judge by judge.
-    counts : (n, judges, 3) array of int64
-        Votes in label order; zeros where a judge is absent.
+    counts : (n, judges, 3) array
+        Votes in label order; zeros where a judge is absent. Of int64; of float64 if votes have a
+        strength.
     judges : tuple of str
     """
 
     ids: NDArray[Any]
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     judges: tuple[str, ...]
 
 
@@ -71,7 +72,8 @@ def panel_counts(
     of_judges = {name: parts[name].counts(n_votes) for name in names if name in parts}
     items = dict.fromkeys(item for ids, _ in of_judges.values() for item in ids.tolist())
     row = {item: row for row, item in enumerate(items)}
-    stacked = np.zeros((len(row), len(names), 3), dtype=np.int64)
+    number = np.result_type(np.int64, *(counts for _, counts in of_judges.values()))
+    stacked = np.zeros((len(row), len(names), 3), dtype=number)
     for name, (ids, counts) in of_judges.items():
         stacked[[row[item] for item in ids.tolist()], names.index(name)] = counts
     integers = all(isinstance(item, int) for item in row)

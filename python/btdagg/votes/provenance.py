@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_counts, as_integer
+from btdagg.votes.strength import STRENGTH_COLUMNS, FullMargin, as_full_margins
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ class Provenance:
     judge, template, temperature, task : str, number, or several of them
         Where the votes come from, as in their columns; stored as tuples of str. Numbers are
         normalized: 0.5 and ``"0.50"`` are the same temperature.
+    strength : str
+        What said how strong votes are, as `btdagg.read_votes` has it, or ``none``.
+    full_margins : tuple of (judge, template, margin)
+        The margins of a whole win, where it was their margin.
 
     Examples
     --------
@@ -52,6 +57,8 @@ class Provenance:
     template: tuple[str, ...] = ()
     temperature: tuple[str, ...] = ()
     task: tuple[str, ...] = ()
+    strength: str = ""
+    full_margins: tuple[FullMargin, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("n_votes", "n_labels"):
@@ -60,12 +67,25 @@ class Provenance:
                 object.__setattr__(self, name, as_integer(value, name, 0, 2**64 - 1))
         for name in COLUMNS:
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
+        object.__setattr__(self, "full_margins", as_full_margins(self.full_margins))
 
     @classmethod
     def of(cls, votes: Table) -> Self:
         """Return the provenance that the columns of a table state."""
         judge, template, temperature, task = (_values(votes, name) for name in COLUMNS)
-        return cls(judge=judge, template=template, temperature=temperature, task=task)
+        own = cls(judge=judge, template=template, temperature=temperature, task=task)
+        strength = getattr(votes, "strength", None)
+        if strength is not None:
+            margins = [
+                margin
+                for margin in strength.full_margins
+                if (not judge or margin.judge in judge)
+                and (not template or margin.template in template)
+            ]
+            return replace(own, strength=strength.kind, full_margins=tuple(margins))
+        # Counts that are no whole numbers are of votes whose strength nobody tells.
+        is_whole = "minus" not in votes.schema or votes.schema["minus"].is_integer()
+        return replace(own, strength="none") if is_whole else own
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
@@ -77,7 +97,7 @@ class Provenance:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values that are not empty by name, as plain values."""
-        values = {name: value for name, value in vars(self).items() if value not in (None, ())}
+        values = {name: value for name, value in vars(self).items() if value not in (None, (), "")}
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in values.items()
@@ -123,6 +143,7 @@ class Provenance:
                     differences.append(f"{more}, and {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
+            differences += self.other_strength(votes.kind)
         return tuple(differences)
 
     def other_number(self, n_votes: int) -> tuple[str, ...]:
@@ -143,6 +164,27 @@ class Provenance:
                     f"{listing(fitted, _LISTED)}"
                 )
         return tuple(texts)
+
+    def other_strength(self, kind: str) -> tuple[str, ...]:
+        """Return a text if votes count by other columns than those that the model was fitted to."""
+        if self.strength in ("", kind):
+            return ()
+        if self.strength == "none":
+            return (f"votes have a {kind}, and the model was fitted to signs",)
+        own = "sign" if kind == "none" else kind
+        return (f"votes count by their {own}, and the model was fitted to their {self.strength}",)
+
+    def how_to_read(self, votes: Table) -> dict[str, Any]:
+        """Return arguments with which `read_votes` reads votes as those that were fitted to.
+
+        Votes without the columns that say their strength are read by their signs.
+        """
+        if not self.strength or "vote" not in votes.columns:
+            return {}
+        columns = STRENGTH_COLUMNS.get(self.strength, ())
+        if not columns or not set(columns) <= set(votes.columns):
+            return {"strength": "none"}
+        return {"strength": self.strength, "full_margin": self.full_margins or None}
 
     def _fitted_for(self) -> str:
         return f"the model was fitted for {self.n_votes} an item"

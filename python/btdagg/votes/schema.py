@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
+_LARGEST_MARGIN = 1e100
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
 
 
@@ -192,10 +193,34 @@ def whole_numbers(table: Table, column: str) -> Parser:
     return Parser(plain, is_plain, value, checks)
 
 
+def amounts_of_votes(table: Table, column: str) -> Parser:
+    """Numbers of votes: as `whole_numbers`, or Float64 where votes have strengths."""
+    number = _numbers(as_text(table, column))
+    whole, expected = whole_numbers(table, column), "a number of at least 0"
+    checks = [
+        (~(number >= 0).fill_null(False) | number.is_nan(), expected),
+        (~(number < _TOO_LARGE), f"{expected} and below 2**53"),
+    ]
+    return Parser(whole.plain, whole.is_plain, number, checks)
+
+
 def fractions(table: Table, column: str) -> Parser:
     """Numbers from 0 to 1 as Float64; empty ones are null."""
     number = _floats(table, column)
     return _measured(number, number.is_between(0, 1), "a number from 0 to 1, or nothing")
+
+
+def signed_fractions(table: Table, column: str) -> Parser:
+    """Numbers from -1 to 1 as Float64; empty ones are null."""
+    number = _floats(table, column)
+    return _measured(number, number.is_between(-1, 1), "a number from 0 to 1, or -1 to 1")
+
+
+def margins(table: Table, column: str) -> Parser:
+    """Numbers whose sums are finite as Float64; empty ones are null."""
+    number = _floats(table, column)
+    good = number.abs() <= _LARGEST_MARGIN
+    return _measured(number, good, f"a number of at most {_LARGEST_MARGIN:g} in size, or nothing")
 
 
 def amounts(table: Table, column: str) -> Parser:
@@ -272,7 +297,7 @@ COUNTS = Spec(
         "item": ids,
         "task": names,
         "judge": names,
-        **dict.fromkeys(("minus", "tie", "plus", "b", "same", "a"), whole_numbers),
+        **dict.fromkeys(("minus", "tie", "plus", "b", "same", "a"), amounts_of_votes),
     },
     ("item", "task", "judge"),
 )
@@ -287,7 +312,8 @@ HISTOGRAM = Spec(
         "task": names,
         "judge": names,
         "label": votes,
-        **dict.fromkeys(("minus", "tie", "plus", "number"), whole_numbers),
+        **dict.fromkeys(("minus", "tie", "plus"), amounts_of_votes),
+        "number": whole_numbers,
     },
     (),
 )

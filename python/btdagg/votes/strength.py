@@ -2,51 +2,287 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from btdagg._util.errors import InputError
-from btdagg._util.validation import as_number, as_numbers, refuse_booleans
+from btdagg._util.validation import as_number, label_array, require_rows
+from btdagg.votes import schema
+from btdagg.votes.schema import Kind, parse
+from btdagg.votes.table import AnyTable, Table, listing, refuse
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-# Strengths are multiples of this, so that their sums are exact in any order.
-_STEP = 2.0**-10
+
+# Strengths are multiples of 1 / _PARTS, so that their sums are exact in any order.
+_PARTS = 1024.0
+_STEP = 1 / _PARTS
+
+StrengthKind = Literal["margin", "strength", "probabilities", "confidence", "none"]
+
+PROBABILITIES = ("p_minus", "p_tie", "p_plus")
+STRENGTH_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "margin": ("margin",),
+    "strength": ("strength",),
+    "probabilities": PROBABILITIES,
+    "confidence": ("confidence",),
+}
+_KINDS: Mapping[str, Kind] = {
+    "margin": schema.margins,
+    "strength": schema.signed_fractions,
+    "confidence": schema.fractions,
+    **dict.fromkeys(PROBABILITIES, schema.fractions),
+}
+# Of votes whose full margin is their own.
+_WHOSE = ("judge", "template")
+_ROUNDED = 0.01  # how far from 1 probabilities that were rounded may add up
 
 
-def as_full_margin(full_margin: object) -> float:
+class FullMargin(NamedTuple):
+    """The margin from which on a vote of a judge, asked by a template, is a whole win."""
+
+    judge: str
+    template: str
+    margin: float
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What says how strong the votes of a table are: some of its columns and full margins."""
+
+    kind: StrengthKind
+    full_margins: tuple[FullMargin, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it is computed from, where they exist."""
+        return [*STRENGTH_COLUMNS[self.kind], *_WHOSE]
+
+    def sides(self) -> tuple[pl.Expr, pl.Expr]:
+        """What of each vote is for B, and what for A; the rest is for a tie."""
+        import polars as pl
+
+        vote = pl.col("vote")
+        if self.kind == "probabilities":
+            total = pl.sum_horizontal(PROBABILITIES)
+            minus, plus = (
+                # A half is rounded down: both rounded up would be more than a vote.
+                pl.when(vote.is_not_null()).then((pl.col(side) / total * _PARTS - 0.5).ceil())
+                for side in (PROBABILITIES[0], PROBABILITIES[2])
+            )
+            return minus * _STEP, plus * _STEP
+        size = pl.col(*STRENGTH_COLUMNS[self.kind]).abs()
+        if self.kind == "margin":
+            size = (size / self._full_margin()).clip(upper_bound=1.0)
+        # Votes of a judge without margins are whole.
+        strength = ((size * _PARTS + 0.5).floor() * _STEP).fill_null(1.0)
+        return pl.when(vote == -1).then(strength), pl.when(vote == 1).then(strength)
+
+    def _full_margin(self) -> pl.Expr:
+        import polars as pl
+
+        if len(self.full_margins) == 1:
+            return pl.lit(self.full_margins[0].margin)
+        value: pl.Expr = pl.lit(None, pl.Float64)
+        for judge, template, margin in self.full_margins:
+            pairs = zip(_WHOSE, (judge, template), strict=True)
+            is_own = [pl.col(name) == text for name, text in pairs if text]
+            value = pl.when(*is_own or [pl.lit(True)]).then(margin).otherwise(value)
+        return value
+
+    def __str__(self) -> str:
+        margins = [
+            f"{margin:.4g}{f' ({whose})' if (whose := ', '.join(filter(None, names))) else ''}"
+            for *names, margin in self.full_margins
+        ]
+        full = f"; a whole win is {listing(margins, 5)}" if margins else ""
+        return f"votes count by their {self.kind}{full}"
+
+
+def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
+    """Return which columns say how strong the votes of a table are, None if none do."""
+    if strength is not None and strength not in get_args(StrengthKind):
+        expected = f"one of {', '.join(get_args(StrengthKind))}"
+        raise InputError(argument="strength", came=strength, expected=expected)
+    if strength == "none":
+        return None
+    wanted = [strength] if strength else ["margin", "strength", "probabilities"]
+    present = [kind for kind in wanted if set(STRENGTH_COLUMNS[kind]) <= set(table.columns)]
+    if len(present) > 1:
+        present = [
+            kind for kind in present if _has_values(table, STRENGTH_COLUMNS[kind][0])
+        ] or present[:1]
+    if len(present) > 1:
+        raise InputError(
+            f"{table.source}: both {present[0]} and {present[1]} say how strong votes are; choose "
+            "one, or none",
+            argument="strength",
+        )
+    if strength and not present:
+        column = " and ".join(STRENGTH_COLUMNS[strength])
+        raise InputError(
+            f"{table.source}: no column {column}; found {listing(table.columns)}",
+            argument="strength",
+        )
+    return present[0] if present else None  # type: ignore[return-value]
+
+
+def kinds_of(kind: StrengthKind | None) -> dict[str, Kind]:
+    """Return how the columns of a kind of strength are parsed."""
+    return {} if kind is None else {name: _KINDS[name] for name in STRENGTH_COLUMNS[kind]}
+
+
+def with_votes(table: AnyTable, kind: StrengthKind) -> AnyTable:
+    """Return a table without a column of votes with what its signed strengths say."""
+    import polars as pl
+
+    table = parse(table, kinds_of(kind))
+    if kind == "probabilities":
+        minus, tie, plus = map(pl.col, PROBABILITIES)
+        is_plus, is_minus = (
+            side > pl.max_horizontal(tie, other) for side, other in ((plus, minus), (minus, plus))
+        )
+        vote = is_plus.cast(pl.Int8) - is_minus.cast(pl.Int8)
+    else:
+        vote = pl.col(*STRENGTH_COLUMNS[kind]).sign().cast(pl.Int8)
+    return table.with_columns([vote.alias("vote")])
+
+
+def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength | None:
+    """Check the strengths of parsed votes, and find full margins; None if no vote has a strength.
+
+    By default a full margin is twice the mean margin of a judge and template, ties included.
+    """
+    import polars as pl
+
+    vote = pl.col("vote")
+    if full_margin is not None and kind != "margin":
+        raise InputError(
+            f"{table.source}: full_margin is for a column margin, and votes count by their {kind}",
+            argument="full_margin",
+        )
+    if kind == "probabilities":
+        columns = [pl.col(name) for name in PROBABILITIES]
+        total = pl.sum_horizontal(columns)
+        n_there = pl.sum_horizontal(column.is_not_null() for column in columns)
+        is_bad = vote.is_not_null() & ((n_there < 3) | ((total - 1).abs() > _ROUNDED))
+        refuse(table, is_bad, PROBABILITIES[0], "three probabilities that add up to 1")
+        return Strength(kind)
+    (column,) = STRENGTH_COLUMNS[kind]
+    size, is_win = pl.col(column), vote.abs() == 1
+    whose = [name for name in _WHOSE if name in table.columns]
+    of_judge = [pl.col(name).cast(pl.String).fill_null("") for name in whose]
+    present = is_win & size.is_not_null()
+    parts = (
+        table.data.lazy()
+        .group_by(of_judge or [pl.lit("").alias("judge")])
+        .agg(
+            present.sum().alias("n"),
+            (is_win & size.is_null()).sum().alias("n_absent"),
+            size.filter(present).abs().sum().alias("total"),
+            size.filter(present).min().alias("least"),
+            vote.count().alias("n_votes"),
+        )
+    )
+    sums = table.collect(parts).sort(whose or ["judge"])
+    if not sums["n"].sum():
+        return None
+    mixed = sums.filter((pl.col("n") > 0) & (pl.col("n_absent") > 0))
+    if mixed.height:
+        is_of_judge = [text == mixed[name][0] for name, text in zip(whose, of_judge, strict=True)]
+        is_bad = is_win & size.is_null() & pl.all_horizontal(is_of_judge or [pl.lit(True)])
+        few = f"{mixed['n_absent'][0]} of {mixed['n'][0] + mixed['n_absent'][0]} votes have none"
+        expected = f"a {column} of every vote but ties ({few}); strength none counts signs"
+        refuse(table, is_bad, column, expected, "strength")
+    if (sums["least"] < 0).any():
+        is_bad = present & (size.sign() != vote)
+        expected = f"a {column} of the sign of its vote, or sizes of at least 0 in all rows"
+        refuse(table, is_bad, column, expected)
+    if kind != "margin":
+        return Strength(kind)
+    if isinstance(full_margin, Mapping) and "judge" in whose:
+        judges = sums["judge"].unique().sort().to_list()
+        for name in full_margin:
+            if name not in judges:
+                raise InputError(argument="full_margin", came=name, expected=listing(judges))
+    own_margin, margins = _given_margins(full_margin), []
+    for row in sums.filter(pl.col("n") > 0).iter_rows(named=True):
+        judge, template = (row.get(name, "") for name in _WHOSE)
+        margin = own_margin(judge, template) or 2 * row["total"] / row["n_votes"]
+        # Where all margins are 0 every vote is a tie, whatever a whole win would be.
+        margins.append(FullMargin(judge, template, margin or 1.0))
+    return Strength(kind, tuple(margins))
+
+
+def _has_values(table: Table, column: str) -> bool:
+    import polars as pl
+
+    return bool(table.collect(table.data.lazy().select(pl.col(column).count())).item())
+
+
+def _given_margins(full_margin: Any) -> Callable[[str, str], float | None]:
+    """Return a function from judge and template to the margin that was given for them."""
+    if full_margin is None:
+        return lambda judge, template: None
+    if isinstance(full_margin, Mapping):
+        by_judge = {
+            str(j): as_full_margin(m, f"full_margin[{j!r}]") for j, m in full_margin.items()
+        }
+        return lambda judge, template: by_judge.get(judge)
+    if not isinstance(full_margin, tuple):
+        margin = as_full_margin(full_margin)
+        return lambda judge, template: margin
+    exact = {(own.judge, own.template): own.margin for own in full_margin}
+    of_judge = {own.judge: own.margin for own in full_margin}
+    alone = full_margin[0].margin if len(full_margin) == 1 else None
+    return lambda judge, template: exact.get((judge, template), of_judge.get(judge, alone))
+
+
+def as_full_margins(margins: Any) -> tuple[FullMargin, ...]:
+    """Return full margins of a file, triples of judge, template and margin."""
+    try:
+        triples = [FullMargin(*triple) for triple in margins]
+        return tuple(
+            FullMargin(str(judge), str(template), as_full_margin(margin))
+            for judge, template, margin in triples
+        )
+    except (TypeError, InputError):
+        expected = "triples of judge, template and a margin above 0"
+        raise InputError(argument="full_margins", came=margins, expected=expected) from None
+
+
+def as_full_margin(full_margin: object, name: str = "full_margin") -> float:
     """Return the margin of a whole win as a float, a number above 0."""
-    number = as_number(full_margin, "full_margin")
+    number = as_number(full_margin, name)
     if number <= 0:
-        raise InputError(argument="full_margin", came=full_margin, expected="a number above 0")
+        raise InputError(argument=name, came=full_margin, expected="a number above 0")
     return number
 
 
-def as_strengths(
-    votes: ArrayLike, full_margin: float | None, name: str = "votes"
-) -> NDArray[np.int8] | NDArray[np.float64]:
+def as_strengths(votes: ArrayLike, full_margin: float | None) -> NDArray[np.int8] | NDArray[Any]:
     """Return votes or margins as strengths from -1 to 1, of int8 where all are -1, 0 or 1.
 
     Margins are divided by the full margin, and those beyond it are cut. Without one, a vote beyond
     -1 and 1 is an `InputError`.
     """
-    expected = "-1, 0 or 1" if full_margin is None else "a finite margin"
-    array = as_numbers(votes, name, expected)
-    refuse_booleans(votes, name, expected)
-    if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}, expected one dimension", argument=name)
-    strengths = array.astype(np.float64)
+    expected = "-1, 0 or 1, a strength between them, or a margin and its full_margin"
+    array = label_array(votes, "votes", expected if full_margin is None else "a finite margin")
     if full_margin is None:
-        good = np.abs(strengths) <= 1
-        expected = "-1, 0 or 1, a strength between them, or a margin and its full_margin"
+        with np.errstate(invalid="ignore"):
+            good = (array >= -1) & (array <= 1)
+        require_rows(good, array, "votes", expected)
+        if array.dtype.kind in "iu":
+            return array.astype(np.int8)
+        strengths = array.astype(np.float64)
     else:
-        good = np.isfinite(strengths)
-        strengths = np.clip(strengths / as_full_margin(full_margin), -1, 1)
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(argument=name, row=row, came=array[row], expected=expected)
-    rounded = np.copysign(np.floor(np.abs(strengths) / _STEP + 0.5) * _STEP, strengths)
+        require_rows(np.isfinite(array), array, "votes", "a finite margin")
+        margin = as_full_margin(full_margin)
+        strengths = np.clip(array.astype(np.float64) / margin, -1, 1)
+    rounded = np.copysign(np.floor(np.abs(strengths) * _PARTS + 0.5) * _STEP, strengths)
     is_whole = bool((rounded % 1 == 0).all())
     return rounded.astype(np.int8) if is_whole else rounded

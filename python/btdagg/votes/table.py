@@ -16,7 +16,6 @@ from btdagg._util.errors import shown
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -293,6 +292,6 @@ def ids_of(items: pl.Series) -> NDArray[Any]:
     return items.to_numpy() if items.dtype.is_integer() else np.array(items.to_list(), dtype=object)
 
 
-def counts_of(frame: pl.DataFrame) -> NDArray[np.int64]:
+def counts_of(frame: pl.DataFrame) -> NDArray[Any]:
     """Return the columns minus, tie, plus as an (n, 3) array."""
     return frame.select("minus", "tie", "plus").to_numpy(order="c")

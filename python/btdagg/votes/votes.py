@@ -27,9 +27,17 @@ from btdagg._util.validation import (
 from btdagg.votes import schema
 from btdagg.votes.evidence import Confidences, Evidence
 from btdagg.votes.join import join
+from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.source import read_table
-from btdagg.votes.strength import as_strengths
+from btdagg.votes.strength import (
+    Strength,
+    as_strengths,
+    kind_in,
+    kinds_of,
+    strength_of,
+    with_votes,
+)
 from btdagg.votes.table import (
     NUMBER,
     PLACE,
@@ -43,14 +51,16 @@ from btdagg.votes.table import (
 from btdagg.votes.words import in_own_orders, in_own_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.join import LabelledCounts
     from btdagg.votes.labels import Labels
+    from btdagg.votes.schema import Kind
     from btdagg.votes.source import Source
+    from btdagg.votes.strength import FullMargin, StrengthKind
 
 _CONFIDENCE = "\0confidence"  # no column of a source is called that
 _SEEN, N_ROWS = "\0samples", "\0rows"
@@ -75,8 +85,12 @@ class Votes(Table, CountsItself):
         `tie`, `plus` (Int64); where the source has them `judge`, `template`, `task` (text), `order`
         (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64 if all are from 0 to 1); and
         every other column as it came.
+    strength : Strength or None
+        What says how strong the votes are: `kind` is the column, `full_margins` the margins of a
+        whole win.
     """
 
+    strength: Strength | None = field(default=None, repr=False, kw_only=True)
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
     summed: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
 
@@ -137,11 +151,34 @@ class Votes(Table, CountsItself):
             return part
         return replace(part, summed=(part.data, self.sums.filter(keep)))
 
+    def signs(self) -> Self:
+        """Return the same votes without their strength."""
+        return self if self.strength is None else replace(self, strength=None, summed=None)
+
+    @property
+    def kind(self) -> StrengthKind:
+        """Which columns say how strong the votes are."""
+        return "none" if self.strength is None else self.strength.kind
+
+    def as_fitted(self, origin: Provenance) -> Votes:
+        """Return the same votes with the strength that those have which a model was fitted to.
+
+        Warns if these have a strength and those had none, or the other way round.
+        """
+        if self.are_counts or not origin.strength:
+            return self
+        alike = self.signs() if origin.strength == "none" else self
+        own = Provenance.of(alike)
+        if (own.strength, own.full_margins) != (origin.strength, origin.full_margins):
+            alike = read_votes(self, **origin.how_to_read(self))
+        warn_of(origin.other_strength((self if alike.kind == "none" else alike).kind))
+        return alike
+
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: columns `item`, `minus`, `tie`, `plus`."""
         return self._tally(self.data.lazy(), n_votes).select("item", *_SIDES)
 
-    def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
         """Count the votes of each item.
 
         Parameters
@@ -155,8 +192,9 @@ class Votes(Table, CountsItself):
         -------
         ids : (n,) array of int64, or of object holding str
             The items, in the order in which they are first seen, also those without a vote.
-        counts : (n, 3) array of int64
-            Votes per item in label order: minus, tie, plus.
+        counts : (n, 3) array
+            Votes per item in label order: minus, tie, plus. Of int64; of float64 if votes have a
+            strength.
         """
         rows = self.tally(n_votes)
         return ids_of(rows["item"]), counts_of(rows)
@@ -206,7 +244,9 @@ class Votes(Table, CountsItself):
         }
         summary = _confidences_of(rows) if "total tie" in rows.columns else None
         ids = ids_of(rows["item"])
-        return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
+        counts = counts_of(rows)
+        signs = None if counts.dtype.kind == "i" else self.signs().counts(n_votes)[1]
+        return ids, Evidence(counts, summary, decided, ids, no_confidences, signs=signs)
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
         """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
@@ -233,22 +273,57 @@ class Votes(Table, CountsItself):
         with_confidences = _CONFIDENCE in data.collect_schema()
         if n_votes is None and not with_confidences:
             if self.sums is None:
-                rows = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
+                rows = self._sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
             elif self._key_of_sums == ["item"]:
                 rows = self.sums.lazy()
             else:
                 rows = self.sums.lazy().group_by("item").agg(sums)
-            return self.collect(rows.sort(PLACE))
+            return _whole(self.collect(rows.sort(PLACE)))
         n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
-        names = ("item", "vote", "sample", "order", PLACE, _CONFIDENCE)
+        names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE]
+        names += [] if self.strength is None else self.strength.columns
         needed = data.with_row_index(PLACE).select(cs.by_name(*names, require_all=False))
         votes = self.collect(needed)
         chosen = votes if n_votes is None else _first(votes, n_votes)
         items = votes.group_by("item").agg(pl.col(PLACE).min())
-        sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
+        sums_of = self._sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
         tallied = items.join(sums_of, on="item", how="left").sort(PLACE)
         least = [column for column in tallied.columns if column.startswith("least ")]
-        return tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0)
+        return _whole(tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0))
+
+    def _sums(self) -> list[pl.Expr]:
+        """Votes of each side; where they have a strength, a tie has the rest of every vote."""
+        import polars as pl
+
+        vote = pl.col("vote")
+        if self.strength is None:
+            return [(vote == s).sum().cast(pl.Int64).alias(name) for name, s in _SIDES.items()]
+        minus, plus = (side.sum() for side in self.strength.sides())
+        return [
+            minus.alias("minus"),
+            (vote.count() - minus - plus).alias("tie"),
+            plus.alias("plus"),
+        ]
+
+    def _sums_of(self, rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
+        """Counts of every item, in no order; with `Confidences` where they are asked for."""
+        import polars as pl
+
+        columns = [*self._sums(), pl.col(PLACE).min()]
+        for name, side in _SIDES.items() if with_confidences else ():
+            # In ascending order, so that the order of the votes does not change a bit of a sum;
+            # running sums, since the engine leaves a sort out before a plain one.
+            values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
+            absent = values.is_null().any()
+            columns += [
+                pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
+                for kind, value in (
+                    ("total", values.cum_sum().last().fill_null(0.0)),
+                    ("least", values.min().fill_null(float("inf"))),
+                    ("log_product", values.log().cum_sum().last().fill_null(0.0)),
+                )
+            ]
+        return rows.group_by("item").agg(columns)
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
@@ -290,6 +365,8 @@ def read_votes(
     columns: Mapping[str, str] | None = None,
     words: Mapping[str, object] | None = None,
     order: Mapping[str, str] | None = None,
+    strength: StrengthKind | None = None,
+    full_margin: float | Mapping[str, float] | tuple[FullMargin, ...] | None = None,
 ) -> Votes:
     """Read votes, one row per vote, or counts of votes, one row per item.
 
@@ -301,7 +378,7 @@ def read_votes(
         empty vote is missing. Optional are `judge`, `order` (AB or BA), `sample` (a whole number),
         `confidence` (0 to 1 or empty), `template`, `temperature`, `task`; other columns are kept.
         Without `vote`, counts are read: `minus` (or `b`), `tie` (or `same`) and `plus` (or `a`),
-        whole numbers below 2**53.
+        numbers below 2**53.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"item": "qid"}``.
     words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
@@ -309,6 +386,14 @@ def read_votes(
         `order` says were shown first and second.
     order : mapping of str to AB or BA, optional
         What the words in `order` mean: AB where A was shown first.
+    strength : {"margin", "strength", "probabilities", "confidence", "none"}, optional
+        Which columns say how strong votes are. A `margin` is a difference on any scale and a
+        `strength` a number from 0 to 1, both needed of every vote but ties; they are sizes beside a
+        column `vote`, or signed. Probabilities are `p_minus`, `p_tie`, `p_plus`. By default it is
+        the one of these three that there is, and none where there is none of them.
+    full_margin : float or mapping of judge to float, optional
+        The margin from which on a vote is a whole win. By default twice the mean margin of the
+        judge and template over its votes, ties included.
 
     Returns
     -------
@@ -344,18 +429,33 @@ def read_votes(
         table = in_own_orders(table, order)
     if words is not None:
         table = in_own_words(table, words)
-    if "vote" in table.columns:
-        return _votes_of(table)
-    if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):
-        require(table, ["vote"])
-    return _counts_of(table)
+    are_counts = any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair)
+    if "vote" not in table.columns and are_counts:
+        counts = _counts_of(table)
+        counts.refuse_of_counts(full_margin=full_margin)
+        counts.refuse_of_counts(strength=None if strength == "none" else strength)
+        return counts
+    kind = kind_in(table, strength)
+    if full_margin is not None and kind is None:
+        require(table, ["margin"])
+        raise InputError("full_margin is given, and strength is none", argument="full_margin")
+    if "vote" not in table.columns and kind not in (None, "confidence"):
+        table = with_votes(table, kind)
+    require(table, ["vote"])
+    return _votes_of(table, kind, full_margin)
 
 
-def _votes_of(table: Table) -> Votes:
-    votes = None if table.in_memory else _summed(table)
+def _votes_of(table: Table, kind: StrengthKind | None, full_margin: Any) -> Votes:
+    kinds = {**VOTES.kinds, **kinds_of(kind)}
+
+    def with_strength(votes: Votes) -> Votes:
+        strength = None if kind is None else strength_of(votes, kind, full_margin)
+        return replace(votes, strength=strength)
+
+    votes = None if table.in_memory else _summed(table, kinds, with_strength)
     if votes is None:
-        parsed = parse(table, VOTES.kinds)
-        votes = Votes(parsed.data, parsed.source, files=parsed.files)
+        parsed = parse(table, kinds)
+        votes = with_strength(Votes(parsed.data, parsed.source, files=parsed.files))
         if "sample" in votes.columns:
             votes = _with_sums(votes)
     if "confidence" in votes.columns:
@@ -364,7 +464,9 @@ def _votes_of(table: Table) -> Votes:
     return _without_repeats(votes) if "sample" in votes.columns else votes
 
 
-def _summed(table: Table) -> Votes | None:
+def _summed(
+    table: Table, kinds: Mapping[str, Kind], with_strength: Callable[[Votes], Votes]
+) -> Votes | None:
     """Sum up files as they are checked; None if a value has to be parsed.
 
     Most of the time goes into reading and grouping the rows, so an id or a name is looked at once
@@ -372,7 +474,7 @@ def _summed(table: Table) -> Votes | None:
     """
     import polars as pl
 
-    kinds = {name: kind for name, kind in VOTES.kinds.items() if name in table.columns}
+    kinds = {name: kind for name, kind in kinds.items() if name in table.columns}
     parsers = {name: kind(table, name) for name, kind in kinds.items()}
     by_value = {
         name: parser
@@ -385,7 +487,7 @@ def _summed(table: Table) -> Votes | None:
     if not all(table.collect(table.data.lazy().select(schema.all_plain(by_row))).row(0)):
         return None
     plain = table.with_columns(parser.plain.alias(name) for name, parser in parsers.items())
-    votes = _with_sums(Votes(plain.data, plain.source, files=plain.files))
+    votes = _with_sums(with_strength(Votes(plain.data, plain.source, files=plain.files)))
     assert votes.sums is not None
     if by_value and not all(votes.sums.select(schema.all_plain(by_value)).row(0)):
         return None
@@ -408,7 +510,7 @@ def _with_sums(votes: Votes) -> Votes:
         first = [c.first().name.prefix("\0") for c in columns]
         row = votes.collect(votes.data.lazy().select(*is_same, *first))
         same = {column: row[f"\0{column}"] for column in key if row[column][0]}
-    sums = [*_sums(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
+    sums = [*votes._sums(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
     rows = votes.data.lazy().with_row_index(PLACE)
     if "sample" in votes.columns:
         bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
@@ -436,10 +538,10 @@ def _counts_of(table: Table) -> Votes:
     }
     require(table, sides)
     kinds = {name: COUNTS.kinds[name] for name in ("item", "task", "judge")}
-    parsed = parse(table, kinds | dict.fromkeys(sides, schema.whole_numbers))
+    parsed = parse(table, kinds | dict.fromkeys(sides, schema.amounts_of_votes))
     # One row an item: in memory, as whatever is computed of them is.
     rows = parsed.collect(parsed.rows).with_columns(pl.col(NUMBER))
-    counts = Votes(rows.rename(sides), table.source, files=table.files)
+    counts = Votes(_whole(rows.rename(sides)), table.source, files=table.files)
     refuse_duplicates(counts, COUNTS.key_of(counts))
     return counts
 
@@ -483,32 +585,12 @@ def require_single(votes: object) -> None:
 # Sums by item
 
 
-def _sums() -> list[pl.Expr]:
+def _whole(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return sums as whole numbers where they all are."""
     import polars as pl
 
-    vote = pl.col("vote")
-    return [(vote == side).sum().cast(pl.Int64).alias(name) for name, side in _SIDES.items()]
-
-
-def _sums_of(rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
-    """Counts of every item, in no order; with `Confidences` where they are asked for."""
-    import polars as pl
-
-    columns = [*_sums(), pl.col(PLACE).min()]
-    for name, side in _SIDES.items() if with_confidences else ():
-        # In ascending order, so that the order of the votes does not change a bit of a sum; running
-        # sums, since the engine leaves a sort out before a plain one.
-        values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
-        absent = values.is_null().any()
-        columns += [
-            pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
-            for kind, value in (
-                ("total", values.cum_sum().last().fill_null(0.0)),
-                ("least", values.min().fill_null(float("inf"))),
-                ("log_product", values.log().cum_sum().last().fill_null(0.0)),
-            )
-        ]
-    return rows.group_by("item").agg(columns)
+    is_whole = rows.select((pl.col(*_SIDES).floor() == pl.col(*_SIDES)).all()).row(0)
+    return rows.with_columns(pl.col(*_SIDES).cast(pl.Int64)) if all(is_whole) else rows
 
 
 def _confidences_of(rows: pl.DataFrame) -> Confidences:

@@ -84,7 +84,7 @@ def raters(
     raw = tables_of(columns, ratings, *([] if votes is None else [votes]))
     sheet, table = _filtered(
         btdagg.paper.read_ratings(raw[0]),
-        None if votes is None else btdagg.read_votes(raw[1]),
+        None if votes is None else btdagg.read_votes(raw[1], strength="none"),
         filters,
     )
     if table is not None:

@@ -64,7 +64,7 @@ def votes(
     Example: btdagg paper votes votes.csv --labels labels.csv --report out
     """
     raw = tables_of(columns, votes, *([] if labels is None else [labels]))
-    table = filtered(btdagg.read_votes(raw[0]), filters)
+    table = filtered(btdagg.read_votes(raw[0], strength="none"), filters)
     gold = None if labels is None else btdagg.read_labels(raw[1])
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")

@@ -1,0 +1,251 @@
+"""Strengths of votes in tables: what they come to as counts, and what is refused."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import InputError, read_votes
+from btdagg.methods import by_name
+from btdagg.votes import panel_counts
+from btdagg.votes.provenance import Provenance, ProvenanceWarning
+
+
+def exact(rows, full_margin=None):
+    """Counts by item in exact fractions, of (item, judge, vote, margin)."""
+    margins = {}
+    for _, judge, vote, margin in rows:
+        margins.setdefault(judge, []).append(Fraction(margin) if vote else Fraction(0))
+    whole = {
+        judge: Fraction(full_margin) if full_margin else 2 * sum(own) / len(own)
+        for judge, own in margins.items()
+    }
+    counts = {}
+    for item, judge, vote, margin in rows:
+        own = counts.setdefault(item, [Fraction(0)] * 3)
+        share = min(Fraction(margin) / Fraction(float(whole[judge])), 1) if vote else 0
+        strength = Fraction(math.floor(share * 1024 + Fraction(1, 2)), 1024)
+        own[vote + 1] += strength if vote else 0
+        own[1] += 1 - strength
+    return np.array([[float(x) for x in own] for own in counts.values()])
+
+
+def drawn(seed, n=400, scale=10):
+    random = np.random.default_rng(seed)
+    votes = random.integers(-1, 2, n)
+    return [
+        (f"i{item}", judge, int(vote), int(margin) * scale if vote else 0)
+        for item, judge, vote, margin in zip(
+            random.integers(0, 40, n),
+            random.choice(["a", "b"], n),
+            votes,
+            random.integers(1, 10, n),
+            strict=True,
+        )
+    ]
+
+
+def columns_of(rows):
+    item, judge, vote, margin = map(list, zip(*rows, strict=True))
+    return {"item": item, "judge": judge, "vote": vote, "margin": margin}
+
+
+@pytest.mark.parametrize("full_margin", [None, 45.0])
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+def test_counts_are_those_of_exact_fractions(tmp_path, kind, full_margin):
+    rows = drawn(1)
+    source = columns_of(rows)
+    if kind != "frame":
+        path = tmp_path / f"votes.{kind}"
+        frame = pl.DataFrame(source)
+        frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
+        source = path
+    votes = read_votes(source, full_margin=full_margin)
+    ids, counts = votes.counts()
+    assert np.array_equal(counts, exact(rows, full_margin))
+    assert np.array_equal(votes.signs().counts()[0], ids)
+    assert votes.signs().counts()[1].dtype == np.int64
+    assert counts.sum(axis=1).tolist() == votes.signs().counts()[1].sum(axis=1).tolist()
+    # In any order of the rows and any scale of the margins.
+    frame = pl.DataFrame(columns_of(rows)).sample(fraction=1, shuffle=True, seed=3)
+    times = 8.0
+    scaled = frame.with_columns(pl.col("margin") * times)
+    again = read_votes(scaled, full_margin=full_margin and full_margin * times).tally().sort("item")
+    assert again.equals(votes.tally().sort("item"))
+    mirrored = frame.with_columns(-pl.col("vote"))
+    other = read_votes(mirrored, full_margin=full_margin).tally().sort("item")
+    assert np.array_equal(
+        other.select("plus", "tie", "minus"), again.select("minus", "tie", "plus")
+    )
+
+
+def test_one_judge_whose_margins_are_a_hundred_times_those_of_another():
+    rows = drawn(2)
+    larger = [(item, j, v, m * (100 if j == "b" else 1)) for item, j, v, m in rows]
+    votes = [read_votes(columns_of(own)) for own in (rows, larger)]
+    assert votes[0].tally().equals(votes[1].tally())
+    margins = {own.judge: own.margin for own in votes[1].strength.full_margins}
+    assert margins["b"] > 50 * margins["a"]
+    panels = [panel_counts(own) for own in votes]
+    assert np.array_equal(panels[0].counts, panels[1].counts)
+    given = read_votes(columns_of(larger), full_margin={"a": 30, "b": 3000})
+    assert {own.margin for own in given.strength.full_margins} == {30, 3000}
+
+
+def test_signed_margins_strengths_and_probabilities():
+    by_margin = read_votes({"item": ["x", "x", "y"], "margin": [-1.0, 2.0, 0.0]}, full_margin=4)
+    assert by_margin.counts()[1].tolist() == [[0.25, 1.25, 0.5], [0, 1, 0]]
+    same = {"item": ["x", "x", "y"], "vote": ["B", "A", "tie"], "margin": [-1.0, 2.0, None]}
+    assert read_votes(same, full_margin=4).counts()[1].tolist() == by_margin.counts()[1].tolist()
+    by_strength = read_votes({"item": [1, 1], "vote": [1, 0], "strength": [0.5, None]})
+    assert by_strength.counts()[1].tolist() == [[0, 1.5, 0.5]]
+    assert read_votes({"item": [1], "vote": [1], "confidence": [0.5]}).counts()[1].tolist() == [
+        [0, 0, 1]
+    ]
+    confident = {"item": [1], "vote": [1], "confidence": [0.5]}
+    assert read_votes(confident, strength="confidence").counts()[1].tolist() == [[0, 0.5, 0.5]]
+    shares = {
+        "item": ["x", "x"],
+        "p_minus": [0.5, 0.125],
+        "p_tie": [0, 0.125],
+        "p_plus": [0.5, 0.75],
+    }
+    votes = read_votes(shares)
+    assert votes.counts()[1].tolist() == [[0.625, 0.125, 1.25]]
+    assert votes.frame["vote"].to_list() == [0, 1]
+
+
+def test_probabilities_never_add_up_to_more_than_a_vote():
+    random = np.random.default_rng(4)
+    p = random.integers(0, 2048, 500) / 2048
+    rows = {"item": np.arange(500), "p_minus": p, "p_tie": np.zeros(500), "p_plus": 1 - p}
+    counts = read_votes(rows).counts()[1]
+    assert (counts >= 0).all()
+    assert (counts.sum(axis=1) == 1).all()
+    turned = read_votes({**rows, "p_minus": 1 - p, "p_plus": p}).counts()[1]
+    assert np.array_equal(turned, counts[:, ::-1])
+
+
+def test_strengths_of_0_and_1_are_votes_to_the_last_bit():
+    rows = {"item": ["x", "x", "y"], "vote": [1, 0, -1], "strength": [1, 0, 0]}
+    counts = read_votes(rows).counts()[1]
+    assert counts.dtype == np.int64
+    assert counts.tolist() == [[0, 1, 1], [0, 1, 0]]
+
+
+def test_a_judge_without_margins_beside_one_with():
+    rows = {
+        "item": [1, 1, 2],
+        "judge": ["a", "b", "b"],
+        "vote": [1, 1, -1],
+        "margin": [2, None, None],
+    }
+    assert panel_counts(read_votes(rows, full_margin=4)).counts.tolist() == [
+        [[0, 0.5, 0.5], [0, 0, 1]],
+        [[0, 0, 0], [1, 0, 0]],
+    ]
+    assert read_votes({**rows, "margin": [None] * 3}).strength is None
+
+
+def test_repeated_samples_and_first_votes():
+    rows = {
+        "item": ["x"] * 5,
+        "sample": [0, 1, 1, 2, 3],
+        "vote": [1, -1, -1, 1, None],
+        "margin": [1, 2, 2, 4, None],
+    }
+    votes = read_votes(rows, full_margin=4)
+    assert votes.counts()[1].tolist() == [[0.5, 1.25, 1.25]]
+    assert votes.counts(2)[1].tolist() == [[0.5, 1.25, 0.25]]
+    assert votes.n_missing == 1
+
+
+def test_baselines_count_signs_and_confidences_stay_what_they_were():
+    rows = pl.DataFrame(columns_of(drawn(5))).with_columns(confidence=pl.col("margin") / 90)
+    votes = read_votes(rows)
+    evidence, signs = votes.evidence()[1], read_votes(rows, strength="none").evidence()[1]
+    assert evidence.counts.dtype == np.float64
+    assert np.array_equal(evidence.signs, signs.counts)
+    few = np.arange(7)
+    for method in by_name(["majority", "median", "soft-sc-mean", "soft-sc-min", "ci-sc"]):
+        assert np.array_equal(method.decide(evidence), method.decide(signs)), method.name
+        assert np.array_equal(method.decide(evidence[few]), method.decide(signs[few]))
+
+
+def test_a_model_counts_votes_as_those_that_it_was_fitted_to():
+    votes = read_votes({key: own for key, own in columns_of(drawn(6)).items() if key != "judge"})
+    ids, counts = votes.counts()
+    labels = btdagg.read_labels({"item": ids, "label": np.sign(counts[:, 2] - counts[:, 0])})
+    model = btdagg.calibrate(votes, labels, prior="weak").model
+    (margin,) = model.provenance.full_margins
+    assert btdagg.DavidsonModel.from_json(model.to_json()).provenance == model.provenance
+    few = {"item": ["x"], "vote": [1], "margin": [5]}
+    expected = btdagg.tally(["x"], [5], full_margin=margin.margin)[1]
+    assert np.array_equal(model.predict_proba(read_votes(few)), model.predict_proba(expected))
+    with pytest.warns(ProvenanceWarning, match="count by their sign, and the model"):
+        model.decide(read_votes({"item": ["x"], "vote": [1]}))
+    of_signs = btdagg.calibrate(votes.signs(), labels, prior="weak")
+    with pytest.warns(
+        ProvenanceWarning, match="votes have a margin, and the model was fitted to signs"
+    ):
+        shares = of_signs.model.predict_proba(votes)
+    assert np.array_equal(shares, of_signs.model.predict_proba(votes.signs()))
+
+
+BAD = {
+    "larger strength": ({"strength": [0.5, 1.5]}, {}, 2, "strength", 1.5),
+    "negative beside a sign": ({"margin": [2.0, -3.0], "vote": [1, 1]}, {}, 2, "margin", -3.0),
+    "of the other sign": ({"margin": [-2.0, 3.0], "vote": [-1, -1]}, {}, 2, "margin", 3.0),
+    "infinite": ({"margin": [1.0, math.inf]}, {}, 2, "margin", math.inf),
+    "huge": ({"margin": [1e200, 1.0]}, {}, 1, "margin", 1e200),
+    "missing": ({"margin": [1.0, None]}, {}, 2, "margin", None),
+    "NaN": ({"margin": [math.nan, 1.0]}, {}, 1, "margin", None),
+    "text": ({"margin": ["1", "much"]}, {}, 2, "margin", "much"),
+    "shares": (
+        {"p_minus": [0.2, 0.5], "p_tie": [0.3, 0.1], "p_plus": [0.5, 0.1]}, {}, 2, "p_minus", 0.5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_strengths_name_their_row(case):
+    columns, arguments, row, column, came = BAD[case]
+    with pytest.raises(InputError) as error:
+        read_votes({"item": ["x", "y"], "vote": [1, -1]} | columns, **arguments)
+    assert (error.value.row, error.value.column, error.value.came) == (row, column, came)
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        ({"margin": [1]}, {"full_margin": 0}, "full_margin is 0, expected a number above 0"),
+        ({"margin": [1]}, {"full_margin": math.nan}, "full_margin is nan"),
+        ({}, {"full_margin": 2}, "no column 'margin'"),
+        ({}, {"strength": "margin"}, "no column margin"),
+        ({"margin": [1]}, {"strength": "much"}, "strength is 'much', expected one of margin"),
+        ({"strength": [1]}, {"full_margin": 2}, "full_margin is for a column margin"),
+        ({"margin": [1], "strength": [1]}, {}, "both margin and strength say how strong"),
+        (
+            {"margin": [1], "judge": ["a"]},
+            {"full_margin": {"b": 2}},
+            "full_margin is 'b', expected a",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(columns, arguments, message):
+    with pytest.raises(InputError) as error:
+        read_votes({"item": ["x"], "vote": [1]} | columns, **arguments)
+    assert message in str(error.value)
+
+
+def test_counts_of_votes_with_a_strength_are_read_again():
+    counts = read_votes({"item": [1, 2], "minus": [0.5, 0], "tie": [1.5, 1], "plus": [0, 2]})
+    assert counts.counts()[1].tolist() == [[0.5, 1.5, 0], [0, 1, 2]]
+    assert Provenance.of(counts).strength == ""
+    assert json.loads(json.dumps(Provenance(full_margins=[["a", "", 2]]).as_dict())) == {
+        "full_margins": [["a", "", 2.0]]
+    }
