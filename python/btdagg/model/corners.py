@@ -3,16 +3,16 @@
 An item that leans to a side by `s` > 0 and has tie feature `t` is decided for that side, and not a
 tie, where ``L(beta s) - gamma t > eta0`` with ``L(x) = log(2 sinh x)``. Over the parameters (beta,
 eta0, gamma) each item has one such surface, and the surfaces cut the box of bounds into regions of
-equal decisions. Every region has a corner: a point of three surfaces, or of two on a face of the
-box, or of one on an edge, or a corner of the box. There are finitely many, and this module finds
-all that matter.
+equal decisions. Every region has a corner: a point of three surfaces, faces of the box among them.
+There are finitely many, and this module finds all that matter.
 
-Three items, the second between the others in both `s` and `t`, meet where ``L(beta s2)`` is the
-mean of ``L(beta s1)`` and ``L(beta s3)`` with weights given by `t`. The mean of `s` that this
-defines grows with beta, from the geometric to the arithmetic: ``L'(beta2 s) / L'(beta1 s)`` is
-proportional to ``tanh(beta1 s) / tanh(beta2 s)``, which grows with `s` where beta2 > beta1. So
-three items meet once or never, and a sign at either end says which; the same ratio says that on a
-face of gamma two items meet at most once, and on a face of eta0 at most twice.
+At any beta the surfaces are lines over (eta0, gamma), and three of them meet where the determinant
+of their coefficients is 0. Three items, the second between the others in both `s` and `t`, meet
+where ``L(beta s2)`` is the mean of ``L(beta s1)`` and ``L(beta s3)`` with weights given by `t`. The
+mean of `s` that this defines grows with beta, from the geometric to the arithmetic: ``L'(beta2 s) /
+L'(beta1 s)`` is proportional to ``tanh(beta1 s) / tanh(beta2 s)``, which grows with `s` where beta2
+> beta1. So three items meet once or never, and a sign at either end says which; the same ratio says
+that on a face of gamma two items meet at most once, and on a face of eta0 at most twice.
 
 Items of the same `s` meet at gamma = 0 whatever beta is. No region has such corners alone, so they
 are left out; callers see to it that 0 is no bound of gamma.
@@ -21,7 +21,7 @@ are left out; callers see to it that 0 is no bound of gamma.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 # Halvings of an interval until nothing but rounding is left.
 _HALVINGS = 64
 _SLACK = 1e-12
+_PORTION = 600_000
 
 
 @readable
@@ -81,106 +82,76 @@ def corners(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corn
     ------
     Corners
     """
-    order = np.lexsort((s, t))
-    for middle in range(1, len(s) - 1):
-        yield _kept(_triples(s, t, order, middle, lower, upper), lower, upper)
-    for portion in (
-        *(_on_beta_face(s, t, beta) for beta in {lower[0], upper[0]}),
-        *(_on_eta0_face(s, t, eta0, lower, upper) for eta0 in {lower[1], upper[1]}),
-        *(_on_gamma_face(s, t, gamma, lower, upper) for gamma in {lower[2], upper[2]}),
-        *_on_edges(s, t, lower, upper),
-    ):
-        yield _kept(portion, lower, upper)
-    ends = np.array(list(product(*zip(lower, upper, strict=True))))
-    yield Corners(ends, np.full((8, 3), -1), np.ones((8, 3), dtype=np.bool_))
+    betas, eta0s, gammas = (np.unique(pair) for pair in zip(lower, upper, strict=True))
+    # At any beta each surface is a line, a eta0 + b gamma = height: faces of the box, then items.
+    sizes, n_faces = (len(eta0s), len(gammas), len(s)), len(eta0s) + len(gammas)
+    a, held = np.repeat([1.0, 0.0, 1.0], sizes), np.repeat([1, 2, -1], sizes)
+    b = np.concatenate([0 * eta0s, 1 + 0 * gammas, t])
+    face = np.concatenate([eta0s, gammas, 0 * t])
+    lean = np.append(np.full(n_faces, np.nan), s)
+
+    def heights(beta: Floats, which: Integers) -> Floats:
+        return np.where(held[which] < 0, log_lead(beta * lean[which]), face[which])
+
+    def slopes(beta: Floats, which: Integers) -> Floats:
+        return np.where(held[which] < 0, lean[which] / np.tanh(beta * lean[which]), 0.0)
+
+    def angle(i: Integers, j: Integers) -> Floats:
+        return np.asarray(a[i] * b[j] - a[j] * b[i])
+
+    def weighted(
+        of: Callable[[Floats, Integers], Floats],
+        which: Integers,
+        weights: Floats,
+        beta: Floats,
+        at: Integers,
+    ) -> Floats:
+        return np.asarray((weights[:, at] * of(beta, which[:, at])).sum(axis=0))
+
+    def meeting(beta: Floats, *which: Integers) -> Corners:
+        """Where two lines meet, and a third with them, or else a bound of beta."""
+        i, j = which[:2]
+        first, second, of_two = heights(beta, i), heights(beta, j), angle(i, j)
+        eta0 = (first * b[j] - second * b[i]) / of_two
+        theta = np.stack([beta, eta0, (a[i] * second - a[j] * first) / of_two], axis=1)
+        items, at_bound = np.full(theta.shape, -1), np.zeros(theta.shape, dtype=np.bool_)
+        at_bound[:, 0] = len(which) == 2
+        for place, line in enumerate(which):
+            items[:, place] = np.where(held[line] < 0, line - n_faces, -1)
+            at_bound |= held[line][:, None] == [0, 1, 2]
+        slack = _SLACK * (1 + np.abs(theta))
+        inside = ((theta >= lower - slack) & (theta <= upper + slack)).all(axis=1)
+        nearest = np.where(theta - lower < upper - theta, lower, upper)
+        theta = np.where(at_bound, nearest, np.clip(theta, lower, upper))
+        return Corners(theta, items, at_bound).those(inside)
+
+    n = len(a)
+    i, j = np.triu_indices(n, 1)
+    crossing = (lean[i] != lean[j]) & (angle(i, j) != 0)
+    for beta in betas:
+        yield meeting(np.full(crossing.sum(), beta), i[crossing], j[crossing])
+    for firsts in np.array_split(np.arange(n), 1 + n**3 // _PORTION):
+        which = np.concatenate([_triples(first, n) for first in firsts], axis=1)
+        i, j, k = lean[which]
+        which = which[:, (i != j) & (j != k) & (k != i)]
+        weights = np.stack([angle(which[k - 2], which[k - 1]) for k in range(3)])
+        gap, rise = (partial(weighted, of, which, weights) for of in (heights, slopes))
+        low, high, peak = (np.full(which.shape[1], beta) for beta in betas[[0, -1, -1]])
+        # On a face of eta0 the gap may rise to a peak, and fall from there.
+        faced = int((which[0] < len(eta0s)).sum())
+        inside, tops = _roots(rise, low[:faced], high[:faced])
+        peak[inside] = tops
+        for start, stop in ((low, peak), (peak, high)):
+            at, beta = _roots(gap, start, stop)
+            # The two of the three that cross at the largest angle say where.
+            largest = np.abs(weights[:, at]).argmax(axis=0)
+            yield meeting(beta, *(which[(largest + step) % 3, at] for step in (1, 2, 3)))
 
 
-def _triples(
-    s: Floats, t: Floats, order: Integers, middle: int, lower: Floats, upper: Floats
-) -> Corners:
-    """Where three items meet, the second of which is the one at a place in the order of `t`."""
-    j = order[middle]
-    before, after = order[t[order] < t[j]], order[t[order] > t[j]]
-    i, k = (grid.ravel() for grid in np.meshgrid(before, after, indexing="ij"))
-    weight = (t[k] - t[j]) / (t[k] - t[i])
-    between = (s[i] - s[j]) * (s[k] - s[j]) < 0
-    i, k, weight = i[between], k[between], weight[between]
-    j = np.full(len(i), j)
-
-    def gap(beta: Floats, at: Integers) -> Floats:
-        first, second, third = (log_lead(beta * s[which[at]]) for which in (i, j, k))
-        return np.asarray(second - weight[at] * first - (1 - weight[at]) * third)
-
-    at, beta = _roots(gap, *_interval(len(i), lower, upper))
-    return _through(s, t, beta, i[at], j[at], k[at])
-
-
-def _on_beta_face(s: Floats, t: Floats, beta: float) -> Corners:
-    i, j = _pairs(s, t)
-    return _holding(_through(s, t, np.full(len(i), beta), i, j, None), 0)
-
-
-def _on_eta0_face(s: Floats, t: Floats, eta0: float, lower: Floats, upper: Floats) -> Corners:
-    i, j = _pairs(s, t)
-    i, j = np.where(t[i] < t[j], i, j), np.where(t[i] < t[j], j, i)
-    weight = t[j] / t[i]
-
-    def gap(beta: Floats, at: Integers) -> Floats:
-        first, second = log_lead(beta * s[i[at]]), log_lead(beta * s[j[at]])
-        return np.asarray(second - weight[at] * first - (1 - weight[at]) * eta0)
-
-    def slope(beta: Floats, at: Integers) -> Floats:
-        first, second = s[i[at]] / np.tanh(beta * s[i[at]]), s[j[at]] / np.tanh(beta * s[j[at]])
-        return np.asarray(second - weight[at] * first)
-
-    # The gap rises up to its peak and falls from there; where the slope has one sign the peak is
-    # an end.
-    low, high = _interval(len(i), lower, upper)
-    peak = np.where(slope(high, np.arange(len(i))) > 0, high, low)
-    inside, tops = _roots(slope, low, high)
-    peak[inside] = tops
-    rising, falling = _roots(gap, low, peak), _roots(gap, peak, high)
-    at, beta = (np.concatenate(both) for both in zip(rising, falling, strict=True))
-    theta = np.stack([beta, np.full(len(at), eta0), (log_lead(beta * s[i[at]]) - eta0) / t[i[at]]])
-    return _holding(_meeting(theta.T, i[at], j[at]), 1)
-
-
-def _on_gamma_face(s: Floats, t: Floats, gamma: float, lower: Floats, upper: Floats) -> Corners:
-    i, j = _pairs(s, t, same_t=True)
-
-    def gap(beta: Floats, at: Integers) -> Floats:
-        first, second = log_lead(beta * s[i[at]]), log_lead(beta * s[j[at]])
-        return np.asarray(first - second - gamma * (t[i[at]] - t[j[at]]))
-
-    at, beta = _roots(gap, *_interval(len(i), lower, upper))
-    eta0 = log_lead(beta * s[i[at]]) - gamma * t[i[at]]
-    theta = np.stack([beta, eta0, np.full(len(at), gamma)], axis=1)
-    return _holding(_meeting(theta, i[at], j[at]), 2)
-
-
-def _on_edges(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corners]:
-    (betas, eta0s, gammas), m = zip(lower, upper, strict=True), len(s)
-    for beta, gamma in product(betas, gammas):
-        theta = np.stack([np.full(m, beta), log_lead(beta * s) - gamma * t, np.full(m, gamma)])
-        yield _holding(_meeting(theta.T, np.arange(m)), 0, 2)
-    for beta, eta0 in product(betas, eta0s):
-        theta = np.stack([np.full(m, beta), np.full(m, eta0), (log_lead(beta * s) - eta0) / t])
-        yield _holding(_meeting(theta.T, np.arange(m)), 0, 1)
-    for eta0, gamma in product(eta0s, gammas):
-        beta = np.arcsinh(np.exp(eta0 + gamma * t) / 2) / s
-        theta = np.stack([beta, np.full(m, eta0), np.full(m, gamma)])
-        yield _holding(_meeting(theta.T, np.arange(m)), 1, 2)
-
-
-def _pairs(s: Floats, t: Floats, same_t: bool = False) -> tuple[Integers, Integers]:
-    """Pairs of items that differ in `s`, and in `t` too unless they need not."""
-    i, j = np.triu_indices(len(s), 1)
-    apart = (s[i] != s[j]) & (same_t | (t[i] != t[j]))
-    return i[apart], j[apart]
-
-
-def _interval(n: int, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    return np.full(n, lower[0]), np.full(n, upper[0])
+def _triples(first: int, n: int) -> Integers:
+    """Numbers below n in ascending order, three in a column, that begin with one of them."""
+    second, third = (rest + first + 1 for rest in np.triu_indices(n - first - 1, 1))
+    return np.stack([np.full(len(second), first), second, third])
 
 
 def _roots(
@@ -196,37 +167,3 @@ def _roots(
         same = gap(centre, at) * left > 0
         low, high = np.where(same, centre, low), np.where(same, high, centre)
     return at, (low + high) / 2
-
-
-def _through(
-    s: Floats, t: Floats, beta: Floats, i: Integers, j: Integers, k: Integers | None
-) -> Corners:
-    """Return the corners where two items meet at the given beta, and a third does with them."""
-    # Of three the outer two, whose difference in t is the largest.
-    last = j if k is None else k
-    first, second = log_lead(beta * s[i]), log_lead(beta * s[last])
-    gamma = (first - second) / (t[i] - t[last])
-    theta = np.stack([beta, first - gamma * t[i], gamma], axis=1)
-    return _meeting(theta, i, j) if k is None else _meeting(theta, i, j, k)
-
-
-def _meeting(theta: Floats, *meeting: Integers) -> Corners:
-    items = np.full((len(theta), 3), -1)
-    for place, which in enumerate(meeting):
-        items[:, place] = which
-    return Corners(theta, items, np.zeros((len(theta), 3), dtype=np.bool_))
-
-
-def _holding(corners: Corners, *parameters: int) -> Corners:
-    corners.held[:, list(parameters)] = True
-    return corners
-
-
-def _kept(all_corners: Corners, lower: Floats, upper: Floats) -> Corners:
-    """Those in the box, up to rounding."""
-    theta = all_corners.theta
-    slack = _SLACK * (1 + np.abs(theta))
-    inside = ((theta >= lower - slack) & (theta <= upper + slack)).all(axis=1)
-    return all_corners.those(np.asarray(inside))._replace(
-        theta=np.clip(theta[inside], lower, upper)
-    )
