@@ -107,7 +107,7 @@ def test_headers_are_sent_and_kept_nowhere(cli, folder, endpoint):
 
 @pytest.mark.parametrize(
     "headers",
-    [{"a b": TOKEN}, {"X": "$" + TOKEN}, {"X": [TOKEN]}, f"Authorization: {TOKEN}"],
+    [{"X": "$" + TOKEN}, {"X": [TOKEN]}, f"Authorization: {TOKEN}"],
 )
 def test_what_is_no_header_is_refused_without_a_word_of_it(cli, folder, headers):
     status, out, err = cli(*options("http://127.0.0.1:9/v1", *config(headers=headers)))

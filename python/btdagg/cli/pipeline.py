@@ -5,12 +5,12 @@ The file is not called run.py because `btdagg.cli.run` is the function that runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import count
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -123,7 +123,7 @@ def run(
         write_table(done.decided, file, ".csv")
     results: dict[str, Any] = {
         "n_items": done.decided.height,
-        "models": _save_fitted(done.fitted, folder, pipeline.tasks),
+        "models": _save_fitted(done.fitted, folder),
         "not_decided": done.not_decided,
         "labels": str(output / _DECIDED),
         "evaluation": None,
@@ -175,45 +175,26 @@ def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
     return votes.with_data(rows.join(prompts, on="item", how="left", maintain_order="left"))
 
 
-def _files(tasks: Sequence[str], has_rules: bool) -> list[str]:
+def _files(tasks: Iterable[str], has_rules: bool) -> list[str]:
     """Return the names of the files that a job may write, besides its store and its report."""
-    models, rules = zip(*_names_of_files(tasks).values(), strict=True)
-    return [_DECIDED, _VOTES, _EVALUATION, *models, *(rules if has_rules else ())]
+    kinds = ("model", "rule") if has_rules else ("model",)
+    names = (_file_of(kind, task) for task in dict.fromkeys(tasks) for kind in kinds)
+    return [_DECIDED, _VOTES, _EVALUATION, *names]
 
 
-def _names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return file names for the model and the rule of each task, all different."""
-    names: dict[str, tuple[str, str]] = {}
-    taken: set[str] = set()
-    for task in dict.fromkeys(tasks):
-        end = next(end for end in _ends_of_names(task) if end.casefold() not in taken)
-        taken.add(end.casefold())
-        names[task] = (f"model{end}", f"rule{end}")
-    return names
+def _file_of(kind: str, task: str) -> str:
+    """Return the name of the file of a task's model or rule."""
+    return f"{kind}-{quote(task, safe=' ')}.json" if task else f"{kind}.json"
 
 
-def _save_fitted(
-    fitted: Mapping[str, Fitted], folder: OutputFolder, tasks: Iterable[str]
-) -> dict[str, dict[str, Any]]:
-    """Write the model and, if there is one, the rule of each task; return their paths by task.
-
-    `tasks` are those that were expected, so that file names do not depend on which could be fitted.
-    """
+def _save_fitted(fitted: Mapping[str, Fitted], folder: OutputFolder) -> dict[str, dict[str, Any]]:
+    """Write the model and, if there is one, the rule of each task; return their paths by task."""
     written = {}
-    names = _names_of_files([*tasks, *fitted])
     for task, fit in fitted.items():
-        model, rule = names[task]
+        model, rule = _file_of("model", task), _file_of("rule", task)
         folder.write(model, fit.model.to_json() + "\n")
         written[task] = {"file": str(folder.path / model), "n_labels": fit.calibration.n_labels}
         if fit.rule is not None:
             folder.write(rule, fit.rule.to_json() + "\n")
             written[task]["rule"] = str(folder.path / rule)
     return written
-
-
-def _ends_of_names(task: str) -> Iterator[str]:
-    if not task:
-        yield ".json"
-    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in task).lstrip(".") or "task"
-    yield f"-{name}.json"
-    yield from (f"-{name}-{number}.json" for number in count(2))

@@ -8,7 +8,6 @@ import inspect
 import json
 import math
 import re
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -287,34 +286,26 @@ class BatchClient:
         Takes a list of :class:`ChatRequest`, returns for each a text, a :class:`ChatReply` or a
         :class:`btdagg.judge.ChatError`. One that is not async is called in a thread, one call at a
         time. If it raises ValueError, as for a text that is too long, each half is asked by itself.
-    most : int
-        Requests of a call, at most `Limits.concurrency`.
     wait : float
-        Seconds without a further request after which the function is called. It waits for a
-        fiftieth of what the last call took, if that is longer, for as many as that call answered.
+        Seconds in which further requests join a call, at most `Limits.concurrency`.
     """
 
     def __init__(
         self,
         function: Callable[[list[ChatRequest]], Answers | Awaitable[Answers]],
         *,
-        most: int = 1024,
-        wait: float = 0.02,
+        wait: float = 0.1,
     ) -> None:
-        self._function, self._most, self._wait = function, most, wait
+        self._function, self._wait = function, wait
         self._waiting: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
-        self._came = asyncio.Event()  # of the loop of the task
         self._task: asyncio.Task[None] | None = None
-        self._answered, self._took = 0, 0.0  # of the last call
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Wait for others, and have all asked together."""
         future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        if self._task is None or self._task.done():
-            self._came = asyncio.Event()
-            self._task = asyncio.create_task(self._ask_all())
         self._waiting.append((request, future))
-        self._came.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._ask_all())
         return await future
 
     async def close(self) -> None:
@@ -327,15 +318,13 @@ class BatchClient:
         batch: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
         try:
             while self._waiting:
-                await self._gather()
-                batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-                started = time.monotonic()
+                await asyncio.sleep(self._wait)
+                batch, self._waiting = self._waiting, []
                 answers: Sequence[ChatReply | Exception]
                 try:
                     answers = await self._ask([request for request, _ in batch])
                 except Exception as error:
                     answers = [error] * len(batch)
-                self._answered, self._took = len(batch), time.monotonic() - started
                 for (_, future), answer in zip(batch, answers, strict=True):
                     if future.done():  # who asked is gone
                         continue
@@ -347,18 +336,6 @@ class BatchClient:
             for _, future in (*batch, *self._waiting):
                 future.cancel()
             self._waiting = []
-
-    async def _gather(self) -> None:
-        """Wait until no further request comes, or there are as many as can be."""
-        expected = len(self._waiting) + self._answered
-        while len(self._waiting) < self._most:
-            patience = self._took / 50 if len(self._waiting) < expected else 0.0
-            self._came.clear()
-            try:
-                async with asyncio.timeout(max(self._wait, patience)):
-                    await self._came.wait()
-            except TimeoutError:
-                return
 
     async def _ask(self, requests: list[ChatRequest]) -> list[ChatReply | Exception]:
         try:
@@ -379,16 +356,9 @@ class BatchClient:
 
 async def _called(function: Callable[[Any], Any], argument: object) -> Any:
     """Call a function: in a thread unless it is async."""
-
-    def call() -> Any:
-        try:
-            return function(argument)
-        except StopIteration as error:  # which no future takes
-            raise RuntimeError("the function raised StopIteration") from error
-
     call_of_object = getattr(function, "__call__", None)  # noqa: B004
     is_async = any(map(inspect.iscoroutinefunction, (function, call_of_object)))
-    answer = call() if is_async else await asyncio.to_thread(call)
+    answer = function(argument) if is_async else await asyncio.to_thread(function, argument)
     return await answer if inspect.isawaitable(answer) else answer
 
 

@@ -130,7 +130,7 @@ class ModelClient:
         needs_key = provided.needs_key and (base_url is None or self.provider != "openai")
         variables = (key_variable,) if key_variable else provided.key_variables
         self.key, self.key_variable = _key_of(api_key, variables, is_needed=needs_key)
-        self.headers = _require_headers(headers or {})
+        self.headers = dict(headers or {})
         self.name = without_credentials(self.base_url) or self.provider
         self.timeout = timeout
         self._stream = stream
@@ -412,16 +412,6 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
     if not key.isascii() or not key.isprintable():
         raise InputError(f"{source} has characters that no API key has")
     return key, variable
-
-
-def _require_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Refuse headers that cannot be sent; no message shows a value."""
-    for name, value in headers.items():
-        if not re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII):
-            raise InputError(f"header {name!r} is no name of a header")
-        if not value.isascii() or not value.isprintable():
-            raise InputError(f"header {name}: its value has characters that no header has")
-    return dict(headers)
 
 
 def _require_address(base_url: str, provider: Provider) -> None:

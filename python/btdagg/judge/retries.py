@@ -4,7 +4,7 @@ Limits are waited for and faults repeated. A fault of the endpoint (its key, its
 that it does not know) ends the run before any vote is marked; a fault of the pair (too long, not
 allowed) marks the pair's votes. Where nobody is answered, a short request that is the same except
 for its text settles which it is. If that is not answered either, the run ends where nothing has
-worked yet; an endpoint that has worked is waited for. A run whose answers hold no votes ends too.
+worked yet; an endpoint that has worked is waited for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 import random
 import re
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -28,7 +27,6 @@ from btdagg.judge.client import (
     ChatRequest,
     Fault,
     Messages,
-    Reading,
     current_request,
     rate_limits_of,
 )
@@ -41,6 +39,7 @@ from btdagg.judge.runs import Budget, JudgeRun, Reserved
 # Faults in a row of one request, or seconds until a fault, after which a short request is made if
 # nobody was answered meanwhile.
 _FAULTS_IN_A_ROW, _LONG = 3, 30.0
+_REFUSALS_IN_A_ROW = 32  # at least, after which one that has worked is tried by a short request
 _LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between looks at one that is away
 _SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
 _OF_THE_REQUEST = ("rejected", "forbidden")  # kinds of faults that another request may not have
@@ -50,9 +49,8 @@ class Asker:
     """Makes the requests of a run.
 
     `run` counts calls, tokens and cost; `budget` holds the caps, of this process or of all that
-    share them; `name` is what messages call the endpoint; `halt` ends the run, with a reason and an
-    error. After `most_in_a_row` refusals an endpoint that has worked is tried by a short request
-    again. Once `stopping` is set no further request is made.
+    share them; `halt` ends the run, with a reason and an error. Once `stopping` is set no further
+    request is made.
     """
 
     def __init__(
@@ -63,15 +61,14 @@ class Asker:
         run: JudgeRun,
         budget: Budget,
         *,
-        name: str,
         halt: Callable[[str, Exception | None], None],
-        most_in_a_row: int,
     ) -> None:
         self.stopping = asyncio.Event()
         self._budget = budget
         self._client, self._judging, self._pacing = client, judging, pacing
-        self._run, self._name, self._halt = run, name, halt
-        self._most_in_a_row = most_in_a_row
+        self._run, self._halt = run, halt
+        self._name = getattr(client, "name", "") or f"judge {judging.setup.judge}"
+        self._most_in_a_row = max(_REFUSALS_IN_A_ROW, 2 * judging.limits.concurrency)
         self._refusals = 0  # in a row
         self._one_canary = asyncio.Lock()
         self._answers = 0  # whose tokens are known
@@ -115,7 +112,7 @@ class Asker:
             if n_faults >= self._judging.max_attempts:
                 return outcome, n_requests
             since = self._clock()
-            await self._sleep(delay_before(n_faults, self._draw))
+            await self.sleep(delay_before(n_faults, self._draw))
             if self.stopping.is_set():
                 return None, n_requests
 
@@ -171,7 +168,7 @@ class Asker:
                     )
                     return None
                 self._is_away = True
-                await self._sleep(min(self._draw.uniform(wait / 2, wait), longest_away - away_for))
+                await self.sleep(min(self._draw.uniform(wait / 2, wait), longest_away - away_for))
                 wait = min(2 * wait, longest)
         finally:
             if self._is_away:
@@ -296,7 +293,7 @@ class Asker:
         pair = Pair("canary", "Yes.", "No.", "Is 2 more than 1?", "Yes.", fields)
         return self._judging.messages(prompt.render(pair))
 
-    async def _sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float) -> None:
         """Sleep, but not beyond the end of the run."""
         try:
             async with asyncio.timeout(seconds):
@@ -307,50 +304,6 @@ class Asker:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} minutes"
-
-
-# Answers without votes
-
-
-class Usefulness:
-    """Whether a judge's answers hold votes at all, and what is the likely cause if they do not.
-
-    Page's cumulative sum of log-likelihood ratios: of a share of useless answers of 90% against one
-    of 50%, never below 0. A judge of whose answers no more than half are useless is stopped less
-    often than once in a million answers; one whose answers all are, after 24.
-    """
-
-    def __init__(self) -> None:
-        self._sum = 0.0
-        self._last: deque[tuple[str, str]] = deque(maxlen=64)
-
-    def see(self, reading: Reading) -> bool:
-        """Take an answer in; whether it shows that going on is of no use."""
-        if reading.status == "ok":
-            self._sum = max(self._sum + math.log(0.1 / 0.5), 0.0)
-        else:
-            self._sum += math.log(0.9 / 0.5)
-            self._last.append((reading.status, reading.reason))
-        return self._sum >= math.log(1e6)
-
-    def cause(self) -> str:
-        """Say what the useless answers have in common, and what may help."""
-        status, n = Counter(status for status, _ in self._last).most_common(1)[0]
-        reasons = Counter(reason for other, reason in self._last if other == status)
-        return (
-            f"answers hold no votes: of the last {len(self._last)} without one {n} are {status} "
-            f"(most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
-        )
-
-
-_REMEDIES = {
-    "truncated": "raise max_answer_tokens, or lower reasoning_effort, and ask again for these",
-    "empty": "lower reasoning_effort or raise max_answer_tokens if they are reasoning alone; "
-    "else try streaming, or another name of the model",
-    "refused": "another template or model may help",
-    "unparsed": "structured answers may help; {answer} in a template tells the judge how to "
-    "answer, and its table [answer] has the word for a tie",
-}
 
 
 # What went wrong with a request: messages are one line without any part of a key
@@ -552,18 +505,17 @@ def _message_of(body: object) -> str:
 # Keys that endpoints echo, whole or abbreviated, are not shown
 
 _HIDDEN = "[key]"
-_SHORTEST, _SHORTEST_CUT = 8, 3  # characters of a key's beginning or end, and beside dots or stars
+_SHORTEST, _CUT = 8, 4  # characters of a key, and of the beginning or end of it that is an echo
 _KEY_SHAPED = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}")
-_WORD = re.compile(r"(?P<cut>[*.…])?(?P<word>[\w+/~-]{3,})(?=(?P<dots>[*.…])?)")
+_WORD = re.compile(r"[\w+/~*.…-]{4,}")
 
 
 def _without_echoes(text: str, secrets: list[str]) -> str:
-    """Return a message without beginnings and ends of secrets, and words in the form of a key."""
+    """Return a message without words that begin or end as a secret, or have the form of a key."""
 
     def hide(match: re.Match[str]) -> str:
-        word = match["word"]
-        least = _SHORTEST_CUT if match["cut"] or match["dots"] else _SHORTEST
-        is_part = any(secret.startswith(word) or secret.endswith(word) for secret in secrets)
-        return f"{match['cut'] or ''}{_HIDDEN}" if is_part and len(word) >= least else match[0]
+        word = match[0].strip("*.…")
+        is_echo = any(word.startswith(s[:_CUT]) or word.endswith(s[-_CUT:]) for s in secrets)
+        return _HIDDEN if is_echo else match[0]
 
     return _KEY_SHAPED.sub(_HIDDEN, _WORD.sub(hide, text))

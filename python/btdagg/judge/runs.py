@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import math
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
-from btdagg.judge.client import Usage
+from btdagg.judge.client import Reading, Usage
 from btdagg.judge.prices import Prices
 
 _REASONS = 100  # that are told apart
@@ -341,3 +342,45 @@ def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     for run in runs:
         add_to(total, run)
     return total
+
+
+class Usefulness:
+    """Whether a judge's answers hold votes at all, and what is the likely cause if they do not.
+
+    Page's cumulative sum of log-likelihood ratios: of a share of useless answers of 90% against one
+    of 50%, never below 0. A judge of whose answers no more than half are useless is stopped less
+    often than once in a million answers; one whose answers all are, after 24.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._last: deque[tuple[str, str]] = deque(maxlen=64)
+
+    def see(self, reading: Reading) -> bool:
+        """Take an answer in; whether it shows that going on is of no use."""
+        if reading.status == "ok":
+            self._sum = max(self._sum + math.log(0.1 / 0.5), 0.0)
+        else:
+            self._sum += math.log(0.9 / 0.5)
+            self._last.append((reading.status, reading.reason))
+        return self._sum >= math.log(1e6)
+
+    def cause(self) -> str:
+        """Say what the useless answers have in common, and what may help."""
+        status, n = Counter(status for status, _ in self._last).most_common(1)[0]
+        reasons = Counter(reason for other, reason in self._last if other == status)
+        return (
+            f"answers hold no votes: of the last {len(self._last)} without one {n} are {status} "
+            f"(most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
+        )
+
+
+_REMEDIES = {
+    "truncated": "raise max_answer_tokens, or lower reasoning_effort, and ask again for these",
+    "empty": "lower reasoning_effort or raise max_answer_tokens if they are reasoning alone; "
+    "else try streaming, or another name of the model",
+    "refused": "another template or model may help",
+    "failed": "the endpoint answers short requests, and not these",
+    "unparsed": "structured answers may help; {answer} in a template tells the judge how to "
+    "answer, and its table [answer] has the word for a tie",
+}

@@ -10,27 +10,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from btdagg.judge.client import ChatReply, ChatRequest, Order
+from btdagg.judge.client import ChatReply, ChatRequest, Order, Reading
 from btdagg.judge.judging import JudgeJob, Judging, Reader, Work, stretches_of
 from btdagg.judge.pacing import Pacing
-from btdagg.judge.retries import Asker, EndpointError, Usefulness
-from btdagg.judge.runs import Budget, JudgeRun
-from btdagg.judge.store import BATCHED, Answered, Claimed, StoreError
-from btdagg.judge.writing import StoreWriter
+from btdagg.judge.retries import Asker
+from btdagg.judge.runs import Budget, JudgeRun, Usefulness
+from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, VoteStore
+
+_T = TypeVar("_T")
 
 # Samples that are looked up and claimed at a time, unless there are more workers.
 _STRETCH = 128
-# Calls in a row that may fail, while short ones work, before the run stops: until the first one
-# works, and after.
-_FAILURES_AT_FIRST = 3
-_FAILURES_LATER = 32
-_UNTIL_A_VOTE = 16  # workers, so that few answers are bought of a judge that gives no votes
 _LOOK_AGAIN = (0.25, 5.0)  # seconds, at first and at most, between looks at what others ask
 _TELL = 0.5  # seconds between looks at what is waited for
+# Seconds in which others may join a commit: little beside a call, and much beside a commit.
+_GATHERING = 0.02
 
 INTERRUPTED = "interrupted"
 
@@ -62,30 +62,14 @@ class _Sampler:
         limits = judging.limits
         pacing = job.pacing or Pacing(limits, clock=asyncio.get_running_loop().time)
         self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
-        self._most_in_a_row = max(_FAILURES_LATER, 2 * limits.concurrency)
-        self._name = getattr(job.client, "name", "") or f"judge {judging.setup.judge}"
-        self._writer = StoreWriter(job.store)
-        self._budget = Budget(judging.limits, judging.prices, judging.max_answer_tokens)
-        self._asker = Asker(
-            job.client,
-            judging,
-            pacing,
-            self._run,
-            self._budget,
-            name=self._name,
-            halt=self._halt,
-            most_in_a_row=self._most_in_a_row,
-        )
+        self._writer = _Writer(job.store)
+        self._budget = Budget(limits, judging.prices, judging.max_answer_tokens)
+        self._asker = Asker(job.client, judging, pacing, self._run, self._budget, halt=self._halt)
         self._stopping = self._asker.stopping
         self._works = asyncio.Event()  # set once a call has worked: until then there is one worker
         if pacing.has_worked:
             self._works.set()
-        self._voted = asyncio.Event()  # set once there is a vote: until then there are few workers
         self._usefulness = Usefulness()
-        self._failures = 0  # calls in a row
-        # Of calls that failed for no known fault, until one that works shows that it is not that
-        # of the endpoint.
-        self._unsettled: list[Answered] = []
         self._queue: asyncio.Queue[_Call | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
         self._error: Exception | None = None
@@ -117,7 +101,6 @@ class _Sampler:
         guarding = [asyncio.create_task(guard) for guard in guards]
         try:
             await asyncio.wait(tasks)
-            await self._settle_failures()
         except asyncio.CancelledError:
             self._halt(INTERRUPTED)
             raise
@@ -128,23 +111,18 @@ class _Sampler:
 
     async def _wind_up(self, owning: Any) -> None:
         """Make durable what is there, give back what was not asked, let go of the lock."""
+        writer = self._writer
+        self._budget.close()
         try:
-            try:
-                await self._writer.settle()
-            except StoreError as error:
-                n = len(self._writer.unsaved)
-                self._error = StoreError(
-                    f"{error}; {n} answers that are not in it will be asked for again"
-                )
-            self._budget.close()
-            if not isinstance(self._error, StoreError):
-                claims = list(self._claimed.values())
-                await self._commit("give_back", self._writer.ask, claims)
+            await writer.settle()
+            await self._commit("give_back", writer.ask, list(self._claimed.values()))
         except StoreError as error:
-            self._error = self._error or error
+            n = len(writer.unsaved)
+            lost = f"; {n} answers that are not in it will be asked for again" if n else ""
+            self._error = StoreError(f"{error}{lost}")
         finally:
             try:
-                await self._writer.call(owning.__exit__, None, None, None)
+                await writer.call(owning.__exit__, None, None, None)
             except StoreError as error:
                 self._error = self._error or error
 
@@ -157,7 +135,6 @@ class _Sampler:
             self._error = error
             self._stopping.set()
             self._works.set()
-            self._voted.set()
             self._budget.close()
 
     async def _obey(self) -> None:
@@ -181,15 +158,6 @@ class _Sampler:
             if before or self._run.waits_for:
                 self._job.watch(self._run)
 
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, but not beyond the end of the run."""
-        if seconds > 0:
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._stopping.wait()
-            except TimeoutError:
-                pass
-
     # Filling the queue
 
     async def _feed(self, plan: Iterable[Work]) -> None:
@@ -205,7 +173,7 @@ class _Sampler:
                 elsewhere += await self._take(stretch, self._judging.again)
             wait, longest = _LOOK_AGAIN
             while elsewhere and not self._stopping.is_set():
-                await self._sleep(wait)
+                await self._asker.sleep(wait)
                 wait = min(2 * wait, longest)
                 left, elsewhere = elsewhere, []
                 for stretch in stretches_of(left, _STRETCH):
@@ -255,8 +223,6 @@ class _Sampler:
     async def _work(self, number: int) -> None:
         if number:
             await self._works.wait()
-        if number >= _UNTIL_A_VOTE:
-            await self._voted.wait()
         try:
             while (call := await self._queue.get()) is not None:
                 if not self._stopping.is_set():
@@ -267,80 +233,123 @@ class _Sampler:
                 pass  # whoever fills the queue must not wait for us
         finally:
             self._works.set()
-            self._voted.set()  # there may be none to come
 
     async def _serve(self, call: _Call) -> None:
-        answered = await self._answer_to(call)
-        if answered is None:
-            return
-        self._unsettled.append(answered)
-        if not self._failures:
-            settled, self._unsettled = self._unsettled, []
-            await self._count(settled)
-
-    async def _count(self, answered: Sequence[Answered]) -> None:
-        """Make answers durable, then count them."""
-        await self._writer.save(answered)
-        for answer in answered:
-            del self._claimed[answer.item, answer.order, answer.sample]
-            self._run.add(answer.status, answer.reason)
-        self._run.waits_for, self._run.waits_seconds = self._asker.state()
-        self._job.watch(self._run)
-
-    async def _answer_to(self, call: _Call) -> Answered | None:
-        """Ask until there is an answer; None if the run ends."""
-        claimed = call.claimed
-        request = replace(call.request, sample=claimed.sample)
+        """Ask until there is an answer, unless the run ends; make it durable, then count it."""
+        claimed, request = call.claimed, replace(call.request, sample=call.claimed.sample)
         if self._judging.request_seed is not None:
             request = replace(request, seed=self._judging.request_seed + claimed.sample)
         outcome, n_requests = await self._asker.ask(request)
         if outcome is None:
-            return None
+            return
         if isinstance(outcome, ChatReply):
-            return self._answered(claimed, outcome, n_requests, call.read)
-        if outcome.kind in ("rejected", "forbidden"):
-            if not await self._asker.is_of_the_pair(request):
-                return None
-            self._worked()
-            self._run.n_pair_faults += 1
+            reading = call.read(outcome, claimed.order)
+            self._run.n_confident += reading.confidence is not None
+            self._see(reading)
+            prices = self._judging.prices
+            answered = Answered.of_reply(claimed, outcome, reading, n_requests, prices)
         else:
-            self._not_worked(str(outcome))
-        return Answered.of_failure(claimed, str(outcome), n_requests)
-
-    def _worked(self) -> None:
-        """Note that the endpoint has worked, whatever it said."""
+            if outcome.kind not in ("rejected", "forbidden"):
+                self._see(Reading("failed", reason=str(outcome)))
+            elif await self._asker.is_of_the_pair(request):
+                self._run.n_pair_faults += 1
+            else:
+                return
+            answered = Answered.of_failure(claimed, str(outcome), n_requests)
         self._works.set()
-        self._failures = 0
+        await self._writer.save(answered)
+        del self._claimed[claimed.item, claimed.order, claimed.sample]
+        self._run.add(answered.status, answered.reason)
+        self._run.waits_for, self._run.waits_seconds = self._asker.state()
+        self._job.watch(self._run)
 
-    def _not_worked(self, reason: str) -> None:
-        """Note that a call has failed, and end the run where too many have."""
-        self._failures += 1
-        most = self._most_in_a_row if self._works.is_set() else _FAILURES_AT_FIRST
-        if self._failures >= most:
-            self._end(f"{self._failures} calls in a row failed, the last with: {reason}")
-
-    def _end(self, why: str) -> None:
-        self._halt(why, EndpointError(f"{self._name}: {why}"))
-
-    async def _settle_failures(self) -> None:
-        """Mark what failed last: short requests have shown that the endpoint works."""
-        if self._unsettled and self._error is None:
-            await self._count(self._unsettled)
-
-    # What came of it
-
-    def _answered(
-        self, claimed: Claimed, reply: ChatReply, attempts: int, read: Reader
-    ) -> Answered:
-        self._worked()
-        reading = read(reply, claimed.order)
-        self._run.n_confident += reading.confidence is not None
-        if reading.status == "ok":
-            self._voted.set()
+    def _see(self, reading: Reading) -> None:
+        """End the run where answers hold no votes."""
         if self._usefulness.see(reading) and not self._stopping.is_set():
             self._run.is_useless = True
             self._halt(self._usefulness.cause())
-        return Answered.of_reply(claimed, reply, reading, attempts, self._judging.prices)
 
     async def _commit(self, method: str, *arguments: Any) -> Any:
         return await self._writer.commit(getattr(self._writer.owner, method), *arguments)
+
+
+class _Writer:
+    """Writes to a store in a thread of its own, one transaction at a time.
+
+    `commit` makes changes of `owner` durable; `unsaved` are the answers to `ask` that could not be
+    written.
+    """
+
+    owner: Owner
+
+    def __init__(self, store: VoteStore) -> None:
+        self.ask = 0
+        self.unsaved: list[Answered] = []
+        self._is_server = store.path is None
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "btdagg-store")
+        self._waiting: list[Answered] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def call(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function in the store's thread, to its end even if this task is cancelled."""
+        loop = asyncio.get_running_loop()
+        called = loop.run_in_executor(self._thread, partial(function, *arguments))
+        try:
+            return await asyncio.shield(called)
+        except asyncio.CancelledError:
+            # Nobody else may use the connection before.
+            await asyncio.wait([called])
+            called.exception()
+            raise
+
+    async def commit(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a method of the owner and commit; an error rolls back what it did."""
+        async with self._turn:
+            # SQLite is left and entered again, and with it the interpreter's lock, for every row.
+            # From a thread each row would wait for the event loop, so the rows are written here,
+            # in microseconds, and only other writers and the disk are waited for in a thread.
+            try:
+                await self.call(self.owner.begin)
+                if self._is_server:
+                    result = await self.call(function, *arguments)
+                else:
+                    result = function(*arguments)
+                await self.call(self.owner.commit)
+            except BaseException:
+                self.owner.roll_back()
+                raise
+            return result
+
+    async def save(self, answered: Answered) -> None:
+        """Return once an answer is durable; who comes meanwhile shares the transaction."""
+        self._waiting.append(answered)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write())
+        await asyncio.shield(self._writing)
+
+    async def settle(self) -> None:
+        """Wait until nothing is being written, and try again what could not be."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        async with self._turn:
+            pass
+        if self.unsaved:
+            await self.commit(self._save, self.unsaved)
+            self.unsaved = []
+
+    def close(self) -> None:
+        """Wait for the thread to end."""
+        self._thread.shutdown()
+
+    async def _write(self) -> None:
+        await asyncio.sleep(_GATHERING)
+        answered, self._waiting, self._writing = self._waiting, [], None
+        try:
+            await self.commit(self._save, answered)
+        except BaseException:
+            self.unsaved += answered
+            raise
+
+    def _save(self, answered: Sequence[Answered]) -> None:
+        self.owner.save(self.ask, answered)

@@ -6,7 +6,6 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,12 @@ from btdagg.judge.judging import Judging, Work, stretches_of
 from btdagg.judge.prices import size_of
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Budget, JudgeRun
-from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.store import BATCHED, Claimed, Owner, VoteStore
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
 _STRETCH = 500  # samples that are claimed at a time
+# What a request has of its own, or no request of a batch has.
+_BY_REQUEST = ("messages", "stream", "stream_options")
 
 
 def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
@@ -32,94 +33,50 @@ def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
     return f"btdagg-{digest_of([file, item, order, sample])[:40]}"
 
 
-# What a request has of its own, or no request of a batch has.
-_BY_REQUEST = ("messages", "stream", "stream_options")
-
-
-class _File:
-    """A file of requests that has its name once it is whole."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = (folder / f"requests-{uuid.uuid4().hex[:12]}.jsonl").resolve()
-        self._part = self.path.with_name(f".{self.path.name}.part")
-        self._opened = self._part.open("xb")
-        self.samples: list[Claimed] = []
-        self._n_bytes = 0
-
-    def has_room_for(self, line: bytes) -> bool:
-        is_full = len(self.samples) >= MOST_REQUESTS
-        return not self.samples or not (is_full or self._n_bytes + len(line) > MOST_BYTES)
-
-    def add(self, sample: Claimed, line: bytes) -> None:
-        self._opened.write(line)
-        self._n_bytes += len(line)
-        self.samples.append(sample)
-
-    def end(self) -> None:
-        self._opened.flush()
-        os.fsync(self._opened.fileno())
-        self._opened.close()
-        self._part.rename(self.path)
-
-    def drop(self) -> None:
-        self._opened.close()
-        with suppress(OSError):
-            self._part.unlink()
-
-
 class BatchWriter:
     """Writes files of requests for what is neither in the store nor under way.
 
     The caps of `judging` are on all that is written here; `client` says how settings are sent.
-    Files go to `folder`, unless given beside the store, or here if that is a server; `batches` are
-    the numbers of those that were written.
+    Files go beside the store, or here if that is a server; `batches` are the numbers of those that
+    were written.
     """
 
-    def __init__(
-        self,
-        judging: Judging,
-        owner: Owner,
-        store: VoteStore,
-        client: object,
-        folder: Path | None = None,
-    ) -> None:
+    def __init__(self, judging: Judging, owner: Owner, store: VoteStore, client: object) -> None:
         self._judging, self._owner = judging, owner
         self._endpoint = BatchEndpoint.of(client)
         self._client = self._endpoint.client
-        self._folder = folder or Path(f"{store.path or 'btdagg'}-batches")
+        self._folder = Path(f"{store.path or 'btdagg'}-batches")
         self._ask = store.ask_of(judging.setup)
         self._budget = Budget(judging.limits, judging.paid, judging.max_answer_tokens)
         self.batches: list[int] = []
         self._run = JudgeRun()
         self._settings: dict[str, dict[str, Any]] = {}  # body by response format
-        self._file: _File | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._file = (self._folder / f"requests-{uuid.uuid4().hex[:12]}.jsonl").resolve()
+        self._lines: list[bytes] = []
+        self._samples: list[Claimed] = []
+        self._size = 0
 
     async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> JudgeRun:
         """Write requests for the samples of a plan, and for those with a status to ask again.
 
-        Returns what is stored or under way elsewhere, and the cap that stopped it, if any. After an
-        error, files that are whole are batches, and the others as if never begun.
+        Returns what is stored or under way elsewhere, and the cap that stopped it, if any. A
+        batch and the claims in it are one transaction: after an error, files that are whole are
+        batches, and the rest is anyone's.
         """
         self.batches, self._run, again = [], JudgeRun(), tuple(again)
-        left: list[Claimed] = []
         try:
             for stretch in stretches_of(plan, _STRETCH):
-                left = self._claim(stretch, again)
-                await self._add_all(stretch, left)
+                await self._add(stretch, self._claim(stretch, again))
                 if self._run.stopped:
                     break
             self._end_file()
         except BaseException:
             self._owner.roll_back()
-            if self._file is not None:
-                left += self._file.samples
-                self._file.drop()
-                self._file = None
-            with suppress(StoreError):
-                self._give_back(left)
+            self._begin()
             raise
-        self._give_back(left)
         return self._run
 
     def _claim(self, stretch: Sequence[Work], again: tuple[str, ...]) -> list[Claimed]:
@@ -127,20 +84,17 @@ class BatchWriter:
         owner.know_items([(work.item, work.digest, work.task) for work in stretch if work.digest])
         wanted = {work.item: work.wanted for work in stretch}
         claimed, elsewhere, stored = owner.claim(self._ask, wanted, again)
-        owner.commit()
         run.n_elsewhere += stored.pop(BATCHED, 0) + sum(map(len, elsewhere.values()))
         run.stored.update(stored)
         run.n_items += len(stretch)
         run.n_wanted += sum(len(work.wanted) for work in stretch)
         return claimed
 
-    async def _add_all(self, stretch: Sequence[Work], left: list[Claimed]) -> None:
-        """Write the requests of what is left, taking it away from that, until a cap is reached."""
+    async def _add(self, stretch: Sequence[Work], claimed: list[Claimed]) -> None:
+        """Add the requests of what is claimed, until a cap is reached; give back the rest."""
         works = {work.item: work for work in stretch}
         requests: dict[tuple[str, Order], ChatRequest] = {}
-        left.reverse()
-        while left:
-            sample = left[-1]
+        for number, sample in enumerate(claimed):
             place, work = (sample.item, sample.order), works[sample.item]
             if work.read is not None:
                 raise InputError("answers that are read in a way of their own are not batched")
@@ -149,23 +103,24 @@ class BatchWriter:
             request = requests[place]
             _, self._run.stopped = self._budget.reserve(size_of(request.messages))
             if self._run.stopped:
+                self._owner.give_back(self._ask, claimed[number:])
                 break
-            self._file = self._file or _File(self._folder)
-            line = await self._line(sample, request, self._file)
-            if not self._file.has_room_for(line):
+            line = await self._line(sample, request)
+            is_full = len(self._lines) >= MOST_REQUESTS or self._size + len(line) > MOST_BYTES
+            if self._lines and is_full:
                 self._end_file()
-                self._file = _File(self._folder)
-                line = await self._line(sample, request, self._file)  # its key is of the file
-            self._file.add(left.pop(), line)
+                line = await self._line(sample, request)  # its key is of the file
+            self._lines.append(line)
+            self._samples.append(sample)
+            self._size += len(line)
         sent = {place: request.messages for place, request in requests.items()}
         self._owner.keep_messages(self._ask, sent)
-        self._owner.commit()
 
-    async def _line(self, sample: Claimed, request: ChatRequest, file: _File) -> bytes:
+    async def _line(self, sample: Claimed, request: ChatRequest) -> bytes:
         body = await self._settings_of(request)
         if self._judging.request_seed is not None:
             body = {**body, "seed": self._judging.request_seed + sample.sample}
-        key = key_of_sample(file.path.name, sample.item, sample.order, sample.sample)
+        key = key_of_sample(self._file.name, sample.item, sample.order, sample.sample)
         line = self._endpoint.line(key, body, request)
         return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
 
@@ -182,25 +137,24 @@ class BatchWriter:
         return self._settings[kind]
 
     def _end_file(self) -> None:
-        """Give a file its name, and what is in it to a batch."""
-        if self._file is None:
-            return
-        file, prices = self._file, self._judging.paid
-        file.end()
-        batch = self._owner.add_batch(
-            self._ask,
-            file.samples,
-            file=str(file.path),
-            provider=self._client.provider,
-            endpoint=self._client.name,
-            answer=json.dumps(asdict(self._judging.prompt.answer)),
-            price_in=prices.prompt if prices else None,
-            price_out=prices.completion if prices else None,
-        )
+        """Write a file, and give what is in it to a batch."""
+        prices = self._judging.paid
+        if self._lines:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with self._file.open("xb") as file:
+                file.writelines(self._lines)
+                file.flush()
+                os.fsync(file.fileno())
+            batch = self._owner.add_batch(
+                self._ask,
+                self._samples,
+                file=str(self._file),
+                provider=self._client.provider,
+                endpoint=self._client.name,
+                answer=json.dumps(asdict(self._judging.prompt.answer)),
+                price_in=prices.prompt if prices else None,
+                price_out=prices.completion if prices else None,
+            )
+            self.batches.append(batch)
         self._owner.commit()
-        self.batches.append(batch)
-        self._file = None
-
-    def _give_back(self, claimed: list[Claimed]) -> None:
-        self._owner.give_back(self._ask, claimed)
-        self._owner.commit()
+        self._begin()

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from btdagg.judge.answers import AnswerFormat
@@ -47,9 +48,8 @@ async def judge_by_batches(
     endpoint, store, began = BatchEndpoint.of(job.client), job.store, time.monotonic()
     with store.owner() as owner:
         run = JudgeRun(cost=None if judging.prices is None else 0.0)
-        ask = store.ask_of(judging.setup)
-        rounds = _Rounds(ask, owner, endpoint, run, job)
-        await rounds.see_through()
+        see_through = partial(_see_through, store.ask_of(judging.setup), owner, endpoint, run, job)
+        await see_through()
         run.statuses.clear()  # they are among those that are stored
         writer = BatchWriter(judging, owner, store, job.client)
         for attempt in range(judging.max_attempts):
@@ -61,7 +61,7 @@ async def judge_by_batches(
                 run.stored.update(written.stored)
             run.n_elsewhere = written.n_elsewhere
             n_before = run.statuses.total()
-            why = await rounds.see_through() if writer.batches else None
+            why = await see_through() if writer.batches else None
             run.stopped = run.stopped or written.stopped
             if not why:
                 break
@@ -72,60 +72,41 @@ async def judge_by_batches(
     return run
 
 
-@dataclass
-class _Rounds:
-    """Batches of one ask, from being written to being collected."""
-
-    ask: int
-    owner: Owner
-    endpoint: BatchEndpoint
-    run: JudgeRun
-    job: JudgeJob
-
-    async def see_through(self) -> Counter[str]:
-        """Send and collect all batches, unless told to stop; why samples have no answer."""
-        why: Counter[str] = Counter()
-        wait, longest = LOOK_AGAIN
-        while batches := self._open():
-            under_way = [remote for b in batches if (remote := await self._step(b, why))]
-            if not under_way:
+async def _see_through(
+    ask: int, owner: Owner, endpoint: BatchEndpoint, run: JudgeRun, job: JudgeJob
+) -> Counter[str]:
+    """Send and collect all batches of an ask, unless told to stop; why samples have no answer."""
+    why: Counter[str] = Counter()
+    wait, longest = LOOK_AGAIN
+    while batches := owner.open_batches(ask, endpoint.name):
+        n_done, is_under_way = 0, False
+        for batch in batches:
+            sent = await send_batch(batch.id, owner, endpoint)
+            collected = sent and await collect_batch(sent, owner, endpoint, is_waiting=True)
+            if collected is None or not collected.remote.has_ended:
+                is_under_way = True
+                n_done += collected.remote.done if collected else 0
                 continue
-            done, n = sum(r.done for r in under_way), sum(batch.n_requests for batch in batches)
-            self.run.waits_for = f"batches ({done} of {n} requests are done)"
-            self.job.watch(self.run)
-            try:
-                async with asyncio.timeout(wait):
-                    await self.job.stop.wait()
-            except TimeoutError:
-                wait = min(2 * wait, longest)
-                continue
-            self.run.stopped = INTERRUPTED
-            break
-        self.run.waits_for = ""
-        return why
-
-    def _open(self) -> list[Batch]:
-        batches = self.owner.open_batches()
-        self.owner.commit()
-        return [b for b in batches if b.ask == self.ask and b.endpoint == self.endpoint.name]
-
-    async def _step(self, batch: Batch, why: Counter[str]) -> RemoteBatch | None:
-        """Take a batch a step further; how far it is where it has not ended."""
-        sent = await send_batch(batch.id, self.owner, self.endpoint)
-        if sent is None:
-            return RemoteBatch("another process is at it")
-        collected = await collect_batch(sent, self.owner, self.endpoint, is_waiting=True)
-        if collected is None:
-            return None
-        if not collected.remote.has_ended:
-            return collected.remote
-        why.update(collected.why)
-        add_to(self.run, collected.run)
-        self.job.watch(self.run)
-        if collected.remote.status == "failed":
-            reason = collected.remote.reason or "no reason is given"
-            raise EndpointError(f"{self.endpoint.name}: batch {batch.id} failed: {reason}")
-        return None
+            why.update(collected.why)
+            add_to(run, collected.run)
+            job.watch(run)
+            if collected.remote.status == "failed":
+                reason = collected.remote.reason or "no reason is given"
+                raise EndpointError(f"{endpoint.name}: batch {batch.id} failed: {reason}")
+        if not is_under_way:
+            continue
+        n = sum(batch.n_requests for batch in batches)
+        run.waits_for = f"batches ({n_done} of {n} requests are done)"
+        job.watch(run)
+        try:
+            await asyncio.wait_for(job.stop.wait(), wait)
+        except TimeoutError:
+            wait = min(2 * wait, longest)
+            continue
+        run.stopped = INTERRUPTED
+        break
+    run.waits_for = ""
+    return why
 
 
 # Sending

@@ -309,10 +309,12 @@ class Owner:
             sent = self._connection.execute(sa.select(remote).where(remote.is_not(None)))
             return set(sent.scalars())
 
-    def open_batches(self) -> list[Batch]:
-        """Return the batches that are not done with."""
+    def open_batches(self, ask: int, endpoint: str) -> list[Batch]:
+        """Return the batches of an ask at an endpoint that are not done with."""
         with self._db.plainly():
-            return batches_of(self._connection)
+            batches = batches_of(self._connection)
+        self.commit()
+        return [b for b in batches if b.ask == ask and b.endpoint == endpoint]
 
     def add_batch(self, ask: int, claimed: Sequence[Claimed], **columns: Any) -> int:
         """Make a batch of samples that this process has claimed; it claims them from now on."""
