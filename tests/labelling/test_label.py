@@ -227,12 +227,7 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     assert "with a label of item 'gpt-9-000' by Ada that" in err
     assert output.read_text() == text
     output.write_text(f"item,rater,label,seconds,note\n{answer.item},Ben,-1,1.0,\n")
-    status, _, err = cli(*arguments, "-o", output)
-    assert (status, err) == (
-        0,
-        f"{output}: 1 label becomes what {tmp_path / 'human.db'} has: item {answer.item!r} by Ben "
-        "from -1 to 0\n",
-    )
+    assert cli(*arguments, "-o", output)[0] == 0
     assert pl.read_csv(output)["label"].to_list() == [0]
 
 

@@ -179,7 +179,7 @@ def test_the_page_answers_first(cli):
     written({"t": 30, "u": 30})
     assert cli("evaluate", "votes.csv", "labels.csv", "--prior", "none", "--report", "out")[0] == 0
     first = json.loads(Path("out/report.json").read_text())["sections"][0]
-    assert [Path(one["files"][0]).stem for one in first["exhibits"][:2]] == ["answers", "methods"]
+    assert [Path(one["files"][0]).stem for one in first["exhibits"][:2]] == ["answers", "scores"]
     scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"))
     rows = pl.read_csv("out/tables/answers.csv")
     assert rows.height == len(scores.cells)

@@ -202,11 +202,7 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
 
 
 def _refuse_to_lose(path: Path, store: LabelStore) -> None:
-    """Refuse a file with labels that the store does not have: they would be gone.
-
-    A label that the store has otherwise may be an older one, as where the server was killed or
-    another one shares the store, so it is replaced, and said.
-    """
+    """Refuse a file with labels that the store does not have: they would be gone."""
     import polars as pl
 
     existing = table_if_any(path)
@@ -214,25 +210,11 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
         return
     if "rater" not in existing.columns:
         existing = existing.with_columns(rater=pl.lit(None))
-    kept = {(answer.item, answer.rater): answer.label for answer in store.answers()}
-    rows = existing.select(
-        pl.col("item", "rater", "label").cast(pl.String),
-        number=pl.col("label").cast(pl.Float64, strict=False),
-    )
-    replaced = []
-    for item, rater, label, number in rows.iter_rows():
+    kept = {(answer.item, answer.rater) for answer in store.answers()}
+    for item, rater in existing.select(pl.col("item", "rater").cast(pl.String)).iter_rows():
         if (item, rater) not in kept:
             raise InputError(
                 f"output is {path}, with a label of item {item!r} by {rater} that {store.name} "
                 "does not have; expected the store that it came from, or another name",
                 argument="output",
             )
-        if number != (now := kept[item, rater]):
-            replaced.append(f"item {item!r} by {rater} from {_labelled(label)} to {_labelled(now)}")
-    if replaced:
-        labels = "1 label becomes" if len(replaced) == 1 else f"{len(replaced)} labels become"
-        note(f"{path}: {labels} what {store.name} has: {replaced[0]}")
-
-
-def _labelled(label: object) -> str:
-    return "none" if label is None else str(label)

@@ -25,7 +25,7 @@ from btdagg.cli.common import (
 from btdagg.cli.reporting import ReportOption, open_report, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
-from btdagg.report.table import Entry, ReportTable
+from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.votes.source import is_store
 
 if TYPE_CHECKING:
@@ -116,26 +116,19 @@ def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> 
 
 def _counts(table: Votes, judge: list[str]) -> ReportTable:
     """Count votes, missing votes, and the share of each vote, by judge."""
-    rows, records = [], []
+    rows = []
     for key, part in table.partition(judge):
         (ids, counts), total = part.counts(), len(part.frame)
         minus, tie, plus = (int(number) for number in counts.sum(axis=0))
         present = max(minus + tie + plus, 1)
         name = key[0] if key else "all"
+        cells = {"items": str(len(ids)), "votes": str(total), "missing": str(part.n_missing)}
         shares = {"A": plus / present, "tie": tie / present, "B": minus / present}
-        cells = (str(len(ids)), str(total), str(part.n_missing))
-        percents = (f"{100 * share:.1f}" for share in shares.values())
-        rows.append(tuple(Entry(cell) for cell in (name, *cells, *percents)))
-        record = {"n_items": len(ids), "n_votes": total, "n_missing": part.n_missing}
-        records.append({"judge": name, **record, "plus": plus, "tie": tie, "minus": minus})
-    return ReportTable(
-        "votes",
-        "Votes",
-        "Shares are of the votes that are not missing, in percent.",
-        ("judge", "items", "votes", "missing", "A", "tie", "B"),
-        tuple(rows),
-        tuple(records),
-    )
+        cells |= {label: f"{100 * share:.1f}" for label, share in shares.items()}
+        record = {"judge": name, "n_items": len(ids), "n_votes": total, "n_missing": part.n_missing}
+        rows.append(Row((name,), cells, [{**record, "plus": plus, "tie": tie, "minus": minus}]))
+    note = "Shares are of the votes that are not missing, in percent."
+    return ReportTable.of_rows("votes", "Votes", note, ("judge",), rows)
 
 
 def _show_store(store: str, *, json: bool = False) -> None:

@@ -268,22 +268,20 @@ class Drawing:
         return chosen, self._table(chosen, round_=1)
 
     def more(
-        self, n: int, after: Table, design: Design | None = None, seed: int | None = None
+        self, n: int, after: Table, design: Design | None = None
     ) -> tuple[ChosenItems, pl.DataFrame]:
         """Top up a sample to n units, and return all of it with its table.
 
         `after` is what `first` or `more` returned before, perhaps with labels and other columns.
-        Its
-        rows come first, with whatever is written beside them, and with the probabilities of the
-        larger
-        sample. `design` and `seed` are those of before.
+        Its rows come first, with whatever is written beside them, and with the probabilities of the
+        larger sample. `design` is that of before.
         """
         import polars as pl
 
         before = parse_drawn(after)
         require(before, [name for name in ("task", "group") if name in self.items.columns])
         drawn_by = cast("Design", _single(before, "design", design))
-        drawn_with = int(_single(before, "seed", seed))
+        drawn_with = int(_single(before, "seed"))
         place = self._places(before)
         n_before = len(np.unique(self._chosen(1, "simple", drawn_with).units[place]))
         if n <= n_before:
@@ -360,7 +358,7 @@ def parse_drawn(table: Table) -> Table:
     return rows
 
 
-def _single(before: Table, column: str, option: object) -> Any:
+def _single(before: Table, column: str, option: object = None) -> Any:
     """Return the one value of a column, which is that of an option unless it is None."""
     value, *others = before.frame[column].unique(maintain_order=True).to_list()
     if others or value is None:

@@ -107,7 +107,7 @@ def _bootstrap(result: Bootstrap) -> Parts:
 @parts_of.register
 def _scores(result: Scores) -> Parts:
     yield tables.answers_table(result)
-    yield tables.methods_table(result)
+    yield tables.scores_table(result)
     yield from result.remarks
 
 

@@ -226,10 +226,9 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     )
     for remark in scores.remarks:
         report.remark(remark)
-    report.add(tables.answers_table(scores), tables.methods_table(scores))
-    ranked = len(scores.cells[0].comparison.methods) > 1
-    details = [tables.scores_table(scores), *([tables.pvalue_table(scores)] if ranked else [])]
-    report.add(*details, folded=True)
+    report.add(tables.answers_table(scores), tables.scores_table(scores))
+    if len(scores.cells[0].comparison.methods) > 1:
+        report.add(tables.pvalue_table(scores), folded=True)
     fits = {
         ": ".join(filter(None, (fitted.name, name))): fitted.calibration
         for name, fitted in _fits(scores).items()

@@ -7,7 +7,6 @@ from btdagg.report.tables.labels import positional_bias_table as positional_bias
 from btdagg.report.tables.models import parameters_table as parameters_table
 from btdagg.report.tables.models import plan_table as plan_table
 from btdagg.report.tables.scores import answers_table as answers_table
-from btdagg.report.tables.scores import methods_table as methods_table
 from btdagg.report.tables.scores import pvalue_table as pvalue_table
 from btdagg.report.tables.scores import scores_table as scores_table
 from btdagg.report.tables.scores import sweep_table as sweep_table

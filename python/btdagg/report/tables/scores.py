@@ -228,33 +228,6 @@ def answers_table(scores: Scores) -> ReportTable:
     )
 
 
-def methods_table(scores: Scores) -> ReportTable:
-    """Tabulate the error of each method by the number of votes, averaged over all parts."""
-    shown = averages(scores) or lines(scores)
-    parts = len(scores.by_key())
-
-    def rows() -> Iterator[Row]:
-        for method in dict.fromkeys(line.method for line in shown):
-            own = [line for line in shown if line.method == method]
-            cells = {}
-            for line in own:
-                rivals = [other.mae.mean for other in shown if other.n_votes == line.n_votes]
-                is_lowest = line.mae.mean == min(rivals)
-                cells[f"{votes_of(line.n_votes)} votes"] = Entry(with_error(line.mae), is_lowest)
-            records = [line.fields("n_votes", "method", "mae", "accuracy") for line in own]
-            yield Row((method,), cells, records)
-
-    over = f", averaged over {parts} rows of the table above" if parts > 1 else ""
-    return ReportTable.of_rows(
-        "methods",
-        "Error by method and number of votes",
-        f"Mean absolute error{over}; lower is better. {_sentence(basis_of_scores(scores).error)} "
-        "Bold: the lowest of the column.",
-        ("method",),
-        rows(),
-    )
-
-
 def _best(cell: Cell) -> Line:
     """The model that is written or majority vote; a peer only where it is surely better."""
     lines, compared = lines_of(cell), cell.comparison
