@@ -28,7 +28,6 @@ from btdagg.estimates.mean import (
     limits_of,
     unknown_mean,
 )
-from btdagg.methods.majority import majority_vote
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.panel import as_panel_counts, calibrate_panel
@@ -103,22 +102,21 @@ def cross_fitted(
     if sign is not None:
         content = [_turned(values, sign) for values in content]
     fold = deal(groups, content, n_folds, seed)
-    if is_panel:  # it has the label that most raters gave
-        row, labels = np.arange(len(outcomes)), majority_vote(outcomes)
-    else:
-        # Each label that raters gave is one of its own, which weighs what their share is.
-        row, column = np.nonzero(outcomes)
-        labels, weights = column.astype(np.int8) - 1, outcomes[row, column]
+    # Each label that raters gave is one of its own, which weighs what their share is.
+    row, column = np.nonzero(outcomes)
+    counts, weights = counts[row], outcomes[row, column]
+    labels = column.astype(np.int8) - 1
     tables = np.empty((n_folds, len(rows), 3))
     with warnings.catch_warnings():
         # Whatever a fit is worth, the labels correct it.
         warnings.simplefilter("ignore", CalibrationWarning)
         for number in range(n_folds):
             seen = fold[row] != number
-            own = counts[row[seen]], labels[seen]
+            own = counts[seen], labels[seen]
             model: Predictor
             if is_panel:
-                model = calibrate_panel(*own, groups=groups[seen]).model
+                of_panel = {"weights": weights[seen], "groups": groups[row][seen]}
+                model = calibrate_panel(*own, **of_panel).model
             else:
                 model = calibrate(*own, weights=weights[seen], prior=prior).model
             tables[number] = model.predict_proba(rows)
