@@ -23,6 +23,9 @@ from .client import (
     FunctionClient as FunctionClient,
 )
 from .client import (
+    Token as Token,
+)
+from .client import (
     Usage as Usage,
 )
 from .jobs import (

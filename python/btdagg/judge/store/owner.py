@@ -87,13 +87,16 @@ class Answered:
     ) -> Self:
         """What is kept of a reply to a sample after so many requests."""
         usage = reply.usage
+        p_minus, p_tie, p_plus = reading.probabilities or (None, None, None)
         cost = None if usage is None else usage.cost if prices is None else prices.cost(usage)
         return cls(
             *(claimed.item, claimed.order, claimed.sample, reading.status, reading.vote),
             claimed.attempts + attempts,
             confidence=reading.confidence,
             margin=reading.margin,
-            **dict(zip(schema.PROBABILITIES, reading.probabilities or (), strict=False)),
+            p_minus=p_minus,
+            p_tie=p_tie,
+            p_plus=p_plus,
             reason=_clean(reading.reason),
             prompt_tokens=_tokens(usage and usage.prompt),
             completion_tokens=_tokens(usage and usage.completion),
