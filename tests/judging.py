@@ -1,8 +1,6 @@
 """What the tests of the judge share: pairs, a way of asking, a run in a process of its own."""
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -15,6 +13,7 @@ from btdagg.judge.judging import Work
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.store import VoteStore
 from btdagg.judge.store import database as schema
+from commands import started
 
 
 def pairs_of(n_items, n_correct=1):
@@ -70,13 +69,7 @@ def statuses_of(place):
 
 def start(folder, *arguments):
     """Start the command line as a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", "from btdagg.cli import main; main()", *map(str, arguments)],
-        cwd=Path(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return started(*arguments, cwd=folder)
 
 
 def config(**keys):

@@ -138,12 +138,6 @@ def test_rows_that_fit_make_a_table_and_others_blocks(capsys):
         "a name  x       0.5 ±.1",
         "b       y             1  2",
     ]
-    assert printed(24) == [
-        "                  two",
-        "judge   task    lines  n",
-        "a name  x     0.5 ±.1",
-        "b       y           1  2",
-    ]
     assert printed(23) == [
         "task  two lines  n",
         "judge a name",
@@ -151,8 +145,6 @@ def test_rows_that_fit_make_a_table_and_others_blocks(capsys):
         "judge b",
         "  y           1  2",
     ]
-    blocks = ["judge a name,", "task x", "  two lines 0.5 ±.1", "judge b,", "task y"]
-    assert printed(14) == [*blocks, "  two lines 1", "  n 2"]
 
 
 # ASCII

@@ -4,17 +4,14 @@ Labels are drawn from the Davidson model here, so its errors say that the simula
 work, and nothing of judges; `test_thurstone.py` has the simulation in which they are not.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from btdagg import DavidsonModel, InputError, calibrate, majority_vote, mean_absolute_error
-from btdagg.datasets import REGIMES, Regime, SimulatedVotes, simulate
+from btdagg.datasets import REGIMES, simulate
 from btdagg.model import CalibrationWarning
 
 MANY = 50_000
@@ -22,19 +19,19 @@ NAMES = sorted(REGIMES)
 
 
 @pytest.fixture(scope="module")
-def many() -> dict[str, SimulatedVotes]:
+def many():
     return {name: simulate(name, MANY, seed=11) for name in NAMES}
 
 
-def label_shares(labels: NDArray[np.int8]) -> NDArray[np.float64]:
+def label_shares(labels):
     return np.array([(labels == label).mean() for label in (-1, 0, 1)])
 
 
-def true_model(regime: Regime) -> DavidsonModel:
+def true_model(regime):
     return DavidsonModel(regime.beta, float(np.log(regime.nu)), regime.gamma)
 
 
-def fitted_model(counts: NDArray[np.int64], labels: NDArray[np.int8]) -> DavidsonModel:
+def fitted_model(counts, labels):
     with warnings.catch_warnings():
         # With fifty labels, or nu near its bound in truth, a fit at a bound is to be expected.
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -42,7 +39,7 @@ def fitted_model(counts: NDArray[np.int64], labels: NDArray[np.int8]) -> Davidso
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gold_shares_are_those_of_the_paper(many: dict[str, SimulatedVotes], name: str) -> None:
+def test_gold_shares_are_those_of_the_paper(many, name):
     # Four standard errors of 50,000 items are 0.9 points.
     np.testing.assert_allclose(
         label_shares(many[name].labels), REGIMES[name].gold_shares, atol=0.009
@@ -50,17 +47,13 @@ def test_gold_shares_are_those_of_the_paper(many: dict[str, SimulatedVotes], nam
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_majority_ties_are_as_frequent_as_stated(
-    many: dict[str, SimulatedVotes], name: str
-) -> None:
+def test_majority_ties_are_as_frequent_as_stated(many, name):
     rate = (majority_vote(many[name].counts) == 0).mean()
     assert rate == pytest.approx(REGIMES[name].judge_tie_rate, abs=0.009)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_labels_follow_the_davidson_probabilities(
-    many: dict[str, SimulatedVotes], name: str
-) -> None:
+def test_labels_follow_the_davidson_probabilities(many, name):
     sample = many[name]
     cells, cell, size = np.unique(sample.counts, axis=0, return_inverse=True, return_counts=True)
     seen = np.stack([np.bincount(cell, sample.labels == label) for label in (-1, 0, 1)], axis=1)
@@ -74,7 +67,7 @@ def test_labels_follow_the_davidson_probabilities(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_votes_of_an_item_are_exchangeable(many: dict[str, SimulatedVotes], name: str) -> None:
+def test_votes_of_an_item_are_exchangeable(many, name):
     votes = many[name].votes.astype(float)
     assert np.ptp(votes.mean(axis=0)) < 0.03
     assert np.ptp((votes == 0).mean(axis=0)) < 0.02
@@ -85,9 +78,7 @@ def test_votes_of_an_item_are_exchangeable(many: dict[str, SimulatedVotes], name
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_fit_on_many_items_finds_the_rule_that_drew_the_labels(
-    many: dict[str, SimulatedVotes], name: str
-) -> None:
+def test_fit_on_many_items_finds_the_rule_that_drew_the_labels(many, name):
     sample = many[name]
     truth = true_model(REGIMES[name])
     fitted = fitted_model(sample.counts[:20_000], sample.labels[:20_000]).decide(sample.counts)
@@ -110,16 +101,14 @@ def test_fit_on_many_items_finds_the_rule_that_drew_the_labels(
         ("rb2-ties", 0.155, 0.158),
     ],
 )
-def test_majority_vote_errs_about_as_much_as_in_the_paper(
-    many: dict[str, SimulatedVotes], name: str, majority_4: float, majority_12: float
-) -> None:
+def test_majority_vote_errs_about_as_much_as_in_the_paper(many, name, majority_4, majority_12):
     sample = many[name]
     for n, paper in ((4, majority_4), (12, majority_12)):
         error = mean_absolute_error(sample.labels, majority_vote(sample.first(n)))
         assert error == pytest.approx(paper, abs=0.15)
 
 
-def test_the_two_departures_from_the_means_of_the_paper_are_needed() -> None:
+def test_the_two_departures_from_the_means_of_the_paper_are_needed():
     counts = np.array([(m, 12 - m - p, p) for m in range(13) for p in range(13 - m)])
     zh_en = replace(REGIMES["wmt-zh-en"], nu=0.47, gamma=0.56)
     factuality = replace(REGIMES["rb2-factuality"], nu=412.7)
@@ -134,7 +123,7 @@ def test_the_two_departures_from_the_means_of_the_paper_are_needed() -> None:
             simulate(regime, 10, seed=0)
 
 
-def test_the_same_seed_gives_the_same_bits() -> None:
+def test_the_same_seed_gives_the_same_bits():
     first, again, other = (simulate("rb2-math", 300, seed=seed) for seed in (4, 4, 5))
     np.testing.assert_array_equal(first.votes, again.votes)
     np.testing.assert_array_equal(first.labels, again.labels)
@@ -142,7 +131,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     assert (first.labels != other.labels).any()
 
 
-def test_a_seed_gives_the_same_items_whatever_the_number_of_votes() -> None:
+def test_a_seed_gives_the_same_items_whatever_the_number_of_votes():
     twelve = simulate("wmt-en-de", 300, seed=4)
     for n_votes in (1, 5, 12, 20):
         sample = simulate("wmt-en-de", 300, n_votes, seed=4)
@@ -152,13 +141,13 @@ def test_a_seed_gives_the_same_items_whatever_the_number_of_votes() -> None:
         np.testing.assert_array_equal(sample.labels, twelve.labels)
 
 
-def test_votes_beyond_the_twelfth_know_the_item() -> None:
+def test_votes_beyond_the_twelfth_know_the_item():
     votes = simulate("wmt-en-de", 20_000, 13, seed=4).votes.astype(float)
     within, beyond = (np.corrcoef(votes[:, [0, column]].T)[0, 1] for column in (11, 12))
     assert beyond == pytest.approx(within, abs=0.03)
 
 
-def test_counts_are_of_the_votes_in_the_order_drawn() -> None:
+def test_counts_are_of_the_votes_in_the_order_drawn():
     sample = simulate(REGIMES["rb2-ties"], 101, 7, seed=0)
     assert len(set(sample.items.tolist())) == 101
     row = sample.votes[5].tolist()
@@ -167,6 +156,6 @@ def test_counts_are_of_the_votes_in_the_order_drawn() -> None:
     assert not sample.first(0).any()
 
 
-def test_an_unknown_regime_is_refused() -> None:
+def test_an_unknown_regime_is_refused():
     with pytest.raises(InputError, match="expected a Regime or one of wmt-en-de, wmt-zh-en"):
         simulate("wmt", 5, 4, seed=0)

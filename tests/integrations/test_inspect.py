@@ -215,15 +215,6 @@ def test_a_score_that_is_no_vote_is_refused(value):
         calibrated(MODEL)([Score(value=value)])
 
 
-def test_words_say_what_other_values_mean():
-    words = {"C": 1, "i": -1, "P": 0, "A": None}
-    found = tallied(words=words)([Score(value=one) for one in ("C", "C", "I", "P", "A", "-1")])
-    assert list(found.metadata["counts"].values()) == [2, 1, 2]
-    assert found.metadata["missing"] == 1
-    with pytest.raises(InputError, match="C=2"):
-        tallied(words={"C": 2})
-
-
 # Metrics
 
 
@@ -420,15 +411,6 @@ def test_a_judge_sees_the_responses_and_no_label(tmp_path):
     assert all("Say hi" in text and "SECRET" not in text for text in seen)
     places = [(text.index("Good day"), text.index("Hello")) for text in seen]
     assert sorted(first < second for first, second in places) == [False, True]
-
-
-def test_faults_of_a_pairwise_scorer_are_named(tmp_path):
-    with pytest.raises(InputError, match="orders is 'AB', expected both or alternate"):
-        pairwise(orders="AB")
-    with pytest.raises(InputError, match="template is 'none', expected one of"):
-        pairwise(template="none")
-    found = judged(tmp_path, ("even", {"a": "good", "b": " "}))
-    assert "sample 'q0', b: ' ', expected a text" in found.error.message.replace("\\", "")
 
 
 # Logs into votes

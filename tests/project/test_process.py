@@ -120,22 +120,6 @@ def test_ctrl_c_ends_a_long_kernel():
     assert out == "interrupted 1\n"
 
 
-def test_threads_may_share_a_model_and_an_array():
-    counts = np.random.default_rng(0).integers(0, 50, size=(200_000, 3))
-    wanted = MODEL.decide(counts)
-    results = [None] * 8
-
-    def work(place):
-        results[place] = MODEL.decide(counts, n_threads=2)
-
-    workers = [threading.Thread(target=work, args=(place,)) for place in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert all((result == wanted).all() for result in results)
-
-
 def test_an_exception_of_a_signal_handler_comes_through_and_leaves_nothing_behind():
     out = run(
         """

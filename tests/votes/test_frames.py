@@ -23,6 +23,7 @@ from btdagg import (
 )
 from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.methods import AGGREGATORS
+from gallery import simulated
 
 SIDES = ("minus", "tie", "plus")
 ORDERS = list(itertools.permutations(SIDES))
@@ -40,18 +41,8 @@ LIBRARIES = {
     ),
     "narwhals": lambda columns: nw.from_native(pl.DataFrame(columns)),
 }
-N_VOTES = 8
-
-
-def drawn(n_items=60):
-    rng = np.random.default_rng(4)
-    labels = rng.integers(-1, 2, size=n_items)
-    # Leaning to A, so that no order of the columns but the right one gives the same answers.
-    chances = np.array([[0.6, 0.3, 0.1], [0.15, 0.45, 0.4], [0.02, 0.18, 0.8]])
-    return np.array([rng.multinomial(N_VOTES, chances[label + 1]) for label in labels]), labels
-
-
-COUNTS, LABELS = drawn()
+# Leaning to A, so that no order of the columns but the right one gives the same answers.
+COUNTS, LABELS = simulated(60)
 MODEL = btdagg.DavidsonModel(beta=1.3, eta0=0.4, gamma=0.7)
 SEVERAL = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
 
