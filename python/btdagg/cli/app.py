@@ -22,6 +22,7 @@ COMMANDS = {
     "import": "Import votes that other tools have collected.",
     "votes": "Summarize votes, or export a vote store.",
     "evaluate": "Compare the calibrated model with other methods on labelled items.",
+    "compare": "Say which of two judges, prompts, numbers of votes or methods is better.",
     "calibrate": "Fit the model to the votes of labelled items.",
     "estimate": "Estimate win rates over all items, from labels of some.",
     "plan": "Make a stopping rule and forecast what it saves.",

@@ -172,10 +172,10 @@ def parse_pairs(
     return pairs
 
 
-def parse_filters(filters: Sequence[str] | None) -> dict[str, list[str]]:
-    """Parse --filter to the values of each column."""
+def parse_filters(filters: Sequence[str] | None, argument: str = "filters") -> dict[str, list[str]]:
+    """Parse --filter, or a like option, to the values of each column."""
     values: dict[str, list[str]] = {}
-    for column, value in parse_pairs(filters, "filters", "COLUMN=VALUE"):
+    for column, value in parse_pairs(filters, argument, "COLUMN=VALUE"):
         values.setdefault(column.lower(), []).append(value)
     return values
 

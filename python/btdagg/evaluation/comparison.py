@@ -14,6 +14,7 @@ from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, Protocol
+from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, Davidson, Panel
 from btdagg.methods.base import Needs, Refittable, needs_of
 from btdagg.model.intervals import as_level
@@ -72,6 +73,14 @@ class Comparison:
     def better(self) -> str | None:
         """The way that is better beyond chance, by its name; None if neither is."""
         return None if self.pvalue >= 1 - self.level else self.names[self.difference.mean > 0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values by name, with the sentence."""
+        fields = vars(self) | {"better": self.better, "sentence": str(self)}
+        del fields["names"], fields["mae"], fields["difference"]
+        for place, way in enumerate(("first", "second")):
+            fields |= {way: self.names[place], **spread(f"mae_{way}", self.mae[place])}
+        return fields | spread("difference", self.difference)
 
     def __str__(self) -> str:
         least = int(self.difference.mean > 0)

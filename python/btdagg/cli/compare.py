@@ -1,0 +1,167 @@
+"""`btdagg compare`: which of two ways of deciding the same items is better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+import btdagg
+from btdagg._util.errors import InputError
+from btdagg.cli.common import (
+    Columns,
+    Data,
+    Filters,
+    FullMargin,
+    Json,
+    LabelsFile,
+    Strength,
+    VotesFile,
+    filtered,
+    note,
+    parse_filters,
+    print_json,
+    read_data,
+    say,
+    what_is_pooled,
+)
+
+if TYPE_CHECKING:
+    from btdagg.methods import Aggregator
+    from btdagg.votes import Votes
+    from btdagg.votes.panel import PanelCounts
+
+Settings: TypeAlias = "dict[str, list[str]]"
+
+_WAY = (
+    "by these settings: n=3 (the first three votes of each item), strength=none (or margin, "
+    "strength, probabilities, confidence), method=NAME of btdagg evaluate (or panel, which has "
+    "parameters for each judge), and any column of the votes, such as judge=gpt-5.4. Repeat for "
+    "more."
+)
+
+
+def compare(
+    context: typer.Context,
+    votes: VotesFile,
+    labels: LabelsFile,
+    first: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help=f"Decide {_WAY}",
+            show_default="signs; or the first judge or template, of two",
+        ),
+    ] = None,
+    second: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="The other way, alike.",
+            show_default="strength; or the second judge or template",
+        ),
+    ] = None,
+    filters: Filters = None,
+    columns: Columns = None,
+    strength: Strength = None,
+    full_margin: FullMargin = None,
+    json: Json = False,
+) -> None:
+    """Say which of two ways of deciding the same items is better.
+
+    Two judges or templates, signs and strength, three votes and six, two methods. Every item is
+    decided by models that were calibrated without its group, by ten-fold cross-validation with the
+    same folds for both; with the weak prior, unless a method is named. The interval of the
+    difference is for new items.
+
+    Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
+    """
+    data = read_data(context)
+    both = parse_filters(first, "first"), parse_filters(second, "second")
+    if not any(both):
+        both = _usual(data.votes)
+    elif both[0] == both[1]:
+        raise InputError("first and second are the same, expected two ways", argument="first")
+    ways = [_way(settings, data, context.params) for settings in both]
+    result = btdagg.compare(
+        ways[0][0],
+        ways[1][0],
+        data.gold,
+        methods=(ways[0][1], ways[1][1]),
+        n_votes=(ways[0][2], ways[1][2]),
+        names=(_name(both[0], data.votes), _name(both[1], data.votes)),
+    )
+    remarks = [remark for *_, table in ways for remark in what_is_pooled(table, "takes")]
+    for number, what in (
+        (result.n_only_first, f"labelled items have votes of {result.names[0]} only"),
+        (result.n_only_second, f"labelled items have votes of {result.names[1]} only"),
+        (result.n_unlabelled, "items have votes but no label"),
+    ):
+        remarks += [f"{number} {what} and are left out"] if number else []
+    remarks = list(dict.fromkeys(remarks))
+    if json:
+        print_json({**result.as_dict(), "remarks": remarks})
+        return
+    say(str(result))
+    grouped = "" if result.n_groups == result.n_items else f" in {result.n_groups} groups"
+    say(
+        f"{result.n_items} labelled items{grouped}, each decided by models calibrated on "
+        f"{result.n_calibration:.0f} others; p = {result.pvalue:.2g}"
+    )
+    for remark in remarks:
+        note(remark)
+
+
+def _usual(votes: Votes) -> tuple[Settings, Settings]:
+    """Signs and strength; or the two judges, or templates, that there are."""
+    if votes.kind != "none":
+        return {"strength": ["none"]}, {}
+    for column in ("judge", "template"):
+        values = votes.values(column).drop_nulls().sort() if column in votes.columns else ()
+        if len(values) == 2:
+            return {column: [values[0]]}, {column: [values[1]]}
+    raise InputError(
+        f"{votes.source} has no strength of votes, and not two judges or two templates: expected "
+        "what to compare, such as first n=3 and second n=6, or first judge=NAME and second "
+        "judge=NAME",
+        argument="first",
+    )
+
+
+def _way(
+    settings: Settings, data: Data, options: dict[str, Any]
+) -> tuple[Votes | PanelCounts, Aggregator | None, int | None, Votes]:
+    """Return the votes, method and number of votes of a way, and their table."""
+    from btdagg.methods import by_name
+    from btdagg.votes import panel_counts
+
+    own = dict(settings)
+    for name in ("n", "method", "strength"):
+        if len(own.get(name, ())) > 1:
+            raise InputError(f"{name} has two values, expected one", argument="first")
+    (kind,), (method,), (n_votes,) = (own.pop(k, [None]) for k in ("strength", "method", "n"))
+    table = data.votes
+    if kind == "none":
+        table = table.signs()
+    elif kind is not None:
+        everything = btdagg.read_votes(
+            data.everything, strength=kind, full_margin=options["full_margin"]
+        )
+        table = filtered(everything, options["filters"])
+    table = table.filter(own) if own else table
+    number = None
+    if n_votes is not None:
+        if not n_votes.isdecimal() or int(n_votes) == 0:
+            raise InputError(f"n is {n_votes}, expected a whole number above 0", argument="first")
+        number = int(n_votes)
+    if method == "panel":
+        return panel_counts(table, n_votes=number), None, None, table
+    return table, None if method is None else by_name([method])[0], number, table
+
+
+def _name(settings: Settings, votes: Votes) -> str:
+    if not settings:
+        return "all votes" if votes.kind == "none" else "strength"
+    if settings == {"strength": ["none"]}:
+        return "signs"
+    return " ".join(f"{key}={','.join(values)}" for key, values in settings.items())
