@@ -81,17 +81,21 @@ def compare(
     if not any(both):
         both = _usual(data.votes)
     elif both[0] == both[1]:
-        raise InputError("first and second are the same, expected two ways", argument="first")
+        raise InputError("--first and --second are the same, expected two ways")
     ways = [_way(settings, data, context.params) for settings in both]
+    names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
     result = btdagg.compare(
         ways[0][0],
         ways[1][0],
         data.gold,
         methods=(ways[0][1], ways[1][1]),
         n_votes=(ways[0][2], ways[1][2]),
-        names=(_name(both[0], data.votes), _name(both[1], data.votes)),
+        names=(names[0], names[1]),
     )
-    remarks = [remark for *_, table in ways for remark in what_is_pooled(table, "takes")]
+    remarks = []
+    for way, *_, table in ways:
+        apart = () if way is table else ("judge",)  # a panel
+        remarks += what_is_pooled(table, "takes", apart)
     for number, what in (
         (result.n_only_first, f"labelled items have votes of {result.names[0]} only"),
         (result.n_only_second, f"labelled items have votes of {result.names[1]} only"),
@@ -121,10 +125,8 @@ def _usual(votes: Votes) -> tuple[Settings, Settings]:
         if len(values) == 2:
             return {column: [values[0]]}, {column: [values[1]]}
     raise InputError(
-        f"{votes.source} has no strength of votes, and not two judges or two templates: expected "
-        "what to compare, such as first n=3 and second n=6, or first judge=NAME and second "
-        "judge=NAME",
-        argument="first",
+        f"{votes.source} has no strength of votes, and not two judges or two templates; say what "
+        "to compare, such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
     )
 
 
@@ -138,7 +140,7 @@ def _way(
     own = dict(settings)
     for name in ("n", "method", "strength"):
         if len(own.get(name, ())) > 1:
-            raise InputError(f"{name} has two values, expected one", argument="first")
+            raise InputError(f"{name} has several values in one way, expected one")
     (kind,), (method,), (n_votes,) = (own.pop(k, [None]) for k in ("strength", "method", "n"))
     table = data.votes
     if kind == "none":
@@ -152,16 +154,17 @@ def _way(
     number = None
     if n_votes is not None:
         if not n_votes.isdecimal() or int(n_votes) == 0:
-            raise InputError(f"n is {n_votes}, expected a whole number above 0", argument="first")
+            raise InputError(argument="n", came=n_votes, expected="a whole number above 0")
         number = int(n_votes)
     if method == "panel":
         return panel_counts(table, n_votes=number), None, None, table
     return table, None if method is None else by_name([method])[0], number, table
 
 
-def _name(settings: Settings, votes: Votes) -> str:
+def _name(settings: Settings, other: Settings, votes: Votes) -> str:
+    signs = {"strength": ["none"]}
     if not settings:
-        return "all votes" if votes.kind == "none" else "strength"
-    if settings == {"strength": ["none"]}:
+        return "strength" if other == signs and votes.kind != "none" else "all votes"
+    if settings == signs:
         return "signs"
     return " ".join(f"{key}={','.join(values)}" for key, values in settings.items())

@@ -1,0 +1,116 @@
+"""`btdagg compare`: which of two ways of deciding the same items is better."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.datasets import simulate
+from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.methods import Davidson, MajorityVote
+from btdagg.votes import panel_counts
+
+N = 60
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Votes of two judges with margins, of which one lacks five items, and labels of 50 items."""
+    monkeypatch.chdir(tmp_path)
+    few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())
+    monkeypatch.setitem(btdagg.compare.__kwdefaults__, "protocol", few)
+    rng = np.random.default_rng(2)
+    parts = []
+    for judge, regime in (("a", "rb2-math"), ("b", "rb2-focus")):
+        sample = replace(simulate(regime, N, 6, seed=1), items=np.arange(N))
+        columns = {**sample.vote_columns(), "margin": rng.integers(1, 9, 6 * N)}
+        part = pl.DataFrame(columns).with_columns(judge=pl.lit(judge))
+        parts.append(part.filter((pl.col("item") >= 5) | (pl.col("judge") == "a")))
+        if judge == "a":
+            pl.DataFrame(sample.label_columns())[:50].write_csv("labels.csv")
+    pl.concat(parts).write_csv("votes.csv")
+    pl.concat(parts).drop("margin").write_csv("signs.csv")
+    return tmp_path
+
+
+def numbers(result):
+    return [*result.difference, result.pvalue, *(interval.mean for interval in result.mae)]
+
+
+@pytest.mark.parametrize(
+    ("file", "arguments", "ways"),
+    [
+        ("votes.csv", (), ("signs", "strength")),
+        ("signs.csv", (), ("judge=a", "judge=b")),
+        ("votes.csv", ("--first", "strength=margin", "--second", "strength=none"), None),
+        ("votes.csv", ("--first", "judge=a", "--second", "judge=b", "--second", "n=3"), None),
+        ("votes.csv", ("-f", "judge=b", "--first", "n=2"), ("n=2", "all votes")),
+        ("signs.csv", ("--first", "method=majority", "--second", "method=davidson"), None),
+        ("signs.csv", ("--first", "method=panel", "--second", "judge=b"), None),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_the_numbers_are_those_of_compare(cli, file, arguments, ways):
+    status, out, err = cli("compare", file, "labels.csv", *arguments, "--json")
+    assert status == 0, err
+    shown = json.loads(out)
+    votes, gold = btdagg.read_votes(file), btdagg.read_labels("labels.csv")
+    a, b = (votes.filter({"judge": judge}) for judge in "ab")
+    first, second, options = {
+        (): (votes.signs(), votes, {}) if ways and "signs" in ways else (a, b, {}),
+        ("--first", "strength=margin"): (votes, votes.signs(), {}),
+        ("--first", "judge=a"): (a, b, {"n_votes": (None, 3)}),
+        ("-f", "judge=b"): (b, b, {"n_votes": (2, None)}),
+        ("--first", "method=majority"): (votes, votes, {"methods": (MajorityVote(), Davidson())}),
+        ("--first", "method=panel"): (panel_counts(votes), b, {}),
+    }[arguments[:2]]
+    expected = btdagg.compare(first, second, gold, **options)
+    found = [shown[name] for name in ("difference", "difference_low", "difference_high")]
+    found += [shown[name] for name in ("pvalue", "mae_first", "mae_second")]
+    assert found == pytest.approx(numbers(expected), abs=1e-12)
+    assert ways in (None, (shown["first"], shown["second"]))
+    n_left_out = shown["n_only_first"], shown["n_only_second"], shown["n_unlabelled"]
+    assert n_left_out == (expected.n_only_first, expected.n_only_second, 10)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_sentence_and_what_was_left_out(cli):
+    status, out, err = cli("compare", "signs.csv", "labels.csv")
+    expected = btdagg.compare(
+        *(btdagg.read_votes("signs.csv").filter({"judge": judge}) for judge in "ab"),
+        btdagg.read_labels("labels.csv"),
+        names=("judge=a", "judge=b"),
+    )
+    assert status == 0
+    sentence, about = out.splitlines()
+    assert sentence == str(expected)
+    assert about.startswith(
+        "45 labelled items, each decided by models calibrated on 30 others; p ="
+    )
+    assert err.splitlines() == [
+        "5 labelled items have votes of judge=a only and are left out",
+        "10 items have votes but no label and are left out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-f", "judge=a"), "signs.csv has no strength of votes, and not two judges or two templa"),
+        (("--first", "n=3", "--second", "n=3"), "--first and --second are the same, expected two"),
+        (("--first", "n=3", "--first", "n=4"), "n has several values in one way, expected one"),
+        (("--first", "n=0"), "n is '0', expected a whole number above 0"),
+        (("--first", "method=best"), "no method 'best', expected one of neighbours, weak, davids"),
+        (("--second", "judge=c"), "signs.csv: no row has judge 'c'; found a, b"),
+        (("--first", "strength=margin"), "signs.csv: no column margin; found"),
+        (("--first", "judge"), "--first is 'judge', expected COLUMN=VALUE"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_compared_is_status_2(cli, arguments, message):
+    status, out, err = cli("compare", "signs.csv", "labels.csv", *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
