@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.votes import Votes
     from btdagg.votes.panel import PanelCounts
+    from btdagg.votes.strength import StrengthKind
 
 Settings: TypeAlias = "dict[str, list[str]]"
 
@@ -121,9 +122,9 @@ def _usual(votes: Votes) -> tuple[Settings, Settings]:
     if votes.kind != "none":
         return {"strength": ["none"]}, {}
     for column in ("judge", "template"):
-        values = votes.values(column).drop_nulls().sort() if column in votes.columns else ()
+        values = [*votes.values(column).drop_nulls().sort()] if column in votes.columns else []
         if len(values) == 2:
-            return {column: [values[0]]}, {column: [values[1]]}
+            return {column: values[:1]}, {column: values[1:]}
     raise InputError(
         f"{votes.source} has no strength of votes, and not two judges or two templates; say what "
         "to compare, such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
@@ -147,7 +148,9 @@ def _way(
         table = table.signs()
     elif kind is not None:
         everything = btdagg.read_votes(
-            data.everything, strength=kind, full_margin=options["full_margin"]
+            data.everything,
+            strength=cast("StrengthKind", kind),
+            full_margin=options["full_margin"],
         )
         table = filtered(everything, options["filters"])
     table = table.filter(own) if own else table

@@ -101,7 +101,7 @@ def compare(
     second: Way,
     labels: Labels | ArrayLike,
     *,
-    methods: Aggregator | tuple[Aggregator, Aggregator] | None = None,
+    methods: Aggregator | tuple[Aggregator | None, Aggregator | None] | None = None,
     n_votes: int | tuple[int | None, int | None] | None = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
