@@ -99,11 +99,14 @@ def test_counts_filters_and_labels_of_some_items(cli):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-n", 129], "n is 129, expected an integer of at most 128"),
-        (["-n", 9, "--step", 2], "n is 9, expected a multiple of the step 2"),
+        (["-n", 129], "-n is 129, expected an integer of at most 128"),
+        (["-n", 9, "--step", 2], "-n is 9, expected a multiple of the step 2"),
         (["--step", 0], "--step is 0, expected at least 1"),
-        (["--stop", "epsilon=0.5"], "epsilon is 0.5, expected a number above 0 and below 0.5"),
-        (["--stop", "epsilon=nan"], "epsilon is nan, expected a finite number"),
+        (
+            ["--stop", "epsilon=0.5"],
+            "--stop epsilon is 0.5, expected a number above 0 and below 0.5",
+        ),
+        (["--stop", "epsilon=nan"], "--stop epsilon is nan, expected a finite number"),
         (
             ["--stop", "soon"],
             "--stop is 'soon', expected lossless, epsilon=0.05, price=0.01 or budget=5",

@@ -151,11 +151,15 @@ def _option(argument: str, arguments: Sequence[str]) -> str | None:
     for word in arguments:
         if hasattr(command, "get_command"):
             command = command.get_command(None, word) or command
-    for parameter in command.params:
-        if parameter.name == argument:
-            is_option = parameter.param_type_name == "option"
-            return str(parameter.opts[0] if is_option else parameter.metavar)
-    return None
+    if argument in ("epsilon", "price", "budget") and "--stop" in arguments:
+        return f"--stop {argument}"
+    by_name = {parameter.name: parameter for parameter in command.params}
+    # What the library calls n is -n.
+    parameter = by_name.get(argument) or (by_name.get("n_votes") if argument == "n" else None)
+    if parameter is None:
+        return None
+    is_option = parameter.param_type_name == "option"
+    return str(parameter.opts[0] if is_option else parameter.metavar)
 
 
 def _of_bug(error: BaseException) -> str:

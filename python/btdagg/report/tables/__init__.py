@@ -1,9 +1,9 @@
 """Tables of results."""
 
+from btdagg.report.tables.bias import positional_bias_table as positional_bias_table
 from btdagg.report.tables.estimates import differences_table as differences_table
 from btdagg.report.tables.estimates import estimates_table as estimates_table
 from btdagg.report.tables.estimates import systems_table as systems_table
-from btdagg.report.tables.labels import positional_bias_table as positional_bias_table
 from btdagg.report.tables.models import parameters_table as parameters_table
 from btdagg.report.tables.models import plan_table as plan_table
 from btdagg.report.tables.scores import answers_table as answers_table

@@ -1,4 +1,4 @@
-"""Gold against predicted labels, and how much judges favour the response shown first."""
+"""How much judges favour the response shown first."""
 
 from __future__ import annotations
 
