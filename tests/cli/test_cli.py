@@ -5,7 +5,6 @@ import re
 import shlex
 import signal
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -209,26 +208,6 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
     assert majority["g", 8] < majority["h", 8] - 0.2
 
 
-def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
-    arguments = [*PAPER, "votes.csv", "labels.csv", "-n", "2,8", "--splits", 4]
-    status, out, err = cli(*arguments)
-    assert status == 0
-    told = json.loads(cli(*arguments, "--json")[1])
-    expected = []
-    for line in told["lines"] + told["averages"]:
-        row = [line.get("judge", "average"), str(line["n_votes"])]
-        row += [str(line["n_items"])] if "n_items" in line else []
-        row.append(line["method"])
-        for name in ("mae", "accuracy"):
-            half = f"{line[f'{name}_high'] - line[name]:.3f}".removeprefix("0")
-            row.append(f"{line[name]:.3f} ±{half}")
-        row += [str(line["rank"])] if "rank" in line else []
-        expected.append(row)
-    assert len(expected) == 12
-    assert table_of(out) == expected
-    assert err == "".join(f"{remark}\n" for remark in told["remarks"])
-
-
 def test_evaluate_by_other_columns_and_filters(cli, folder):
     command = [*PAPER, "votes.csv", "labels.csv", "--splits", 2, "--json"]
     told = json.loads(cli(*command, "--by", " Order ,judge")[1])
@@ -255,20 +234,6 @@ def test_rows_without_a_label_are_said(cli, folder):
         "5 rows of some.csv have no label and are left out",
         "5 items have votes but no label and are left out",
     ]
-
-
-@pytest.mark.parametrize("judge", ["[b]z :free: x"])
-def test_names_are_printed_as_they_are(cli, folder, judge):
-    # Votes that say nothing, so that there is a remark that begins with the judge.
-    rng = np.random.default_rng(0)
-    votes = {"item": np.repeat(np.arange(60), 4), "vote": rng.choice([-1, 1], 240)}
-    pl.DataFrame({**votes, "judge": judge}).write_csv("odd.csv")
-    labels = {"item": np.arange(60), "label": rng.choice([-1, 0, 0, 1], 60)}
-    pl.DataFrame(labels).write_csv("gold.csv")
-    status, out, err = cli(*PAPER, "odd.csv", "gold.csv", "--splits", 2)
-    assert status == 0
-    assert table_of(out)[0][0] == judge
-    assert err.startswith(f"{judge}: fitted to all 60 labels")
 
 
 # Calibrate and decide
@@ -435,26 +400,6 @@ def bad(folder):
 @pytest.mark.parametrize(("line", "message"), REFUSALS)
 def test_bad_input_is_one_line_and_status_2(cli, line, message):
     assert one_line(*cli(*line.split())).startswith(message)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "calibrate counts.csv labels.csv -o nowhere/new.json",
-        "calibrate counts.csv labels.csv -o taken.csv",
-        "decide model.json counts.csv -o nowhere/new.csv",
-        "decide model.json counts.csv -o taken.csv",
-        "demo --items 60 -o counts.csv/new",
-    ],
-)
-def test_an_output_that_cannot_be_written_is_said_by_its_name(cli, folder, line):
-    (folder / "taken.csv").mkdir()
-    before = sorted(folder.iterdir())
-    message = one_line(*cli(*line.split()))
-    output = line.split()[-1]
-    assert re.search(rf"(?<![\w/]){re.escape(output)}(?![\w.])", message)
-    assert sorted(folder.iterdir()) == before
-    assert list((folder / "taken.csv").iterdir()) == []
 
 
 # Uncertainty

@@ -160,7 +160,6 @@ def without_an_item(item):
             "--items 20",
             "--items is 20, expected more than the 20 items that to_label.csv has",
         ),
-        (None, "--items 301", "--items is 301, expected at most 300, as many as there are items"),
         (None, "--items 30 --design simple", "--design is 'simple', expected 'stratified' as in"),
         (None, "--items 30 --group prompt", "to_label.csv: no column 'group'"),
         (
@@ -200,11 +199,6 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
     [
         ("--items 0", "--items is 0, expected an integer of at least 1"),
         ("--items 5 --design best", "'best' is not one of 'simple', 'stratified'."),
-        ("--items 5 --design stratified", "--items is 5, expected at least 6, one of the items of"),
-        (
-            "--items 101 --group prompt",
-            "--items is 101, expected at most 100, as many as there are",
-        ),
         (
             "--items 5 --group vote",
             "column vote: item 'q0' has '0' and '1', expected a column that",

@@ -233,14 +233,6 @@ def test_the_paper_has_a_test_of_its_own(cli, folder):
     assert "sign patterns a split" not in usual
 
 
-def test_a_report_is_not_written_over_other_things(cli, folder):
-    (folder / "out").mkdir()
-    (folder / "out" / "thesis.txt").write_text("mine")
-    assert "holds no earlier report" in one_line(*cli(*EVALUATE, "--report", "out"))
-    assert [file.name for file in (folder / "out").iterdir()] == ["thesis.txt"]
-    assert "is a file; expected a folder" in one_line(*cli(*EVALUATE, "--report", "votes.csv"))
-
-
 # Raters
 
 
@@ -290,12 +282,6 @@ def test_bad_input_to_raters_and_votes_is_a_line(cli, folder, arguments, message
     counts.write_csv("counts.csv")
     assert message in one_line(*cli(*arguments, "--report", "out"))
     assert not (folder / "out").exists()
-
-
-@pytest.mark.parametrize("place", ["labels.csv/sub", "x" * 300])
-def test_a_report_that_cannot_be_written_is_refused_before_the_work(cli, folder, place):
-    message = one_line(*cli(*EVALUATE, "-f", "template=base", "--report", place))
-    assert message.startswith(f"{place}: cannot be written: ")
 
 
 # Votes

@@ -93,21 +93,6 @@ def test_every_number_of_an_evaluation_is_on_a_narrow_terminal(cli, folder, colu
     assert {value: text.count(value) for value in counted} == counted
 
 
-@pytest.mark.parametrize("command", [["paper", "raters", "ratings.csv"], ["votes", "votes.csv"]])
-def test_names_and_numbers_of_other_tables_are_whole(cli, folder, command):
-    wide = on_terminal(*command, columns=1000, streams=["stdout"])
-    narrow = on_terminal(*command, columns=80, streams=["stdout"])
-    names = JUDGES if command[0] == "votes" else [f"second group, number {k}" for k in range(3)]
-    assert all(name in plain(narrow) for name in names)
-    numbers = re.compile(r"[−+-]?\d[\d.,/%]*(?: ±[\d.]+)?")
-    for line in plain(wide).splitlines():
-        if any(name in line for name in names):
-            (name,) = (name for name in names if name in line)
-            block = plain(narrow).partition(name)[2]
-            for number in numbers.findall(line.partition(name)[2]):
-                assert number in block
-
-
 def test_a_store_is_shown_whole(cli, folder, judge_server):
     pairs_of(6).frame.write_ndjson("pairs.jsonl")
     served = ["--model", "m", "--base-url", judge_server().url, *config(judge=JUDGES[0])]

@@ -62,7 +62,6 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
     ]
     assert (out / "tables/mae.csv").read_text() == Table().csv()
     assert (out / "tables/mae.md").read_text() == Table().markdown()
-    assert (out / "tables/mae.md").read_text() == Table().markdown()
     assert (out / "figures/scaling.svg").read_text() == Figure().svg()
     assert (out / "figures/scaling.png").read_bytes() == PNG
     page = text(out)
