@@ -38,6 +38,16 @@ _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 _ROUNDING = 1e-12
 
 
+def difference(
+    compared: MethodComparison, first: int, second: int, score: Literal["mae", "accuracy"] = "mae"
+) -> Interval:
+    """Score of a method less that of another, with its 95% interval."""
+    if compared.new_items is not None:
+        return compared.new_items.difference(first, second, score)
+    own, other = (getattr(compared.methods[place], score) for place in (first, second))
+    return mean_interval(own - other)
+
+
 @readable
 @dataclass(frozen=True, eq=False)
 class RaterScores:
@@ -77,22 +87,12 @@ class RaterScores:
     @property
     def accuracy_gain(self) -> Interval | None:
         """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
-        if self.compared is None:
-            return None
-        judge, human = self.compared.methods
-        if self.compared.new_items is not None:
-            return self.compared.new_items.difference(0, 1, "accuracy")
-        return mean_interval(judge.accuracy - human.accuracy)
+        return None if self.compared is None else difference(self.compared, 0, 1, "accuracy")
 
     @property
     def mae_gain(self) -> Interval | None:
         """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
-        if self.compared is None:
-            return None
-        judge, human = self.compared.methods
-        if self.compared.new_items is not None:
-            return self.compared.new_items.difference(1, 0)
-        return mean_interval(human.mae - judge.mae)
+        return None if self.compared is None else difference(self.compared, 1, 0)
 
     @property
     def wins(self) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.metrics import Interval, mean_interval
+from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.scores import lines_of, name_of_average, record, spread
-from btdagg.paper.raters import LeaveOneOut
+from btdagg.paper.raters import LeaveOneOut, difference
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
 from btdagg.report.wording import (
@@ -29,7 +29,7 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import MethodComparison, Scores
+    from btdagg.evaluation import Scores
     from btdagg.evaluation.parts import Key
     from btdagg.paper.parameters import FittedParameters
     from btdagg.paper.raters import RaterScores
@@ -109,16 +109,8 @@ def _by_value(
             yield Row((*label, of_method[0].method), cells, records)
         methods = [line.method for line in by_value[0]]
         if differences and len(methods) == 2:
-            less = [with_error(_difference(cell.comparison), signed=True) for cell in block]
+            less = [with_error(difference(cell.comparison, 0, 1), signed=True) for cell in block]
             yield Row((*label, " less ".join(methods)), dict(zip(columns, less, strict=True)))
-
-
-def _difference(comparison: MethodComparison) -> Interval:
-    """MAE of the first of two methods less that of the second."""
-    if comparison.new_items is not None:
-        return comparison.new_items.difference(0, 1)
-    first, second = comparison.methods
-    return mean_interval(first.mae - second.mae)
 
 
 _DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
