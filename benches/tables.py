@@ -1,11 +1,12 @@
 """Reading votes, tallying them and deciding a file, against polars' own reading and polars by hand.
 
 Every task runs in a process of its own, so that its peak memory is its own; times are without the
-start of Python and without imports, but for deciding, which is timed whole. The votes are ten an
-item, in the order in which a job collects them: first one of every item, then a second. Prints
-Markdown tables of wall and processor times, the best of two. `--python` compares with
-another btdagg: the interpreter of an environment that has it. `--votes 100000000` is the large run,
-which only decides, from a folder of Parquet files. `--smoke` does little.
+start of Python and without imports, but for deciding, which is timed whole, and of votes with
+margins too. The votes are ten an item, in the order in which a job collects them: first one of
+every item, then a second. Prints Markdown tables of wall and processor times, the best of two.
+`--python` compares with another btdagg: the interpreter of an environment that has it.
+`--votes 100000000` is the large run, which only decides, from a folder of Parquet files.
+`--smoke` does little.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def measure(
     """
     command = [python, str(Path(__file__).resolve()), "--task", name, path, output]
     if name == "decide":
-        command = [python, "-m", "btdagg", "decide", "model.json", path, "-o", output]
+        model = "strong.json" if MARGINS in path else "model.json"
+        command = [python, "-m", "btdagg", "decide", model, path, "-o", output]
     found = []
     for _ in range(times):
         start = time.perf_counter()
@@ -124,7 +126,15 @@ def make_votes(n_votes: int, folder: Path, **options: bool) -> Path:
     return folder
 
 
-def _make(n_votes: int, folder: Path, *, text_ids: bool, sorted_ids: bool, sample: bool) -> None:
+def _make(
+    n_votes: int,
+    folder: Path,
+    *,
+    text_ids: bool,
+    sorted_ids: bool,
+    sample: bool,
+    margin: bool = False,
+) -> None:
     n_items = n_votes // PER_ITEM
     folder.mkdir()
     rng = np.random.default_rng(1)
@@ -133,6 +143,8 @@ def _make(n_votes: int, folder: Path, *, text_ids: bool, sorted_ids: bool, sampl
         items = rows // PER_ITEM if sorted_ids else rows % n_items
         samples = rows % PER_ITEM if sorted_ids else rows // n_items
         columns = {"item": items, "vote": rng.integers(-1, 2, len(rows), dtype=np.int8)}
+        if margin:
+            columns["margin"] = rng.random(len(rows)) * 9
         frame = pl.DataFrame({**columns, **({"sample": samples} if sample else {})})
         if text_ids:
             name = pl.format("item-{}", pl.col("item").cast(pl.String).str.zfill(9))
@@ -147,6 +159,7 @@ KINDS = {
     "integer ids, with samples": {"text_ids": False, "sorted_ids": False, "sample": True},
     "integer ids, sorted": {"text_ids": False, "sorted_ids": True, "sample": False},
 }
+MARGINS = " and margins"  # ends the names of kinds that have them too
 
 
 def reading(n_votes: int, pythons: dict[str, str], folder: Path) -> None:
@@ -183,13 +196,16 @@ def deciding(n_votes: int, pythons: dict[str, str], folder: Path, times: int) ->
     import btdagg
 
     btdagg.DavidsonModel(**MODEL).save("model.json")
+    origin = btdagg.votes.Provenance(strength="margin", full_margins=(("", "", 4.5),))
+    btdagg.DavidsonModel(**MODEL, provenance=origin).save("strong.json")
     print(
         f"\n| decide {n_votes:,} votes of {n_votes // PER_ITEM:,} items | wall | processor | peak |"
     )
     print("|---|---:|---:|---:|")
     # The large run would take the disk of a small machine for every kind.
-    kinds = KINDS if n_votes <= BLOCK else {"integer ids, sorted": KINDS["integer ids, sorted"]}
-    for kind, options in kinds.items():
+    kinds = list(KINDS) if n_votes <= BLOCK else ["integer ids, sorted"]
+    for kind in (kind + margins for kind in kinds for margins in ("", MARGINS)):
+        options = KINDS[kind.removesuffix(MARGINS)] | {"margin": kind.endswith(MARGINS)}
         place = folder / f"{kind} {n_votes}"
         if not place.exists():
             make_votes(n_votes, place, **options)
@@ -198,7 +214,10 @@ def deciding(n_votes: int, pythons: dict[str, str], folder: Path, times: int) ->
         found = {
             who: measure(p, "decide", path, "out.parquet", times) for who, p in pythons.items()
         }
-        found["polars by hand"] = measure(sys.executable, "by hand", path, "hand.parquet", times)
+        if MARGINS not in kind:
+            found["polars by hand"] = measure(
+                sys.executable, "by hand", path, "hand.parquet", times
+            )
         for who, one in found.items():
             cells = f"{one['wall']:.2f} s | {one['cpu']:.2f} s | {one['peak']:.0f} MB"
             print(f"| {kind}, {who} | {cells} |", flush=True)
