@@ -4,6 +4,7 @@ import csv
 import math
 import re
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from btdagg import DavidsonModel, InputError, PanelModel, read_votes
 from btdagg.model import VotesTable
 from btdagg.online import OnlineTally
-from btdagg.votes import panel_counts
+from btdagg.votes import Provenance, panel_counts
 from draws import triples
 
 N = 30
@@ -96,8 +97,8 @@ def test_sqlite_columns_of_any_type_are_compared_as_numbers(kind):
 
 @pytest.mark.parametrize("kind", ["TEXT", "", "INTEGER"])
 def test_a_text_that_is_no_count_has_no_label_in_sqlite(kind):
-    rows = [("0", "1", "11"), (0, 1, 11)]
-    for text in ("", "a", "-1", "1a", "1 2", "+", "é", "nan", b"", b"a"):
+    rows = [("0", "1", "11"), ("0.0", "1", "11.0")]
+    for text in ("", "a", "-1", "1a", "1 2", "+", "é", "nan", "1.2.3", b"", b"a"):
         rows += [(text, 1, 2), (1, text, 2), (1, 2, text)]
     labels = sqlite_labels(rows, kind, MODEL)
     assert labels == [MODEL.decide_one(0, 1, 11)] * 2 + [None] * (len(rows) - 2)
@@ -371,6 +372,99 @@ def test_a_panel_is_decided_as_the_package_does(engine):
     assert {item: row[:4] for item, row in by_name.items()} == expected
     shares = np.array([by_name[item][4:] for item in counts.ids], dtype=float)
     np.testing.assert_allclose(shares, PANEL.predict_proba(counts.counts), rtol=0, atol=1e-12)
+
+
+STRONG = {"item": "text", "judge": "text", "template": "text", "vote": "text", "margin": "real"}
+
+
+def votes_with_margins(n_votes, seed=0):
+    """Votes of 400 items by two judges and templates, on scales of their own; some without."""
+    random = np.random.default_rng(seed)
+    judges, templates = random.integers(0, 2, (2, n_votes))
+    margins = random.random(n_votes) * np.array([[1, 30], [8, 9]])[judges, templates]
+    margins[judges == 1] = np.floor(margins[judges == 1])
+    votes = random.integers(-1, 2, n_votes)
+    margins[random.random(n_votes) < 0.02] *= 1e90
+    absent = random.random(n_votes) < 0.03
+    no_margin = (votes == 0) & (random.random(n_votes) < 0.5) | absent
+    return [
+        (f"q{item}", f"j{judge}", f"t{template}", None if away else words[vote], margin)
+        for words in [["tie", "A", "B"]]
+        for item, judge, template, vote, margin, away in zip(
+            random.integers(0, 400, n_votes).tolist(), judges, templates, votes,
+            np.where(no_margin, None, margins).tolist(), absent, strict=True,
+        )
+    ]  # fmt: skip
+
+
+def strong_columns(rows):
+    return {name: [row[place] for row in rows] for place, name in enumerate(STRONG)}
+
+
+def test_votes_with_margins_are_counted_and_decided_bit_by_bit(engine):
+    rows = votes_with_margins(6000)
+    engine.table("votes", STRONG, rows)
+    for judges in (["j0"], ["j0", "j1"]):
+        votes = read_votes(strong_columns([row for row in rows if row[1] in judges]))
+        ids, counts = votes.counts()
+        model = replace(DavidsonModel(2, 0.4, 0.5), provenance=Provenance.of(votes))
+        table = VotesTable("votes", where={"judge": judges})
+        by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, table)))
+        assert len(by_name) == len(ids)
+        assert np.array([by_name[item][:3] for item in ids], dtype=float).tolist() == counts.tolist()
+        assert [by_name[item][3] for item in ids] == model.decide(votes).tolist()
+        # By signs where that is said.
+        table = replace(table, strength="none")
+        by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, table)))
+        signs = votes.signs().counts()[1]
+        assert [list(by_name[item][:3]) for item in ids] == signs.tolist()
+
+
+def test_a_panel_with_margins_is_decided_as_the_package_does(engine):
+    rows = votes_with_margins(4000, seed=1)
+    rows = [(*row[:4], None if row[1] == "j1" else row[4]) for row in rows]  # j1 has signs alone
+    engine.table("votes", STRONG, rows)
+    votes = read_votes(strong_columns(rows))
+    panel = PanelModel(("j0", "j1"), (1.0, 0.4), 0.3, (0.5, 0.2), provenance=Provenance.of(votes))
+    by_name = by_item(
+        engine.rows(panel.to_sql_query(engine.dialect, VotesTable("votes", judge="judge")))
+    )
+    counts = panel_counts(votes, judges=panel.judges)
+    totals = counts.counts.sum(axis=1).tolist()
+    assert [list(map(float, by_name[item][:3])) for item in counts.ids] == totals
+    assert [by_name[item][3] for item in counts.ids] == panel.decide(counts.counts).tolist()
+
+
+def test_a_vote_without_its_margin_takes_the_label(engine):
+    margins = [0.0, 0.5, 3.0, 7, None, -1.0, 1e101]
+    rows = [(f"{vote} {m}", "j", "t", vote, m) for vote in ("A", "B", "tie") for m in margins]
+    rows += [(row[0], "j", "t", "A", 4.0) for row in rows]
+    engine.table("votes", STRONG, rows)
+    votes = read_votes(strong_columns(rows[:4]), full_margin=4)
+    model = replace(MODEL, provenance=Provenance.of(votes))
+    by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, "votes")))
+    of_a = [by_name[f"A {margin}"][:3] for margin in margins]
+    assert of_a == [(0, 1, 1), (0, 0.875, 1.125), (0, 0.25, 1.75), (0, 0, 2), *[(None,) * 3] * 3]
+    # Beside a vote for B a margin may have its sign.
+    assert by_name["B -1.0"][:3] == (0.25, 0.75, 1)
+    assert [by_name[f"B {margin}"][0] for margin in (None, 1e101)] == [None, None]
+    assert {by_name[f"tie {margin}"][:3] for margin in margins} == {(0, 1, 1)}
+
+
+def test_strengths_and_confidences_are_strengths_and_probabilities_have_no_query(engine):
+    kinds = {"item": "text", "vote": "int", "strength": "real", "sure": "real"}
+    rows = [("x", 1, 0.25, 1.0), ("x", -1, 0.5, 0.75), ("y", 1, 1.0, 0.0), ("z", 1, 1.5, -0.5)]
+    engine.table("votes", kinds, rows)
+    model = replace(MODEL, provenance=Provenance(strength="strength"))
+    by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, "votes")))
+    assert [by_name[item][:3] for item in "xyz"] == [(0.5, 1.25, 0.25), (0, 0, 1), (None,) * 3]
+    model = replace(MODEL, provenance=Provenance(strength="confidence"))
+    table = VotesTable("votes", margin="sure")
+    by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, table)))
+    assert [by_name[item][:3] for item in "xyz"] == [(0.75, 0.25, 1), (0, 1, 0), (None,) * 3]
+    model = replace(MODEL, provenance=Provenance(strength="probabilities"))
+    with pytest.raises(InputError, match="fitted to probabilities .* strength none counts signs"):
+        model.to_sql_query(engine.dialect, "votes")
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "clickhouse"])

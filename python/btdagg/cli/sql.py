@@ -18,7 +18,9 @@ from btdagg.model.sql.queries import LabelsTable, VotesTable, histogram_query
 _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
 
 
-_COLUMNS = ("item", "vote", "sample", "task", "judge", "label", "label_task")
+_COLUMNS = (
+    *("item", "vote", "sample", "task", "judge", "label", "label_task", "margin", "template"),
+)
 _COUNTS = ("minus", "tie", "plus")
 
 
@@ -70,11 +72,16 @@ def sql(
             "task=COLUMN and judge=COLUMN decide items by task or judge (a panel needs judge); "
             "label_task=COLUMN is of the labels. sample=COLUMN, repeated for each, tells the votes "
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
-            "btdagg. Equal votes of a sample count once; different ones give NULL.",
+            "btdagg. Equal votes of a sample count once; different ones give NULL. margin=COLUMN "
+            "and template=COLUMN are for a model that was fitted with strength.",
             rich_help_panel="Data",
         ),
     ] = None,
     filters: Filters = None,
+    strength: Annotated[
+        Literal["none"] | None,
+        typer.Option(help="Count signs.", show_default="strength as the model was fitted"),
+    ] = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the columns p_minus, p_tie and p_plus.")
     ] = False,
@@ -89,7 +96,11 @@ def sql(
     """
     column, samples = _columns(columns, _COUNTS if votes is None else _COLUMNS)
     if votes is None:
-        for option, value in {"--labels": labels, "--filter": filters}.items():
+        for option, value in {
+            "--labels": labels,
+            "--filter": filters,
+            "--strength": strength,
+        }.items():
             if value:
                 raise InputError(f"{option} is of single votes: name their table by --votes")
         if probabilities:
@@ -108,6 +119,9 @@ def sql(
             task=column.get("task"),
             judge=column.get("judge"),
             where=where,
+            margin=column.get("margin"),
+            template=column.get("template", "template"),
+            strength=strength,
         )
     if labels is not None and table is not None:
         if model is not None or probabilities:

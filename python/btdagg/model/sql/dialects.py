@@ -77,7 +77,8 @@ DIALECTS = {
         "REAL",
         text="TEXT",
         greatest="MAX",
-        is_number="(TYPEOF({0}) = 'real' OR {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9]*') AND ",
+        is_number="(TYPEOF({0}) IN ('integer', 'real') OR {0} GLOB '[0-9]*' "
+        "AND {0} NOT GLOB '*[^0-9.]*' AND {0} NOT GLOB '*.*.*') AND ",
     ),
     "spark": Dialect("`", "DOUBLE", text="STRING", literal="{}D", escapes_texts=True),
     # Its types hold no NULL unless they say so, and these two functions have one spelling.

@@ -2,14 +2,15 @@
 
 A vote is -1, 0 or 1 in these queries, NULL if it is missing, and `UNREADABLE` if it is none of
 these, or a sample has two different ones. A query cannot refuse a row, so an item with such a vote
-gets NULL for its counts and label.
+gets NULL for its counts and label. Of a model that was fitted with strength, a vote of -1 or 1 is
+multiplied by its strength, and unreadable without a margin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg.model.sql.decisions import (
@@ -22,6 +23,9 @@ from btdagg.model.sql.decisions import (
 )
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 
+if TYPE_CHECKING:
+    from btdagg.votes.provenance import Provenance
+
 UNREADABLE = 2
 # How databases write a number as text: 1, 1.0 and 1.00 of decimals, 1.0E0 of Trino's floats.
 _WORDS = {
@@ -29,6 +33,7 @@ _WORDS = {
     0: ("tie", "same", "0", "-0", "0.0", "-0.0", "0.00", "0.0e0", "-0.0e0"),
     1: ("a", "1", "+1", "1.0", "1.00", "1.0e0"),
 }
+_LARGEST_MARGIN = 1e100  # as files have them
 _LEAST_EXPONENT = -700  # databases raise an error where a float underflows
 
 
@@ -53,6 +58,15 @@ class VotesTable:
         Use only the rows that have one of these values, compared as text.
     numbers : bool
         Whether all votes are numbers, which need not be read as text, which takes longer.
+    margin : str, optional
+        For a model that was fitted with strength, the column that says how strong a vote is, if it
+        is not called as it was there (`margin`, `strength`, `confidence`). Every vote but ties
+        needs one.
+    template : str
+        Column of the templates, which have full margins of their own where a judge has several.
+        Those of several judges are told apart by `judge`, or the column of that name.
+    strength : "none", optional
+        Count signs, whatever the model was fitted to.
     """
 
     name: Name
@@ -63,6 +77,9 @@ class VotesTable:
     judge: str | None = None
     where: Mapping[str, object] = field(default_factory=dict)
     numbers: bool = False
+    margin: str | None = None
+    template: str = "template"
+    strength: Literal["none"] | None = None
 
     @property
     def keys(self) -> dict[str, str]:
@@ -104,7 +121,8 @@ def model_query(
     """Return the query of a model; see `DavidsonModel.to_sql_query`."""
     words, table = dialect_named(dialect), _as_table(votes)
     terms = model_terms(model, words, [words.name(side) for side in SIDES])
-    return _decided(_Steps.counting(table, words), terms, table.keys, probabilities)
+    steps = _Steps.counting(table, words, origin=model.provenance)
+    return _decided(steps, terms, table.keys, probabilities)
 
 
 def panel_query(
@@ -126,7 +144,8 @@ def panel_query(
     }
     terms = panel_terms(model, words, columns, rounding)
     keys = [key for key in table.keys if key != "judge"]
-    return _decided(_Steps.counting(table, words, model.judges), terms, keys, probabilities)
+    steps = _Steps.counting(table, words, model.judges, model.provenance)
+    return _decided(steps, terms, keys, probabilities)
 
 
 def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable | Name) -> str:
@@ -181,7 +200,13 @@ class _Steps:
         self._last = ""
 
     @classmethod
-    def counting(cls, table: VotesTable, words: Dialect, judges: Sequence[str] = ()) -> _Steps:
+    def counting(
+        cls,
+        table: VotesTable,
+        words: Dialect,
+        judges: Sequence[str] = (),
+        origin: Provenance | None = None,
+    ) -> _Steps:
         """Write the subqueries from votes to counts, one row per item and key.
 
         With `judges` there is one row for all of them, with their counts side by side too. A vote
@@ -194,9 +219,11 @@ class _Steps:
         # A column of the table may have the name of another one in the query.
         rows = {name: f"v.{words.name(column)}" for name, column in columns.items()}
         cell = f"v.{words.name(table.vote)}"
+        strengths = {} if origin is None else _strengths(table, words, origin)
         # Without samples, numbers that are no votes are found by counting.
-        plain = table.numbers and not samples
+        plain = table.numbers and not samples and not strengths
         rows["vote"] = cell if plain else _reading(cell, words, numbers=table.numbers)
+        rows |= strengths
         if judges:
             # As names are read from files: without blanks around them.
             rows["judge"] = f"TRIM(CAST({rows['judge']} AS {words.text}))"
@@ -210,21 +237,32 @@ class _Steps:
         steps.add("votes", source=f"{words.name(table.name)} AS v{where}", **rows)
         vote, judge = words.name("vote"), words.name("judge")
         keys = [*table.keys, "item"]
+        if strengths:
+            steps.add("strengths", *columns, vote=_signed_strength(words))
         if samples:
             once = (
                 f"CASE WHEN MIN({vote}) = MAX({vote}) THEN MAX({vote}) "
                 f"WHEN MAX({vote}) IS NOT NULL THEN {UNREADABLE} END"
             )
             steps.add("samples", *keys, group_by=columns, vote=once)
-        readable = " + ".join(_how_many(f"{vote} = {number}") for number in SIDES.values())
-        conditions_of = {side: f"{vote} = {number}" for side, number in SIDES.items()}
-        for number, name in enumerate(judges):
-            own = f"{judge} = {words.texts([name])}"
-            for side, value in SIDES.items():
-                conditions_of[f"{side}_{number}"] = f"{vote} = {value} AND {own}"
+        votes = {side: (f"{vote} = {number}", "1") for side, number in SIDES.items()}
+        readable = " + ".join(_how_many(condition) for condition, _ in votes.values())
+        if strengths:
+            votes = {
+                "minus": (f"{vote} < 0", f"0 - {vote}"),
+                "tie": (f"{vote} IS NOT NULL", f"1 - ABS({vote})"),
+                "plus": (f"{vote} > 0", vote),
+            }
+            readable = _how_many(f"ABS({vote}) <= 1")
+        whose = {"": ""} | {
+            f"_{number}": f" AND {judge} = {words.texts([name])}"
+            for number, name in enumerate(judges)
+        }
         sums = {
-            name: f"CASE WHEN COUNT({vote}) = {readable} THEN {_how_many(condition)} END"
-            for name, condition in conditions_of.items()
+            side + suffix: f"CASE WHEN COUNT({vote}) = {readable} "
+            f"THEN {_how_many(condition + own, amount)} END"
+            for suffix, own in whose.items()
+            for side, (condition, amount) in votes.items()
         }
         kept = [key for key in keys if not (judges and key == "judge")]
         steps.add("counts", *kept, group_by=kept, **sums)
@@ -297,8 +335,57 @@ def _reading(column: str, words: Dialect, *, numbers: bool) -> str:
     return f"{missing} ELSE CASE {text} {votes} WHEN '' THEN NULL ELSE {UNREADABLE} END END"
 
 
-def _how_many(condition: str) -> str:
-    return f"COUNT(CASE WHEN {condition} THEN 1 END)"
+def _strengths(table: VotesTable, words: Dialect, origin: Provenance) -> dict[str, str]:
+    """Write the margin of a vote, NULL where it is none, and its full margin; {} to count signs."""
+    if table.strength == "none" or origin.strength in ("", "none"):
+        return {}
+    if origin.strength == "probabilities":
+        raise InputError(
+            "the model was fitted to probabilities of votes, which no query sums; strength none "
+            "counts signs",
+            argument="strength",
+        )
+    cell = f"v.{words.name(table.margin or origin.strength)}"
+    real, largest = f"CAST({cell} AS {words.real})", _LARGEST_MARGIN
+    full_margins = origin.full_margins
+    full = words.number(full_margins[0].margin if full_margins else 1)
+    if origin.strength != "margin":
+        largest = 1
+    elif len(full_margins) > 1 or len(origin.judge) > 1:
+        columns = (table.judge or "judge", table.template)
+        cases = []
+        for *names, margin in full_margins:
+            own = [
+                f"TRIM(CAST(v.{words.name(column)} AS {words.text})) = {words.texts([name])}"
+                for column, name in zip(columns, names, strict=True)
+                if name
+            ]
+            cases.append(f"WHEN {' AND '.join(own) or '1 = 1'} THEN {words.number(margin)}")
+        full = f"CASE {' '.join(cases)} END"
+    limits = f"BETWEEN {words.number(-largest)} AND {words.number(largest)}"
+    is_margin = f"{words.is_number.format(cell)}{real} {limits}"
+    return {"margin": f"CASE WHEN {is_margin} THEN {real} END", "full_margin": full}
+
+
+def _signed_strength(words: Dialect) -> str:
+    """Write a vote times its strength, rounded as the package rounds it."""
+    vote, margin, full = (words.name(name) for name in ("vote", "margin", "full_margin"))
+    parts, half = words.number(1024), words.number(0.5)
+    rounded = f"FLOOR(ABS({margin}) / {full} * {parts} + {half}) / {parts}"
+    # Votes of a judge who had no margins are whole.
+    return (
+        f"CASE WHEN {vote} NOT IN (-1, 1) OR {margin} IS NULL AND {full} IS NULL THEN {vote} "
+        f"WHEN {vote} = 1 AND {margin} < 0 THEN {UNREADABLE} "
+        f"WHEN ABS({margin}) >= {full} THEN {vote} "
+        f"WHEN ABS({margin}) < {full} THEN {vote} * ({rounded}) "
+        f"WHEN {vote} IS NOT NULL THEN {UNREADABLE} END"
+    )
+
+
+def _how_many(condition: str, amount: str = "1") -> str:
+    """Write the number of rows, or the sum of their amounts."""
+    rows = f"CASE WHEN {condition} THEN {amount} END"
+    return f"COUNT({rows})" if amount == "1" else f"COALESCE(SUM({rows}), 0)"
 
 
 def _as_table(votes: VotesTable | Name) -> VotesTable:
