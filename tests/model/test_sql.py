@@ -411,7 +411,9 @@ def test_votes_with_margins_are_counted_and_decided_bit_by_bit(engine):
         table = VotesTable("votes", where={"judge": judges})
         by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, table)))
         assert len(by_name) == len(ids)
-        assert np.array([by_name[item][:3] for item in ids], dtype=float).tolist() == counts.tolist()
+        assert (
+            np.array([by_name[item][:3] for item in ids], dtype=float).tolist() == counts.tolist()
+        )
         assert [by_name[item][3] for item in ids] == model.decide(votes).tolist()
         # By signs where that is said.
         table = replace(table, strength="none")
@@ -463,7 +465,7 @@ def test_strengths_and_confidences_are_strengths_and_probabilities_have_no_query
     by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, table)))
     assert [by_name[item][:3] for item in "xyz"] == [(0.75, 0.25, 1), (0, 1, 0), (None,) * 3]
     model = replace(MODEL, provenance=Provenance(strength="probabilities"))
-    with pytest.raises(InputError, match="fitted to probabilities .* strength none counts signs"):
+    with pytest.raises(InputError, match="strength none counts signs"):
         model.to_sql_query(engine.dialect, "votes")
 
 

@@ -15,11 +15,11 @@ import polars as pl
 
 from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
 from btdagg.votes.schema import VOTES
+from btdagg.votes.strength import PROBABILITIES
 from btdagg.votes.table import Table, refuse_duplicates, without_repeats
 
 CHOICE = "\0choice"  # a column: which of several answers to a request
 HUMAN = "human"  # a person without a name
-PROBABILITIES = ("p_minus", "p_tie", "p_plus")
 _HOW_SURE = ("confidence", "margin", "strength", *PROBABILITIES)
 _FIRST = (
     *("item", "vote", "judge", "rater", "order", "sample", "template", "temperature", "task"),
@@ -105,14 +105,6 @@ def votes_of_scores(table: Table) -> pl.DataFrame:
         system_a="system",
     )
     return votes.drop("place", "place_b", "system", "score", "score_b", "status_b")
-
-
-def likeliest() -> pl.Expr:
-    """Return the vote of each row's probabilities: the likeliest, a tie if two are."""
-    minus, tie, plus = map(pl.col, PROBABILITIES)
-    leads = (plus > pl.max_horizontal(minus, tie), minus > pl.max_horizontal(tie, plus))
-    vote = leads[0].cast(pl.Int8) - leads[1].cast(pl.Int8)
-    return pl.when((minus + tie + plus).is_not_null()).then(vote)
 
 
 def finished(parts: list[pl.DataFrame]) -> pl.DataFrame:

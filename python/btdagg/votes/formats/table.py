@@ -10,20 +10,16 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import (
-    PROBABILITIES,
-    JudgeText,
-    likeliest,
-    votes_of_answers,
-    votes_of_scores,
-)
+from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.votes.schema import parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, read_table, with_item
+from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, text
 from btdagg.votes.words import in_own_orders, in_own_words
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
-_ALONE = ("margin", "p_minus")  # say who is better where nothing else does
+# Columns that are votes where no other is.
+_ALONE: dict[str, StrengthKind] = {"margin": "margin", "p_minus": "probabilities"}
 _PAIR = ("group", "system_a", "system_b")
 _STATUS = "\0status"
 _HOW = "columns={'item': 'id', 'vote': 'winner'} says which is which"
@@ -75,7 +71,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     rows = Table(table.rows.select(NUMBER, *selected), table.source, files=table.files)
     kinds = {name: KINDS[name] for name in kept if name in KINDS}
     if verdict == "margin":
-        kinds["margin"] = schema.finite_numbers
+        kinds["margin"] = schema.margins
     if verdict == "score" or "item" not in kept:  # ids are made of them
         kinds |= {name: schema.groups for name in (*_PAIR, "system") if name in kept}
     rows = parse(rows, kinds)
@@ -83,13 +79,13 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         prompts = rows.data if "group" in kept else rows.data.rename({"item": "group"})
         return votes_of_scores(rows.with_data(prompts.drop("item", strict=False))), remark
     frame = rows.frame
-    if verdict in ("score_a", "margin"):
-        scores = pl.col("score_a") - pl.col("score_b")
-        difference = scores if verdict == "score_a" else pl.col("margin")
+    if verdict == "score_a":
+        difference = pl.col("score_a") - pl.col("score_b")
         frame = frame.with_columns(vote=difference.sign().cast(pl.Int8), margin=difference.abs())
-        frame = frame.drop("score_a", "score_b", strict=False)
-    elif verdict == "p_minus":
-        frame = frame.with_columns(vote=likeliest())
+        frame = frame.drop("score_a", "score_b")
+    elif verdict in _ALONE:
+        frame = with_votes(rows, _ALONE[verdict]).frame
+        frame = frame.with_columns(pl.col("margin").abs()) if verdict == "margin" else frame
     return frame, remark
 
 
