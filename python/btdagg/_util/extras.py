@@ -8,13 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What to install, where that is not the name that is imported.
+# What to install, where that is not the name that is imported, with hyphens.
 _PACKAGES = {
-    "genai_prices": "genai-prices",
     "google": "google-genai",
-    "huggingface_hub": "huggingface-hub",
-    "inspect_ai": "inspect-ai",
-    "lazy_loader": "lazy-loader",
     "markdown_it": "markdown-it-py",
     "mlflow": "mlflow-skinny",
     "opentelemetry": "opentelemetry-sdk",
@@ -56,6 +52,6 @@ def needs(extra: str, what: str) -> Iterator[None]:
         module = (error.name or "").partition(".")[0]
         if module in ("", "btdagg"):
             raise
-        package = _PACKAGES.get(module, module)
+        package = _PACKAGES.get(module, module.replace("_", "-"))
         message = f"{what} needs {package}: pip install 'btdagg[{extra}]'"
         raise MissingExtraError(message, name=error.name) from error

@@ -392,9 +392,6 @@ def _as_table(votes: VotesTable | Name) -> VotesTable:
     return votes if isinstance(votes, VotesTable) else VotesTable(votes)
 
 
-def _as_list(wanted: object) -> list[Any]:
-    return list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
-
-
-def _texts(wanted: object) -> list[str]:
-    return [str(value) for value in _as_list(wanted)]
+def _texts(wanted: Any) -> list[str]:
+    several = isinstance(wanted, list | tuple | set | frozenset)
+    return [str(value) for value in (wanted if several else [wanted])]
