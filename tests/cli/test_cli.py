@@ -440,10 +440,3 @@ def test_decide_says_what_is_stable_under_the_refits(cli, folder):
     assert json.loads(out)["n_stable"] == sure.stable.sum()
     message = one_line(*cli("decide", "model.json", "counts.csv", *more))
     assert message == "refits.json: refits of another model than the one that decides"
-
-
-def test_refits_are_not_written_over_the_model(cli, folder):
-    options = ["-o", "m.json", "--refits", "./m.json"]
-    message = one_line(*cli("calibrate", "counts.csv", "labels.csv", *options))
-    assert message == "--output is m.json, a file that is read"
-    assert not (folder / "m.json").exists()

@@ -266,20 +266,9 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
         (("paper", "raters", "labels.csv"), "rater"),
         (("paper", "votes", "votes.csv", "--gold-ties"), "--gold-ties is given without --labels"),
         (("votes", "labels.csv"), "no column"),
-        (
-            ("paper", "raters", "ratings.csv", "counts.csv", "-n", "4"),
-            "counts.csv: -n needs single votes, and these are counts",
-        ),
-        (
-            ("evaluate", "--prior", "none", "votes.csv", "labels.csv", "-n", "3000000000"),
-            "-n is '3000000000', expected whole numbers from 1 to 2147483647 separated",
-        ),
     ],
 )
 def test_bad_input_to_raters_and_votes_is_a_line(cli, folder, arguments, message):
-    items = pl.read_csv("labels.csv")["item"]
-    counts = pl.DataFrame({"item": items, "minus": 1, "tie": 2, "plus": 3})
-    counts.write_csv("counts.csv")
     assert message in one_line(*cli(*arguments, "--report", "out"))
     assert not (folder / "out").exists()
 
