@@ -62,16 +62,6 @@ def test_the_file_says_what_is_drawn(cli, folder, design):
     assert found["label"].null_count() == 40
 
 
-def test_the_file_is_the_same_byte_for_byte_from_rows_in_any_order(cli, folder):
-    drawn(cli, "--items", "40", "--design", "stratified")
-    first = Path("to_label.csv").read_bytes()
-    pl.read_csv("votes.csv").sample(fraction=1, shuffle=True, seed=3).write_csv("votes.csv")
-    drawn(cli, "--items", "40", "--design", "stratified")
-    assert Path("to_label.csv").read_bytes() == first
-    out = cli("choose", "votes.csv", "--items", "40", "--design", "stratified")[1]
-    assert out.encode() == first
-
-
 @pytest.mark.parametrize("options", [["--design", "stratified"], ["--group", "prompt"], []])
 def test_a_sample_in_rounds_is_the_sample_in_one_go(cli, folder, options):
     by_group = [option for option in options if option in ("--group", "prompt")]

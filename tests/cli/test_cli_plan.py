@@ -118,13 +118,3 @@ def test_refusals(cli, tmp_path, options, message):
     status, out, err = cli(*PLAN, *options, "-o", "rule.json")
     assert (status, out, err) == (2, "", f"btdagg: {message}\n")
     assert not (tmp_path / "rule.json").exists()
-
-
-@pytest.mark.parametrize("options", [["--stop", "price=0"], ["--stop", "budget=8"]])
-def test_the_table_has_the_rule_that_is_written(cli, options):
-    _, out, _ = cli(*PLAN, *options, "--json")
-    found = json.loads(out)
-    (row,) = (row for row in found["budgets"] if (row["n"], row["rule"]) == (8, "cost-optimal"))
-    best = StoppingRule.cost_optimal(MODEL, 8, VOTES, price=0.0)
-    assert found["rule"]["price"] == 0
-    assert row["votes"] == best.expected_votes

@@ -42,11 +42,6 @@ class Transfer:
     new_items: tuple[tuple[NewItems, ...], ...] | None = None
 
     @property
-    def mean_mae(self) -> NDArray[np.float64]:
-        """Mean MAE over items where cross-fitted, else over splits: (n_tasks, n_tasks) array."""
-        return self._means(lambda source, target: self.mae_interval(source, target).mean)
-
-    @property
     def changes(self) -> NDArray[np.float64]:
         """MAE less that of the target's own calibration, by split: (n_tasks, n_tasks, n_splits)."""
         own = self.mae[np.arange(len(self.tasks)), np.arange(len(self.tasks))]
@@ -58,7 +53,12 @@ class Transfer:
 
         The diagonal is 0.
         """
-        return self._means(lambda source, target: self.change_interval(source, target).mean)
+        return np.array(
+            [
+                [self.change_interval(row, column).mean for column in self.tasks]
+                for row in self.tasks
+            ]
+        )
 
     def mae_interval(self, source: str, target: str) -> Interval:
         """MAE with its 95% interval: for new items where cross-fitted, else over splits."""
@@ -73,9 +73,6 @@ class Transfer:
         if self.new_items is None:
             return mean_interval(self.changes[row, column])
         return self.new_items[row][column].beside(self.new_items[column][column]).difference(0, 1)
-
-    def _means(self, of: Callable[[str, str], float]) -> NDArray[np.float64]:
-        return np.array([[of(source, target) for target in self.tasks] for source in self.tasks])
 
 
 def transfer_matrix(
