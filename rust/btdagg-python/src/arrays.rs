@@ -5,25 +5,32 @@ use std::borrow::Cow;
 use btdagg::{CountValue, Counts, Error, Rows};
 use numpy::ndarray::{ArrayView2, Axis, Dimension};
 use numpy::{
-    Element, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2,
-    PyUntypedArray, PyUntypedArrayMethods, dtype,
+    Element, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1,
+    PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::call::raise;
 
+/// An array of counts of any type; arrays of one type that come in, and that go out.
+pub type Untyped<'py> = Bound<'py, PyUntypedArray>;
+pub type InVector<'py, T> = PyReadonlyArray1<'py, T>;
+pub type InMatrix<'py, T> = PyReadonlyArray2<'py, T>;
+pub type Vector<'py, T> = Bound<'py, PyArray1<T>>;
+pub type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
+
 /// The values of a matrix row by row, copied where its memory has another order.
 ///
 /// `as_slice` of an array takes columns that lie one after the other for rows.
-pub fn by_rows<'a, T: Element + Copy>(array: &'a PyReadonlyArray2<'_, T>) -> Cow<'a, [T]> {
+pub fn by_rows<'a, T: Element + Copy>(array: &'a InMatrix<'_, T>) -> Cow<'a, [T]> {
     match array.as_array().to_slice() {
         Some(rows) => Cow::Borrowed(rows),
         None => Cow::Owned(array.as_array().iter().copied().collect()),
     }
 }
 
-pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
+pub fn rows_of(counts: &Untyped<'_>) -> usize {
     counts.shape()[0]
 }
 
@@ -55,7 +62,7 @@ pub fn written_rows<T: Element, const N: usize>(
     py: Python<'_>,
     n_rows: usize,
     write: impl FnOnce(&mut [[T; N]]) -> PyResult<()>,
-) -> PyResult<Bound<'_, PyArray2<T>>> {
+) -> PyResult<Matrix<'_, T>> {
     written(py, (n_rows, N), |out| write(out.as_chunks_mut().0))
 }
 
@@ -63,7 +70,7 @@ pub fn written_rows<T: Element, const N: usize>(
 pub fn array_of<T: Element>(
     py: Python<'_>,
     values: impl ExactSizeIterator<Item = T>,
-) -> PyResult<Bound<'_, PyArray1<T>>> {
+) -> PyResult<Vector<'_, T>> {
     written(py, values.len(), |out| {
         out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
         Ok(())
@@ -74,7 +81,7 @@ pub fn array_of<T: Element>(
 pub fn array_of_rows<T: Element, const N: usize>(
     py: Python<'_>,
     rows: impl ExactSizeIterator<Item = [T; N]>,
-) -> PyResult<Bound<'_, PyArray2<T>>> {
+) -> PyResult<Matrix<'_, T>> {
     written_rows(py, rows.len(), |out| {
         out.iter_mut().zip(rows).for_each(|(out, row)| *out = row);
         Ok(())
@@ -122,7 +129,7 @@ macro_rules! count_arrays {
         }
 
         impl<'py> CountArray<'py> {
-            fn borrow(counts: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
+            fn borrow(counts: &Untyped<'py>) -> PyResult<Self> {
                 let py = counts.py();
                 let came = counts.dtype();
                 $(if came.is_equiv_to(&dtype::<$t>(py)) {
@@ -169,7 +176,7 @@ macro_rules! mapped {
 ///
 /// # Errors
 /// `InputError` if it is not (n, 3), not aligned, or not of a number type.
-pub fn borrow_counts<'py>(counts: &Bound<'py, PyUntypedArray>) -> PyResult<CountArray<'py>> {
+pub fn borrow_counts<'py>(counts: &Untyped<'py>) -> PyResult<CountArray<'py>> {
     let shape = counts.shape();
     if !matches!(shape, [_, 3]) {
         let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -1,8 +1,8 @@
 use btdagg::{Bounds, CalibrationSetBuilder, Error, Parameters};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{borrow_counts, by_rows};
+use crate::arrays::{InMatrix, InVector, Untyped, Vector, borrow_counts, by_rows};
 use crate::call::{raise, run};
 
 /// Labelled counts reduced to their distinct rows: the DRPS and its gradient.
@@ -14,9 +14,9 @@ impl CalibrationSet {
     /// Items with one label each and, if given, a weight each.
     #[new]
     fn new(
-        counts: &Bound<'_, PyUntypedArray>,
-        labels: PyReadonlyArray1<'_, i8>,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        counts: &Untyped<'_>,
+        labels: InVector<'_, i8>,
+        weights: Option<InVector<'_, f64>>,
         alpha: f64,
         kappa: f64,
     ) -> PyResult<Self> {
@@ -36,8 +36,8 @@ impl CalibrationSet {
     /// Items with soft labels: a weight for each label.
     #[staticmethod]
     fn soft(
-        counts: &Bound<'_, PyUntypedArray>,
-        weights: PyReadonlyArray2<'_, f64>,
+        counts: &Untyped<'_>,
+        weights: InMatrix<'_, f64>,
         alpha: f64,
         kappa: f64,
     ) -> PyResult<Self> {
@@ -58,9 +58,9 @@ impl CalibrationSet {
     fn loss<'py>(
         &self,
         py: Python<'py>,
-        theta: PyReadonlyArray1<'py, f64>,
+        theta: InVector<'py, f64>,
         n_threads: usize,
-    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(f64, Vector<'py, f64>)> {
         let &[beta, eta0, gamma] = theta.as_slice()? else {
             return Err(raise(Error::input("theta", "has another length", "beta, eta0, gamma")));
         };
@@ -93,12 +93,6 @@ impl CalibrationSet {
     #[getter]
     fn n_items(&self) -> usize {
         self.0.n_items()
-    }
-
-    /// Number of distinct rows, a row and its mirror image being one.
-    #[getter]
-    fn n_distinct(&self) -> usize {
-        self.0.n_distinct()
     }
 
     /// Largest number of votes of an item.

@@ -1,11 +1,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use btdagg::drift;
-use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use crate::arrays::written;
+use crate::arrays::{InVector, Vector, written};
 use crate::call::{raise, run};
 
 /// What a test holds: items by level, items seen, seed, shares of the bets, capital, peak.
@@ -26,8 +25,8 @@ impl ConformalTest {
     fn observe<'py>(
         &self,
         py: Python<'py>,
-        levels: PyReadonlyArray1<'py, i64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        levels: InVector<'py, i64>,
+    ) -> PyResult<Vector<'py, f64>> {
         let levels = levels.as_slice()?;
         written(py, levels.len(), |peaks| {
             run(py, 1, |_| {

@@ -1,8 +1,7 @@
 use btdagg::{CountValue, Counts, Error, Provenance};
-use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::{borrow_counts, rows_of};
+use crate::arrays::{Matrix, Untyped, Vector, borrow_counts, rows_of};
 use crate::call::raise;
 
 /// The Davidson model of the core: five numbers and what they say of counts.
@@ -12,7 +11,6 @@ pub struct Model(pub btdagg::Model);
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (beta, eta0, gamma, alpha, kappa))]
     fn new(beta: f64, eta0: f64, gamma: f64, alpha: f64, kappa: f64) -> PyResult<Self> {
         btdagg::Model::new(beta, eta0, gamma)
             .and_then(|model| model.with_smoothing(alpha, kappa))
@@ -21,23 +19,13 @@ impl Model {
     }
 
     /// The label of each row of counts, −1, 0 or +1.
-    fn decide<'py>(
-        &self,
-        counts: &Bound<'py, PyUntypedArray>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<i8>>> {
+    fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
         mapped!(written, self, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// The label of one item.
-    fn decide_one(
-        &self,
-        minus: &Bound<'_, PyAny>,
-        tie: &Bound<'_, PyAny>,
-        plus: &Bound<'_, PyAny>,
-    ) -> PyResult<i8> {
-        let (minus, tie, plus) = (count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?);
-        Ok(self.0.decide(Counts::new(minus, tie, plus)).value())
+    fn decide_one(&self, minus: Any<'_>, tie: Any<'_>, plus: Any<'_>) -> PyResult<i8> {
+        Ok(self.0.decide(counts_of(minus, tie, plus)?).value())
     }
 
     /// Whether every item with at most so many votes is decided a tie.
@@ -48,43 +36,39 @@ impl Model {
     /// Probabilities of each row of counts.
     fn predict_proba<'py>(
         &self,
-        counts: &Bound<'py, PyUntypedArray>,
+        counts: &Untyped<'py>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Matrix<'py, f64>> {
         mapped!(written_rows, self, counts, rows_of(counts), n_threads, probabilities_into)
     }
 
     /// Expected absolute error of each label for each row of counts.
-    fn risks<'py>(
-        &self,
-        counts: &Bound<'py, PyUntypedArray>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn risks<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Matrix<'py, f64>> {
         mapped!(written_rows, self, counts, rows_of(counts), n_threads, risks_into)
     }
 
     /// Margin and tie feature of each row of counts, as columns.
-    fn features<'py>(
-        &self,
-        counts: &Bound<'py, PyUntypedArray>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn features<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Matrix<'py, f64>> {
         mapped!(written_rows, self, counts, rows_of(counts), n_threads, features_into)
     }
 }
 
 /// Whether items have more votes than a model was fitted for, by a look at the first of them.
 #[pyfunction]
-pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<bool> {
+pub fn exceeds(counts: &Untyped<'_>, n_votes: u64) -> PyResult<bool> {
     let borrowed = borrow_counts(counts)?;
     let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
     with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
 }
 
-/// One count from whatever Python number it is.
-pub fn count(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
-    let number = value.extract::<f64>().ok();
-    number
-        .and_then(CountValue::to_count)
-        .ok_or_else(|| raise(Error::value(name, value, "a finite number of at least 0")))
+/// A number of Python.
+pub type Any<'a> = &'a Bound<'a, PyAny>;
+
+/// The counts of one item.
+pub fn counts_of(minus: Any<'_>, tie: Any<'_>, plus: Any<'_>) -> PyResult<Counts> {
+    let count = |value: Any<'_>, name| {
+        let count = value.extract::<f64>().ok().and_then(CountValue::to_count);
+        count.ok_or_else(|| raise(Error::value(name, value, "a finite number of at least 0")))
+    };
+    Ok(Counts::new(count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?))
 }

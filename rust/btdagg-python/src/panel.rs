@@ -1,10 +1,8 @@
 use btdagg::{Judge, PanelSet};
-use numpy::{
-    PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
-};
+use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 
-use crate::arrays::{by_rows, rows_of};
+use crate::arrays::{InMatrix, InVector, Matrix, Untyped, Vector, by_rows, rows_of};
 use crate::call::{raise, run};
 
 /// Labelled items with the features of several judges.
@@ -16,10 +14,10 @@ impl PanelItems {
     /// Of the features s and t, both (n, judges), labels and weights.
     #[new]
     fn new(
-        s: PyReadonlyArray2<'_, f64>,
-        t: PyReadonlyArray2<'_, f64>,
-        labels: PyReadonlyArray1<'_, i8>,
-        weights: PyReadonlyArray1<'_, f64>,
+        s: InMatrix<'_, f64>,
+        t: InMatrix<'_, f64>,
+        labels: InVector<'_, i8>,
+        weights: InVector<'_, f64>,
     ) -> PyResult<Self> {
         let n_judges = s.shape()[1];
         PanelSet::new(&by_rows(&s), &by_rows(&t), labels.as_slice()?, weights.as_slice()?, n_judges)
@@ -32,7 +30,7 @@ impl PanelItems {
         &self,
         py: Python<'_>,
         start: Vec<f64>,
-        penalty: PyReadonlyArray2<'_, f64>,
+        penalty: InMatrix<'_, f64>,
         lower: Vec<f64>,
         upper: Vec<f64>,
     ) -> PyResult<(Vec<f64>, f64, bool)> {
@@ -64,34 +62,18 @@ impl Panel {
     }
 
     /// The label of each item, whose judges' counts are consecutive rows.
-    fn decide<'py>(
-        &self,
-        counts: &Bound<'py, PyUntypedArray>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<i8>>> {
-        mapped!(
-            written,
-            self,
-            counts,
-            rows_of(counts) / self.0.judges().len(),
-            n_threads,
-            decide_into
-        )
+    fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
+        let n = rows_of(counts) / self.0.judges().len();
+        mapped!(written, self, counts, n, n_threads, decide_into)
     }
 
     /// Probabilities of the labels of each item.
     fn predict_proba<'py>(
         &self,
-        counts: &Bound<'py, PyUntypedArray>,
+        counts: &Untyped<'py>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        mapped!(
-            written_rows,
-            self,
-            counts,
-            rows_of(counts) / self.0.judges().len(),
-            n_threads,
-            probabilities_into
-        )
+    ) -> PyResult<Matrix<'py, f64>> {
+        let n = rows_of(counts) / self.0.judges().len();
+        mapped!(written_rows, self, counts, n, n_threads, probabilities_into)
     }
 }

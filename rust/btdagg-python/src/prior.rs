@@ -1,8 +1,7 @@
 use btdagg::{Bounds, Parameters};
-use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::{array_of_rows, by_rows, cells_of, collected};
+use crate::arrays::{InMatrix, Matrix, array_of_rows, by_rows, cells_of, collected};
 use crate::calibration_set::CalibrationSet;
 use crate::call::{raise, run};
 
@@ -14,7 +13,7 @@ pub struct Prior(btdagg::Prior);
 impl Prior {
     /// Of the rows of beta, eta0 and gamma.
     #[new]
-    fn new(thetas: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+    fn new(thetas: InMatrix<'_, f64>) -> PyResult<Self> {
         let rows = thetas.as_slice()?.as_chunks().0.iter();
         let thetas: Vec<Parameters> = rows.copied().map(Parameters::of).collect();
         btdagg::Prior::new(&thetas).map(Self).map_err(raise)
@@ -36,7 +35,7 @@ impl Prior {
 
     /// Beta, eta0 and gamma, (n, 3).
     #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f64>> {
         array_of_rows(py, self.0.parameters().into_iter().map(Parameters::vector))
     }
 }
@@ -84,9 +83,9 @@ impl Posterior {
     /// The chance of each decision of each row of counts.
     fn decisions<'py>(
         &self,
-        counts: PyReadonlyArray2<'py, f64>,
+        counts: InMatrix<'py, f64>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Matrix<'py, f64>> {
         let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
         let found = run(py, n_threads, |execution| self.0.decisions(&rows, execution))?;
         array_of_rows(py, found.into_iter())
@@ -95,9 +94,9 @@ impl Posterior {
     /// Mean probabilities of the labels of each row of counts.
     fn probabilities<'py>(
         &self,
-        counts: PyReadonlyArray2<'py, f64>,
+        counts: InMatrix<'py, f64>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Matrix<'py, f64>> {
         let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
         let found = run(py, n_threads, |execution| self.0.probabilities(&rows, execution))?;
         array_of_rows(py, found.into_iter())

@@ -1,17 +1,14 @@
 use btdagg::{Bounds, Cell, Fit, Label, Parameters};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::{array_of, array_of_rows, by_rows, cells_of, collected, written};
+use crate::arrays::{
+    InMatrix, InVector, Matrix, Vector, array_of, array_of_rows, by_rows, cells_of, collected,
+    written,
+};
 use crate::call::{raise, run};
 
 /// Parameters, DRPS, convergence and bounds hit, as arrays.
-type Outcome<'py> = (
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<bool>>,
-    Bound<'py, PyArray2<bool>>,
-);
+type Outcome<'py> = (Matrix<'py, f64>, Vector<'py, f64>, Vector<'py, bool>, Matrix<'py, bool>);
 
 /// Labelled counts that are fitted again and again under other weights.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -21,8 +18,8 @@ pub struct Refits(btdagg::Refits);
 impl Refits {
     #[new]
     fn new(
-        counts: PyReadonlyArray2<'_, f64>,
-        labels: PyReadonlyArray1<'_, i8>,
+        counts: InMatrix<'_, f64>,
+        labels: InVector<'_, i8>,
         alpha: f64,
         kappa: f64,
         lower: [f64; 3],
@@ -40,11 +37,7 @@ impl Refits {
 
     /// Parameters (beta, eta0, gamma), DRPS, convergence and bounds hit of the fit under each row
     /// of weights.
-    fn fit<'py>(
-        &self,
-        weights: PyReadonlyArray2<'py, f64>,
-        n_threads: usize,
-    ) -> PyResult<Outcome<'py>> {
+    fn fit<'py>(&self, weights: InMatrix<'py, f64>, n_threads: usize) -> PyResult<Outcome<'py>> {
         let py = weights.py();
         let n_refits = weights.as_array().nrows();
         let weights = &*by_rows(&weights);
@@ -62,12 +55,12 @@ impl Refits {
 /// The decision of each row of counts under each row of parameters, (sets, rows).
 #[pyfunction]
 pub fn decide_under<'py>(
-    thetas: PyReadonlyArray2<'py, f64>,
+    thetas: InMatrix<'py, f64>,
     alpha: f64,
     kappa: f64,
-    counts: PyReadonlyArray2<'py, f64>,
+    counts: InMatrix<'py, f64>,
     n_threads: usize,
-) -> PyResult<Bound<'py, PyArray2<i8>>> {
+) -> PyResult<Matrix<'py, i8>> {
     let py = thetas.py();
     let sets = collected(by_rows(&thetas).as_chunks().0.iter().copied().map(Parameters::of))?;
     let counts = collected(cells_of(&by_rows(&counts)))?;

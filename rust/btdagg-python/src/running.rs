@@ -1,17 +1,19 @@
-use btdagg::running::{Ids, Keys, Late, Planes, State, Texts, Votes};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
+use btdagg::running::{Ids, Keys, Planes, Texts, Votes};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{array_of, array_of_rows, collected, copy_strings, signed};
+use crate::arrays::{
+    InVector, Matrix, Vector, array_of, array_of_rows, collected, copy_strings, signed,
+};
 use crate::call::{raise, run};
 use crate::stopping::StoppingRule;
 
 /// Ids of rows: integers, or texts as UTF-8 bytes, where the first begins and where each ends.
 #[derive(FromPyObject)]
 enum Items<'py> {
-    Integers(PyReadonlyArray1<'py, i64>),
-    Texts(PyReadonlyArray1<'py, u8>, i64, PyReadonlyArray1<'py, i64>),
+    Integers(InVector<'py, i64>),
+    Texts(InVector<'py, u8>, i64, InVector<'py, i64>),
 }
 
 impl Items<'_> {
@@ -25,7 +27,7 @@ impl Items<'_> {
     }
 }
 
-type Column<'py, T> = Option<PyReadonlyArray1<'py, T>>;
+type Column<'py, T> = Option<InVector<'py, T>>;
 
 /// Ids as Python gets them: an array of integers, or a list of texts.
 fn listed(py: Python<'_>, ids: Ids) -> PyResult<Bound<'_, PyAny>> {
@@ -36,14 +38,13 @@ fn listed(py: Python<'_>, ids: Ids) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// What a tally holds: ids, whether each was reported, planes by item and lane, lanes.
-type Parts<'py> =
-    (Bound<'py, PyAny>, Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<u64>>, Vec<(u32, u32)>);
+type Parts<'py> = (Bound<'py, PyAny>, Vector<'py, bool>, Vector<'py, u64>, Vec<(u32, u32)>);
 
 /// Ids and counts.
-type Counted<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray2<i64>>);
+type Counted<'py> = (Bound<'py, PyAny>, Matrix<'py, i64>);
 
 /// Ids, labels and counts of items that are settled.
-type Settled<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i8>>, Bound<'py, PyArray2<i64>>);
+type Settled<'py> = (Bound<'py, PyAny>, Vector<'py, i8>, Matrix<'py, i64>);
 
 /// Votes of items by sample; ids are integers or texts. Its owner locks it.
 #[pyclass(module = "btdagg._core")]
@@ -71,7 +72,7 @@ impl RunningTally {
         &mut self,
         py: Python<'_>,
         items: Items<'_>,
-        votes: PyReadonlyArray1<'_, i8>,
+        votes: InVector<'_, i8>,
         samples: Column<'_, u32>,
         channels: Column<'_, u32>,
         drop_late: bool,
@@ -83,16 +84,11 @@ impl RunningTally {
             samples: samples.as_ref().map(|samples| samples.as_slice()).transpose()?,
             channels: channels.as_ref().map(|channels| channels.as_slice()).transpose()?,
         };
-        let late = if drop_late { Late::Drop } else { Late::Refuse };
-        run(py, n_threads, |execution| self.0.add(&keys, &votes, late, execution))
+        run(py, n_threads, |execution| self.0.add(&keys, &votes, drop_late, execution))
     }
 
     /// (n, 3) counts of items; zeros of unknown ones.
-    fn counts_of<'py>(
-        &self,
-        py: Python<'py>,
-        items: Items<'py>,
-    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    fn counts_of<'py>(&self, py: Python<'py>, items: Items<'py>) -> PyResult<Matrix<'py, i64>> {
         let keys = items.keys()?;
         if keys.is_empty() || matches!(keys, Keys::Texts(_)) != self.0.has_texts() {
             return Err(raise(btdagg::running::other_kind()));
@@ -116,7 +112,7 @@ impl RunningTally {
 
     /// All that the tally holds.
     fn export<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
-        let State { ids, reported, planes } = run(py, 1, |_| self.0.export())?;
+        let (ids, reported, planes) = run(py, 1, |_| self.0.export())?;
         let planes = array_of(py, planes.as_flattened().iter().copied())?;
         let reported = array_of(py, reported.into_iter())?;
         Ok((listed(py, ids)?, reported, planes, self.0.lanes().to_vec()))
@@ -127,8 +123,8 @@ impl RunningTally {
         &mut self,
         py: Python<'_>,
         items: Items<'_>,
-        reported: PyReadonlyArray1<'_, bool>,
-        planes: PyReadonlyArray1<'_, u64>,
+        reported: InVector<'_, bool>,
+        planes: InVector<'_, u64>,
         lanes: Vec<(u32, u32)>,
     ) -> PyResult<()> {
         let (keys, reported) = (items.keys()?, reported.as_slice()?);
@@ -138,7 +134,7 @@ impl RunningTally {
 }
 
 /// Texts as UTF-8 bytes and ends.
-type Packed<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
+type Packed<'py> = (Vector<'py, u8>, Vector<'py, i64>);
 
 /// The strings of a list as UTF-8 bytes and ends.
 #[pyfunction]

@@ -2,12 +2,12 @@ use std::num::NonZeroU64;
 
 use btdagg::Error;
 use btdagg::significance::{Alternative, Grouping, Losses, Method, PermutationTest};
+use numpy::IntoPyArray;
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::by_rows;
+use crate::arrays::{InMatrix, InVector, Matrix, by_rows};
 use crate::call::{raise, run};
 
 /// Settings of a permutation test, checked once.
@@ -17,7 +17,6 @@ pub struct Test(PermutationTest);
 #[pymethods]
 impl Test {
     #[new]
-    #[pyo3(signature = (alternative, method, n_resamples, seed, stream))]
     fn new(
         alternative: &str,
         method: &str,
@@ -52,15 +51,15 @@ impl Test {
     fn paired(
         &self,
         py: Python<'_>,
-        a: PyReadonlyArray1<'_, f64>,
-        b: PyReadonlyArray1<'_, f64>,
-        groups: Option<PyReadonlyArray1<'_, i64>>,
+        a: InVector<'_, f64>,
+        b: InVector<'_, f64>,
+        groups: Option<InVector<'_, i64>>,
         n_threads: usize,
     ) -> PyResult<(f64, f64, bool)> {
         let (a, b) = (a.as_slice()?, b.as_slice()?);
         let grouping = grouping(groups.as_ref())?;
         let found = run(py, n_threads, |execution| {
-            let (a, b) = (Losses::new("a", a)?, Losses::new("b", b)?);
+            let (a, b) = (Losses::new("a", None, a)?, Losses::new("b", None, b)?);
             self.0.paired(&a, &b, grouping.as_ref(), execution)
         })?;
         Ok((found.statistic, found.p_value, found.is_exact()))
@@ -70,15 +69,17 @@ impl Test {
     fn pairwise<'py>(
         &self,
         py: Python<'py>,
-        losses: PyReadonlyArray2<'py, f64>,
-        groups: Option<PyReadonlyArray1<'py, i64>>,
+        losses: InMatrix<'py, f64>,
+        groups: Option<InVector<'py, i64>>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Matrix<'py, f64>> {
         let (n_methods, n_items) = losses.as_array().dim();
         let losses = &*by_rows(&losses);
         let grouping = grouping(groups.as_ref())?;
         let p_values = run(py, n_threads, |execution| {
-            let methods = Losses::rows("losses", losses, n_items)?;
+            let rows = losses.chunks(n_items.max(1)).enumerate();
+            let methods = rows.map(|(method, row)| Losses::new("losses", Some(method), row));
+            let methods = methods.collect::<Result<Vec<_>, _>>()?;
             self.0.pairwise(&methods, grouping.as_ref(), execution)
         })?;
         let matrix = Array2::from_shape_vec((n_methods, n_methods), p_values);
@@ -86,7 +87,7 @@ impl Test {
     }
 }
 
-fn grouping(groups: Option<&PyReadonlyArray1<'_, i64>>) -> PyResult<Option<Grouping>> {
+fn grouping(groups: Option<&InVector<'_, i64>>) -> PyResult<Option<Grouping>> {
     let groups = groups.map(|groups| groups.as_slice()).transpose()?;
     Ok(groups.map(Grouping::new))
 }

@@ -1,11 +1,10 @@
+use btdagg::Error;
 use btdagg::stopping::{self, Criterion};
-use btdagg::{Counts, Error};
-use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::rows_of;
+use crate::arrays::{Matrix, Untyped, Vector, rows_of};
 use crate::call::{raise, run};
-use crate::model::{Model, count};
+use crate::model::{Any, Model, counts_of};
 
 /// A mirror-symmetric mixture of Dirichlet-multinomials.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -37,7 +36,6 @@ pub struct StoppingRule(pub stopping::StoppingRule);
 #[pymethods]
 impl StoppingRule {
     #[new]
-    #[pyo3(signature = (model, n, step, kind, value, predictive))]
     fn new(
         py: Python<'_>,
         model: &Model,
@@ -78,68 +76,45 @@ impl StoppingRule {
     }
 
     /// Whether each row of counts is settled.
-    fn stops<'py>(
-        &self,
-        counts: &Bound<'py, PyUntypedArray>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    fn stops<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, bool>> {
         mapped!(written, self, counts, rows_of(counts), n_threads, stops_into)
     }
 
     /// The label of each row of counts, −1, 0 or +1.
-    fn decide<'py>(
-        &self,
-        counts: &Bound<'py, PyUntypedArray>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<i8>>> {
+    fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
         mapped!(written, self, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// Votes left, chance of a change and expected error of each row of counts, as columns.
     fn forecasts<'py>(
         &self,
-        counts: &Bound<'py, PyUntypedArray>,
+        counts: &Untyped<'py>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Matrix<'py, f64>> {
         mapped!(written_rows, self, counts, rows_of(counts), n_threads, forecasts_into)
     }
 
     /// Fewest votes after which each row of counts may be settled.
     fn votes_to_ask<'py>(
         &self,
-        counts: &Bound<'py, PyUntypedArray>,
+        counts: &Untyped<'py>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    ) -> PyResult<Vector<'py, u8>> {
         mapped!(written, self, counts, rows_of(counts), n_threads, votes_to_ask_into)
     }
 
     /// Fewest votes after which one item may be settled.
-    fn votes_to_ask_one(
-        &self,
-        minus: &Bound<'_, PyAny>,
-        tie: &Bound<'_, PyAny>,
-        plus: &Bound<'_, PyAny>,
-    ) -> PyResult<u8> {
+    fn votes_to_ask_one(&self, minus: Any<'_>, tie: Any<'_>, plus: Any<'_>) -> PyResult<u8> {
         self.0.votes_to_ask(counts_of(minus, tie, plus)?).map_err(raise)
     }
 
     /// Whether one item is settled.
-    fn stops_one(
-        &self,
-        minus: &Bound<'_, PyAny>,
-        tie: &Bound<'_, PyAny>,
-        plus: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
+    fn stops_one(&self, minus: Any<'_>, tie: Any<'_>, plus: Any<'_>) -> PyResult<bool> {
         self.0.stops(counts_of(minus, tie, plus)?).map_err(raise)
     }
 
     /// The label of one item.
-    fn decide_one(
-        &self,
-        minus: &Bound<'_, PyAny>,
-        tie: &Bound<'_, PyAny>,
-        plus: &Bound<'_, PyAny>,
-    ) -> PyResult<i8> {
+    fn decide_one(&self, minus: Any<'_>, tie: Any<'_>, plus: Any<'_>) -> PyResult<i8> {
         self.0.decide(counts_of(minus, tie, plus)?).map(i8::from).map_err(raise)
     }
 
@@ -148,12 +123,4 @@ impl StoppingRule {
     fn start(&self) -> Option<(f64, f64, f64)> {
         self.0.start().map(|start| (start.votes_left, start.change, start.error))
     }
-}
-
-fn counts_of(
-    minus: &Bound<'_, PyAny>,
-    tie: &Bound<'_, PyAny>,
-    plus: &Bound<'_, PyAny>,
-) -> PyResult<Counts> {
-    Ok(Counts::new(count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?))
 }

@@ -1,11 +1,10 @@
 use std::hash::Hash;
 
 use btdagg::{Error, Tally, Vote};
-use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{array_of, array_of_rows, copy_strings, signed};
+use crate::arrays::{InVector, Vector, array_of, array_of_rows, copy_strings, signed};
 use crate::call::run;
 
 /// Rows between two looks at Ctrl-C. Strings are copied out of Python a block at a time, so that
@@ -18,17 +17,17 @@ type Tallied<'py, Items> = PyResult<(Items, Bound<'py, PyAny>)>;
 /// Votes as labels, or with a strength.
 #[derive(FromPyObject)]
 pub enum Votes<'py> {
-    Labels(PyReadonlyArray1<'py, i8>),
-    Strengths(PyReadonlyArray1<'py, f64>),
+    Labels(InVector<'py, i8>),
+    Strengths(InVector<'py, f64>),
 }
 
 /// Counts by item for integer ids: items in first-seen order and their (n, 3) counts.
 #[pyfunction]
 pub fn tally_integers<'py>(
     py: Python<'py>,
-    items: PyReadonlyArray1<'py, i64>,
+    items: InVector<'py, i64>,
     votes: Votes<'py>,
-) -> Tallied<'py, Bound<'py, PyArray1<i64>>> {
+) -> Tallied<'py, Vector<'py, i64>> {
     let items = items.as_slice()?;
     let tally = match &votes {
         Votes::Labels(votes) => of_integers(py, items, votes.as_slice()?),
