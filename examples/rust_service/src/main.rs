@@ -92,7 +92,10 @@ mod tests {
         let answer = |query: &str| answer(&model, &format!("GET /decide?{query} HTTP/1.1\r\n\r\n"));
         assert!(answer("minus=0&tie=1&plus=11").unwrap().starts_with("{\"label\": 1, "));
         assert!(answer("plus=0&tie=1&minus=1100").unwrap().starts_with("{\"label\": -1, "));
-        assert_eq!(answer("minus=0&tie=1").unwrap_err(), "plus is missing or none, expected an integer of at least 0");
+        assert_eq!(
+            answer("minus=0&tie=1").unwrap_err(),
+            "plus is missing or none, expected an integer of at least 0"
+        );
         assert_eq!(
             answer("minus=-1&tie=1&plus=0").unwrap_err(),
             "minus is missing or none, expected an integer of at least 0"

@@ -60,7 +60,7 @@ impl CalibrationSet {
     /// Number of distinct rows, a row and its mirror image being one.
     #[must_use]
     pub fn n_distinct(&self) -> usize {
-        self.rows.rows().len()
+        self.rows.rows.len()
     }
 
     /// Weight of all items together by label, in label order; up to a common factor.

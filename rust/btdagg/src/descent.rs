@@ -27,8 +27,9 @@ const FLAT: f64 = 1e-8;
 /// A way downhill and how far along it we are.
 pub(crate) struct Descent<'a> {
     region: &'a Region,
-    theta: Vector,
-    here: Expansion,
+    /// Beta, eta0 and gamma, and the loss there.
+    pub(crate) theta: Vector,
+    pub(crate) here: Expansion,
     damping: f64,
     steps: usize,
 }
@@ -44,20 +45,10 @@ impl<'a> Descent<'a> {
         Ok(Self { region, theta, here, damping: 1e-3, steps: 0 })
     }
 
-    /// Beta, eta0 and gamma here.
-    pub(crate) const fn theta(&self) -> Vector {
-        self.theta
-    }
-
-    /// The loss here.
-    pub(crate) const fn value(&self) -> f64 {
-        self.here.value
-    }
-
     /// Whether it has come near where another one ended, which is lower: it would end there too.
     pub(crate) fn joins(&self, ended: &Self) -> bool {
         let is_near = |(one, other): (&f64, f64)| (one - other).abs() <= NEAR;
-        self.value() >= ended.value() && self.theta.iter().zip(ended.theta).all(is_near)
+        self.here.value >= ended.here.value && self.theta.iter().zip(ended.theta).all(is_near)
     }
 
     /// Whether there is no way down from here but what rounding hides.

@@ -16,7 +16,7 @@ impl WeightedRows {
         let sum = self.sum(execution, add, |total, block| {
             total.add(block.value, block.gradient, &block.hessian);
         })?;
-        Ok(sum.divided_by(self.total_weight()))
+        Ok(sum.divided_by(self.total_weight))
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn fit_rows(
     }
     let rows = &rows.renumbered()?;
     let within =
-        |region: &Region| lowest(rows, region, &LossTable::new(rows.rows(), region)?, execution);
+        |region: &Region| lowest(rows, region, &LossTable::new(&rows.rows, region)?, execution);
     let mut free = region.clone();
     if !margins {
         free.hold(0, 1.0);
@@ -111,10 +111,11 @@ fn lowest(
             bottoms.push(descent);
         }
     }
-    let Some(best) = bottoms.into_iter().min_by(|a, b| a.value().total_cmp(&b.value())) else {
+    let Some(best) = bottoms.into_iter().min_by(|a, b| a.here.value.total_cmp(&b.here.value))
+    else {
         return Ok(Fit::default());
     };
-    let parameters = Parameters::of(best.theta());
+    let parameters = Parameters::of(best.theta);
     Ok(Fit {
         parameters,
         drps: rows.loss(parameters, execution)?.drps,

@@ -7,6 +7,7 @@ use crate::error::same_length;
 use crate::index::index;
 use crate::memory::reserved;
 use crate::model::check_smoothing;
+use crate::neighbours::upright;
 use crate::parallel::{BLOCK, Watch};
 use crate::rows::LabelWeights;
 use crate::table::bits_of;
@@ -152,12 +153,7 @@ impl CalibrationSetBuilder {
         // and its mirror image are one. Each row has one mirror image at the most: the sums do
         // not depend on which of the two came first.
         for (counts, weights) in &mut rows {
-            if counts.minus > counts.plus {
-                *counts = counts.mirrored();
-                weights.reverse();
-            } else if counts.minus == counts.plus {
-                *weights = [0.0, weights[1], weights[0] + weights[2]];
-            }
+            (*counts, *weights) = upright(*counts, *weights);
         }
         rows.sort_unstable_by_key(|(counts, _)| *counts);
         rows.dedup_by(|(counts, weights), (kept, sums)| {

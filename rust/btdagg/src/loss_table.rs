@@ -52,13 +52,13 @@ impl LossTable {
     /// Mean losses on the grid, each less the same constant.
     fn losses(&self, rows: &WeightedRows) -> Vec<f32> {
         let terms: Vec<(f32, &[f32])> = rows
-            .rows()
+            .rows
             .iter()
             .filter(|row| row.place.is_multiple_of(self.stride))
             .map(|row| (row.weights, &self.columns[row.place / self.stride]))
             .flat_map(|(weights, columns)| weights.into_iter().zip(columns))
             .filter(|(weight, _)| *weight > 0.0)
-            .map(|(weight, column)| (single(weight / rows.total_weight()), column.as_slice()))
+            .map(|(weight, column)| (single(weight / rows.total_weight), column.as_slice()))
             .collect();
         let mut losses = vec![0.0; self.grid.len()];
         for (number, chunk) in losses.chunks_mut(CHUNK).enumerate() {

@@ -47,8 +47,8 @@ impl CalibrationSet {
     /// Label weights of the rows, whose sum is so many labels.
     #[must_use]
     pub fn labels_worth(&self, n_labels: f64) -> Vec<LabelWeights> {
-        let scale = n_labels / self.rows.total_weight();
-        self.rows.rows().iter().map(|row| row.weights.map(|weight| weight * scale)).collect()
+        let scale = n_labels / self.rows.total_weight;
+        self.rows.rows.iter().map(|row| row.weights.map(|weight| weight * scale)).collect()
     }
 
     /// The same items with at most so many votes: one that has more counts as all the ways of
@@ -63,11 +63,9 @@ impl CalibrationSet {
         }
         let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
         let mut add = |counts: Counts, share: f64, weights: LabelWeights| {
-            let (counts, weights) = upright(counts, weights.map(|weight| weight * share));
-            let sums = rows.entry(counts).or_default();
-            sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+            add_upright(&mut rows, counts, weights.map(|weight| weight * share));
         };
-        for (&counts, row) in self.counts.iter().zip(self.rows.rows()) {
+        for (&counts, row) in self.counts.iter().zip(&self.rows.rows) {
             if counts.n_votes() <= n_votes {
                 add(counts, 1.0, row.weights);
                 continue;
@@ -109,11 +107,9 @@ impl CalibrationSet {
                 break;
             }
             let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
-            for (counts, row) in set.counts.iter().zip(set.rows.rows()) {
+            for (counts, row) in set.counts.iter().zip(&set.rows.rows) {
                 let binned = if is_whole(counts) { *counts } else { on_grid(*counts, n_steps) };
-                let (counts, weights) = upright(binned, row.weights);
-                let sums = rows.entry(counts).or_default();
-                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+                add_upright(&mut rows, binned, row.weights);
             }
             set = set.with_rows(rows, set.max_votes())?;
         }
@@ -142,8 +138,14 @@ fn on_grid(counts: Counts, n_steps: f64) -> Counts {
     Counts { minus, tie: (total - minus - plus).max(0.0), plus }
 }
 
+fn add_upright(rows: &mut BTreeMap<Counts, LabelWeights>, counts: Counts, weights: LabelWeights) {
+    let (counts, weights) = upright(counts, weights);
+    let sums = rows.entry(counts).or_default();
+    sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+}
+
 /// A row or its mirror image, whichever has no more votes for B.
-fn upright(counts: Counts, weights: LabelWeights) -> (Counts, LabelWeights) {
+pub(crate) fn upright(counts: Counts, weights: LabelWeights) -> (Counts, LabelWeights) {
     let [minus, tie, plus] = weights;
     match counts.minus.total_cmp(&counts.plus) {
         std::cmp::Ordering::Less => (counts, weights),

@@ -139,7 +139,7 @@ impl Posteriors {
         {
             return Err(Error::value("weak_share", share, "a number from 0 to 1"));
         }
-        let rows = set.rows.rows().to_vec();
+        let rows = set.rows.rows.clone();
         let region = Region::new(&Bounds::default())?;
         let axes = Grid::new(region.grid());
         let densities = Densities::new(&axes);

@@ -123,7 +123,7 @@ impl Profile<'_> {
 
     /// What the profile of a parameter is like next to a point.
     fn local(&self, i: usize, theta: Vector) -> Local {
-        let (curvature, variance) = information(self.rows.rows().iter().copied(), theta);
+        let (curvature, variance) = information(self.rows.rows.iter().copied(), theta);
         let region = &self.region;
         let free: [bool; 3] = std::array::from_fn(|k| {
             k != i && region.lower[k] < theta[k] && theta[k] < region.upper[k]
@@ -136,7 +136,7 @@ impl Profile<'_> {
         // Where the loss is flat, rounding may leave them below 0, or a ratio without bound.
         let [bend, spread] = [curvature, variance].map(|matrix| form(&matrix, tangent).max(0.0));
         let ratio = if spread > 0.0 { (bend / spread).min(MOST_RATIO) } else { 0.0 };
-        let slope = (ratio * bend * self.n_labels / self.rows.total_weight()).sqrt();
+        let slope = (ratio * bend * self.n_labels / self.rows.total_weight).sqrt();
         Local { ratio, slope, tangent }
     }
 }
@@ -152,8 +152,8 @@ pub(crate) fn bottom(
     for start in starts {
         let mut descent = Descent::new(start, region, expansion)?;
         while descent.step(expansion)? {}
-        if descent.value() < best.1 {
-            best = (descent.theta(), descent.value());
+        if descent.here.value < best.1 {
+            best = (descent.theta, descent.here.value);
         }
     }
     Ok(best)
@@ -271,7 +271,7 @@ mod tests {
                 }
                 let fit = set.fit(&held, Execution::single()).unwrap();
                 let there = fit.parameters.vector();
-                let (curvature, variance) = information(set.rows.rows().iter().copied(), there);
+                let (curvature, variance) = information(set.rows.rows.iter().copied(), there);
                 let mut direction = [0.0; 3];
                 direction[i] = 1.0;
                 let others: Vec<usize> = (0..3).filter(|k| *k != i).collect();

@@ -32,8 +32,8 @@ pub(crate) struct Row {
 /// The rows of a fit, each with a weight.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WeightedRows {
-    rows: Vec<Row>,
-    total_weight: f64,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) total_weight: f64,
 }
 
 impl WeightedRows {
@@ -50,19 +50,11 @@ impl WeightedRows {
         Ok(Self { rows, total_weight })
     }
 
-    pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-
     /// The same rows, with their places in a table of their own.
     pub(crate) fn renumbered(&self) -> Result<Self, Error> {
         let numbered = self.rows.iter().enumerate();
         let rows = collected(numbered.map(|(place, row)| Row { place, ..*row }))?;
         Ok(Self { rows, total_weight: self.total_weight })
-    }
-
-    pub(crate) const fn total_weight(&self) -> f64 {
-        self.total_weight
     }
 
     /// Whether some row leans to a side; if none does, the loss does not depend on beta.

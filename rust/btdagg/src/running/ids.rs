@@ -84,10 +84,7 @@ impl Keys<'_> {
 
     /// Hashes of rows.
     pub(super) fn hashes(&self, rows: std::ops::Range<usize>) -> Result<Vec<u64>, Error> {
-        match self {
-            Self::Integers(keys) => collected(keys[rows].iter().map(|&key| hash_of_integer(key))),
-            Self::Texts(texts) => collected(rows.map(|row| hash_of(texts.get(row)))),
-        }
+        collected(rows.map(|row| self.hash(row)))
     }
 
     /// The id of a row as messages show it.

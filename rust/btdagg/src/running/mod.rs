@@ -6,13 +6,13 @@
 //! label, whichever came first.
 //!
 //! ```
-//! use btdagg::running::{Keys, Late, RunningTally, Votes};
+//! use btdagg::running::{Keys, RunningTally, Votes};
 //! use btdagg::{Counts, Execution};
 //!
 //! let mut tally = RunningTally::new(true, false);
 //! let items = Keys::Integers(&[7, 7, 7]);
 //! let votes = Votes { votes: &[1, 1, 1], samples: Some(&[0, 1, 0]), channels: None };
-//! tally.add(&items, &votes, Late::Refuse, Execution::single())?; // the first came twice
+//! tally.add(&items, &votes, false, Execution::single())?; // the first came twice
 //! assert_eq!(tally.counts(&items, 0), Some(Counts::new(0, 0, 2)));
 //! # Ok::<(), btdagg::Error>(())
 //! ```
@@ -21,4 +21,4 @@ mod ids;
 mod tally;
 
 pub use ids::{Keys, Texts};
-pub use tally::{Ids, Late, MAX_SAMPLES, Planes, RunningTally, State, Votes, other_kind};
+pub use tally::{Ids, MAX_SAMPLES, Planes, RunningTally, Votes, other_kind};

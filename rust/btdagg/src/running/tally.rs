@@ -40,15 +40,11 @@ pub struct Votes<'a> {
 
 impl Votes<'_> {
     fn check_lengths(&self, n_items: usize) -> Result<(), Error> {
-        let lengths = [
-            ("votes", Some(self.votes.len())),
-            ("samples", self.samples.map(<[u32]>::len)),
-            ("channels", self.channels.map(<[u32]>::len)),
-        ];
-        for (name, got) in lengths {
-            same_length(name, got.unwrap_or(n_items), n_items, "items")?;
-        }
-        Ok(())
+        let n_samples = self.samples.map_or(n_items, <[u32]>::len);
+        let n_channels = self.channels.map_or(n_items, <[u32]>::len);
+        same_length("votes", self.votes.len(), n_items, "items")?;
+        same_length("samples", n_samples, n_items, "items")?;
+        same_length("channels", n_channels, n_items, "items")
     }
 
     #[inline]
@@ -62,15 +58,6 @@ impl Votes<'_> {
     }
 }
 
-/// What becomes of new votes for items that were reported as settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Late {
-    /// They are an error.
-    Refuse,
-    /// They are left out.
-    Drop,
-}
-
 /// Ids of items in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ids {
@@ -78,17 +65,6 @@ pub enum Ids {
     Integers(Vec<i64>),
     /// Texts.
     Texts(Vec<String>),
-}
-
-/// All that a tally holds, by item in ascending order of ids.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
-    /// The items.
-    pub ids: Ids,
-    /// Whether each was reported as settled.
-    pub reported: Vec<bool>,
-    /// Of each item what it has in every lane.
-    pub planes: Vec<Planes>,
 }
 
 /// Votes of items by sample, in any order and from many sources.
@@ -140,12 +116,6 @@ impl RunningTally {
         self.has_texts
     }
 
-    /// Whether repeated samples are counted once.
-    #[must_use]
-    pub const fn deduplicates(&self) -> bool {
-        self.deduplicates
-    }
-
     /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -158,7 +128,8 @@ impl RunningTally {
         self.len() == 0
     }
 
-    /// Adds votes, and says how many were late and left out.
+    /// Adds votes, and says how many were late and left out: new votes for items that were reported
+    /// as settled, which are an error unless they are dropped.
     ///
     /// Where this fails the tally is as it was, unless memory ran out on the way.
     ///
@@ -170,10 +141,10 @@ impl RunningTally {
         &mut self,
         keys: &Keys<'_>,
         votes: &Votes<'_>,
-        late: Late,
+        drop_late: bool,
         execution: Execution<'_>,
     ) -> Result<usize, Error> {
-        let lanes = self.check(keys, votes, late, execution)?;
+        let lanes = self.check(keys, votes, drop_late, execution)?;
         for start in (0..keys.len()).step_by(ROWS) {
             let rows = start..keys.len().min(start + ROWS);
             let (routed, ends) = route(keys, votes, rows, &lanes)?;
@@ -187,7 +158,7 @@ impl RunningTally {
         &mut self,
         keys: &Keys<'_>,
         votes: &Votes<'_>,
-        late: Late,
+        drop_late: bool,
         execution: Execution<'_>,
     ) -> Result<Vec<u16>, Error> {
         if keys.are_texts() != self.has_texts {
@@ -211,7 +182,7 @@ impl RunningTally {
             }
             let block = self.block(votes.channel(row), sample);
             if may_be_late && self.is_late(keys, votes, row, numbers.get(&block).copied()) {
-                if late == Late::Refuse {
+                if !drop_late {
                     let came = format!("is {}, which is settled", keys.shown(row));
                     let expected = "votes of open items; late='drop' leaves them out";
                     return Err(Error::input("items", came, expected).at(&[row]));
@@ -240,7 +211,7 @@ impl RunningTally {
             return false;
         }
         let planes = lane.and_then(|lane| shard.lanes.get(lane)?.get(place)).copied();
-        let counted = planes.unwrap_or_default()[column(votes.votes[row])];
+        let counted = planes.unwrap_or_default()[usize::from(column(votes.votes[row]))];
         !self.deduplicates || counted >> (votes.sample(row) % 64) & 1 == 0
     }
 
@@ -332,11 +303,12 @@ impl RunningTally {
         &self.lanes
     }
 
-    /// Everything that is held.
+    /// Everything that is held: items, whether each was reported as settled, and of each item what it
+    /// has in every lane.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn export(&self) -> Result<State, Error> {
+    pub fn export(&self) -> Result<(Ids, Vec<bool>, Vec<Planes>), Error> {
         let items = self.sorted(|_, _| true)?;
         let mut planes = reserved(items.len() * self.lanes.len())?;
         let mut reported = reserved(items.len())?;
@@ -346,7 +318,7 @@ impl RunningTally {
             planes.extend((0..self.lanes.len()).map(|lane| own(lane).copied().unwrap_or_default()));
             reported.push(shard.is_reported(place));
         }
-        Ok(State { ids: self.ids(&items), reported, planes })
+        Ok((self.ids(&items), reported, planes))
     }
 
     /// Takes over what [`export`](Self::export) gave of another tally: the union of their samples
@@ -475,7 +447,7 @@ fn route(
             row: place,
             lane: lanes[row],
             bit: (votes.sample(row) % 64) as u8,
-            column: (votes.votes[row] + 1).cast_unsigned(),
+            column: column(votes.votes[row]),
         };
         *end += 1;
     }
@@ -505,12 +477,8 @@ const fn conflicts([minus, tie, plus]: Planes) -> u64 {
 }
 
 /// Column of a vote, in label order.
-fn column(vote: i8) -> usize {
-    match vote {
-        -1 => 0,
-        0 => 1,
-        _ => 2,
-    }
+const fn column(vote: i8) -> u8 {
+    (vote + 1).cast_unsigned()
 }
 
 /// The number of a lane, a new one where it has none.
@@ -556,9 +524,9 @@ mod tests {
         let (integers, texts) = (Keys::Integers(&[5, -6]), Keys::Texts(texts));
         for keys in [integers, texts] {
             let mut tally = RunningTally::new(true, keys.are_texts());
-            assert_eq!(tally.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
+            assert_eq!(tally.add(&keys, &votes, false, Execution::single()), Ok(0));
             let mut all = Vec::new();
-            all.extend(tally.export().unwrap().planes);
+            all.extend(tally.export().unwrap().2);
             if !keys.are_texts() {
                 all.rotate_left(2); // -6 is first
             }
@@ -568,13 +536,13 @@ mod tests {
             }
             assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));
             let late = Votes { votes: &[0, 0], ..votes };
-            let error = other.add(&keys, &late, Late::Refuse, Execution::single()).unwrap_err();
+            let error = other.add(&keys, &late, false, Execution::single()).unwrap_err();
             let item = if keys.are_texts() { "'a'" } else { "5" };
             assert!(
                 error.to_string().starts_with(&format!("items[0] is {item}, which is settled"))
             );
-            assert_eq!(other.add(&keys, &late, Late::Drop, Execution::single()), Ok(1));
-            assert_eq!(other.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
+            assert_eq!(other.add(&keys, &late, true, Execution::single()), Ok(1));
+            assert_eq!(other.add(&keys, &votes, false, Execution::single()), Ok(0));
             assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));
             assert_eq!(other.counts(&keys, 1), Some(Counts::default())); // in conflict
         }

@@ -4,7 +4,6 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxBuildHasher;
 
-use super::exact::Null;
 use super::halves::as_f64;
 use super::permutation::PermutationResult;
 use crate::Error;
@@ -25,37 +24,17 @@ pub struct Losses<'a> {
 }
 
 impl<'a> Losses<'a> {
-    /// Losses that errors call `name`.
+    /// Losses that errors call `name`, at the number of the method where there are several.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first loss that is not.
-    pub fn new(name: &'static str, values: &'a [f64]) -> Result<Self, Error> {
-        Self::checked(name, None, values)
-    }
-
-    /// Losses of several methods, a row each, that errors call `name`.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new), and [`Error::Input`] if `values` are not rows of `n_items`.
-    pub fn rows(name: &'static str, values: &'a [f64], n_items: usize) -> Result<Vec<Self>, Error> {
-        if n_items == 0 {
-            return Err(no_items(name));
-        }
-        let rows = values.chunks(n_items).enumerate();
-        rows.map(|(method, row)| {
-            same_length(name, row.len(), n_items, "items")?;
-            Self::checked(name, Some(method), row)
-        })
-        .collect()
-    }
-
-    fn checked(
+    /// [`Error::Input`] without losses, and for the first that is not finite.
+    pub fn new(
         name: &'static str,
         method: Option<usize>,
         values: &'a [f64],
     ) -> Result<Self, Error> {
         if values.is_empty() {
-            return Err(no_items(name));
+            return Err(Error::input(name, "is empty", "at least one item"));
         }
         let size = sum(values, f64::abs);
         let losses = Self { values, name, method, size };
@@ -88,35 +67,27 @@ impl<'a> Losses<'a> {
     }
 }
 
-fn no_items(name: &'static str) -> Error {
-    Error::input(name, "is empty", "at least one item")
-}
-
 /// Which items belong together: their differences change sign together.
 #[derive(Debug, Clone)]
 pub struct Grouping {
     group: Vec<usize>,
-    /// First item of each group.
-    first: Vec<usize>,
+    n_groups: usize,
 }
 
 impl Grouping {
     /// Groups from what the items of each have in common.
     pub fn new<K: Eq + Hash>(groups: impl IntoIterator<Item = K>) -> Self {
         let mut places = HashMap::<K, usize, FxBuildHasher>::default();
-        let mut first = Vec::new();
-        let group = groups.into_iter().enumerate().map(|(item, group)| {
-            *places.entry(group).or_insert_with(|| {
-                first.push(item);
-                first.len() - 1
-            })
-        });
-        let group = group.collect();
-        Self { group, first }
+        let number = |group| {
+            let next = places.len();
+            *places.entry(group).or_insert(next)
+        };
+        let group = groups.into_iter().map(number).collect();
+        Self { group, n_groups: places.len() }
     }
 
     fn sums(&self, differences: &[f64]) -> Result<Vec<f64>, Error> {
-        let mut sums = filled(0.0, self.first.len())?;
+        let mut sums = filled(0.0, self.n_groups)?;
         for (&group, &difference) in self.group.iter().zip(differences) {
             sums[group] += difference;
         }
@@ -125,18 +96,18 @@ impl Grouping {
 
     /// First item of a group, by which errors name it.
     pub(super) fn first_item(&self, group: usize) -> Option<usize> {
-        self.first.get(group).copied()
+        self.group.iter().position(|other| *other == group)
     }
 }
 
 /// Differences between two methods' losses, by unit: an item, or a group summed.
 #[derive(Debug)]
 pub(crate) struct Differences {
-    units: Vec<f64>,
+    pub(super) units: Vec<f64>,
     n_items: usize,
-    sum: f64,
+    pub(super) sum: f64,
     size: f64,
-    losses_size: f64,
+    pub(super) losses_size: f64,
 }
 
 impl Differences {
@@ -159,19 +130,6 @@ impl Differences {
         }
         let (sum, size) = (sum(&units, |value| value), sum(&units, f64::abs));
         Ok(Self { units, n_items, sum, size, losses_size })
-    }
-
-    pub(crate) fn units(&self) -> &[f64] {
-        &self.units
-    }
-
-    pub(crate) fn sum(&self) -> f64 {
-        self.sum
-    }
-
-    /// The null distribution, or the first unit whose difference is no integer and its value.
-    pub(crate) fn null(&self) -> Result<Null, (usize, f64)> {
-        Null::of(&self.units, self.losses_size)
     }
 
     /// How much two sums over signed units may differ and yet be equal but for rounding.
@@ -209,26 +167,27 @@ mod tests {
     #[test]
     fn items_of_a_group_are_summed() {
         let (a, b) = ([3.0, 1.0, 2.0, 0.0], [1.0, 2.0, 0.0, 5.0]);
-        let (a, b) = (Losses::new("a", &a).unwrap(), Losses::new("b", &b).unwrap());
+        let (a, b) = (Losses::new("a", None, &a).unwrap(), Losses::new("b", None, &b).unwrap());
         let grouping = Grouping::new(["x", "y", "x", "z"]);
         let differences = Differences::between(&a, &b, Some(&grouping)).unwrap();
-        assert_eq!(differences.units(), [4.0, -1.0, -5.0]);
-        assert_eq!(differences.sum(), -2.0);
+        assert_eq!(differences.units, [4.0, -1.0, -5.0]);
+        assert_eq!(differences.sum, -2.0);
         assert_eq!(differences.result(1.0, None).statistic, -0.5);
     }
 
     #[test]
     fn bad_losses_are_named() {
         let message = |result: Result<(), Error>| result.unwrap_err().to_string();
-        let losses = |values: &[f64]| Losses::new("a", values).map(|_| ());
+        let losses = |values: &[f64]| Losses::new("a", None, values).map(|_| ());
         assert_eq!(message(losses(&[])), "a is empty, expected at least one item");
         assert_eq!(message(losses(&[0.0, f64::NAN])), "a[1] is NaN, expected a finite number");
-        let rows = Losses::rows("losses", &[0.0, 1.0, 2.0, f64::INFINITY], 2).map(|_| ());
+        let rows = Losses::new("losses", Some(1), &[2.0, f64::INFINITY]).map(|_| ());
         assert_eq!(message(rows), "losses[1, 1] is inf, expected a finite number");
-        let (one, two) = (Losses::new("a", &[1.0]).unwrap(), Losses::new("b", &[1.0; 2]).unwrap());
+        let (one, two) =
+            (Losses::new("a", None, &[1.0]).unwrap(), Losses::new("b", None, &[1.0; 2]).unwrap());
         let between = Differences::between(&one, &two, None).map(|_| ());
         assert_eq!(message(between), "b has 2 rows, expected 1 as in a");
-        let huge = Losses::new("a", &[f64::MAX; 2]).unwrap();
+        let huge = Losses::new("a", None, &[f64::MAX; 2]).unwrap();
         let between = Differences::between(&huge, &two, None).map(|_| ());
         assert_eq!(
             message(between),

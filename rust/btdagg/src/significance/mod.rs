@@ -17,6 +17,7 @@ mod tilt;
 use crate::parallel::Watch;
 use crate::{Error, Execution};
 use differences::Differences;
+use exact::Null;
 use monte_carlo::MonteCarlo;
 
 pub use differences::{Grouping, Losses};
@@ -57,8 +58,8 @@ impl PermutationTest {
         if self.method == Method::MonteCarlo {
             return Ok(None);
         }
-        let found = match differences.null() {
-            Ok(null) => null.p_value(differences.sum(), self.alternative, watch)?,
+        let found = match Null::of(&differences.units, differences.losses_size) {
+            Ok(null) => null.p_value(differences.sum, self.alternative, watch)?,
             Err(_) if self.method == Method::Auto => return Ok(None),
             Err((unit, value)) => {
                 let first = grouping.and_then(|grouping| grouping.first_item(unit));
@@ -72,7 +73,7 @@ impl PermutationTest {
             }
         };
         if found.is_none() && self.method == Method::Exact {
-            let n_units = differences.units().len();
+            let n_units = differences.units.len();
             let came = format!("of {n_units} items or groups have too many different sums");
             let expected = "smaller integers for an exact test; Monte Carlo takes these";
             return Err(Error::input("differences", came, expected));

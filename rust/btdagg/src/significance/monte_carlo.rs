@@ -29,14 +29,14 @@ pub(crate) struct MonteCarlo<'a> {
 
 impl<'a> MonteCarlo<'a> {
     pub(crate) fn new(test: &PermutationTest, differences: &'a Differences) -> Self {
-        let (sum, tolerance) = (differences.sum(), differences.tolerance());
+        let (sum, tolerance) = (differences.sum, differences.tolerance());
         let threshold = match test.alternative {
             Alternative::TwoSided => sum.abs() - tolerance,
             Alternative::Less => sum + tolerance,
             Alternative::Greater => sum - tolerance,
         };
         Self {
-            units: differences.units(),
+            units: &differences.units,
             signs: Signs::new(test.seed, test.stream),
             n_resamples: test.n_resamples.get(),
             alternative: test.alternative,

@@ -31,7 +31,7 @@ pub enum Method {
 /// use btdagg::Execution;
 ///
 /// let (a, b) = ([0.0, 0.0, 1.0, 0.0], [1.0, 2.0, 1.0, 1.0]);
-/// let (a, b) = (Losses::new("a", &a)?, Losses::new("b", &b)?);
+/// let (a, b) = (Losses::new("a", None, &a)?, Losses::new("b", None, &b)?);
 /// let found = PermutationTest::default().paired(&a, &b, None, Execution::single())?;
 /// assert_eq!(found.statistic, -1.0);
 /// assert_eq!(found.p_value, 0.25); // 2 of the 8 sign patterns of -1, -2, -1
