@@ -77,9 +77,9 @@ impl Test {
         let losses = &*by_rows(&losses);
         let grouping = grouping(groups.as_ref())?;
         let p_values = run(py, n_threads, |execution| {
-            let rows = losses.chunks(n_items.max(1)).enumerate();
-            let methods = rows.map(|(method, row)| Losses::new("losses", Some(method), row));
-            let methods = methods.collect::<Result<Vec<_>, _>>()?;
+            let row = |method| &losses[method * n_items..(method + 1) * n_items];
+            let method = |number| Losses::new("losses", Some(number), row(number));
+            let methods = (0..n_methods).map(method).collect::<Result<Vec<_>, _>>()?;
             self.0.pairwise(&methods, grouping.as_ref(), execution)
         })?;
         let matrix = Array2::from_shape_vec((n_methods, n_methods), p_values);

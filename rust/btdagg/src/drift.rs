@@ -10,6 +10,7 @@
 //! al., *Retrain or not retrain* (2021), for bets that jump.
 
 use crate::Error;
+use crate::index::to_f64;
 use crate::splitmix::uniform;
 
 /// Slopes of the bets, as shares of the steepest that cannot lose all: high or low ranks, weakly or
@@ -44,9 +45,7 @@ impl ConformalTest {
     /// A test against a reference with so many items at each level.
     #[must_use]
     pub fn new(reference: Vec<u64>, seed: u64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "28")]
-        let share = 1.0 / N_BETS as f64;
-        let shares = vec![share; N_BETS];
+        let shares = vec![1.0 / to_f64(N_BETS as u64); N_BETS];
         Self { pool: reference, n_seen: 0, seed, shares, log_capital: 0.0, log_peak: 0.0 }
     }
 
@@ -111,11 +110,6 @@ impl ConformalTest {
         }
         Ok(self)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "items are counted")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

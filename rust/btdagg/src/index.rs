@@ -4,3 +4,9 @@
 pub(crate) fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
+
+/// A number as a float: exact up to 2⁵³.
+#[expect(clippy::cast_precision_loss, reason = "larger ones are rounded")]
+pub(crate) const fn to_f64(number: u64) -> f64 {
+    number as f64
+}

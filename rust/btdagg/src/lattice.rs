@@ -1,5 +1,6 @@
 //! Finer points where a grid is too coarse for a posterior.
 
+use crate::expansion::dot;
 use crate::region::{Region, Vector};
 
 /// Steps from the middle of a lattice to its edge, and the length of one in standard deviations.
@@ -77,10 +78,6 @@ impl Lattice {
 
 fn coordinates([beta, eta0, gamma]: Vector) -> Vector {
     [beta.ln(), eta0, gamma]
-}
-
-fn dot(a: Vector, b: Vector) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The lower triangle whose product with its transpose is the matrix, as far as rounding lets it be

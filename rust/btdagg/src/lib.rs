@@ -58,7 +58,6 @@ mod lattice;
 mod loss_table;
 mod memory;
 mod model;
-mod neighbours;
 mod panel;
 mod panel_fit;
 mod parallel;

@@ -13,6 +13,7 @@ use crate::davidson::{self, Lead};
 use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::grid::Grid;
+use crate::index::to_f64;
 use crate::lattice::{Lattice, Spread};
 use crate::memory::{filled, reserved};
 use crate::parallel::for_each_part;
@@ -192,7 +193,7 @@ impl Posteriors {
         }
         let (log_weak, mut parts) = match &self.neighbours {
             Some((points, weak_share)) if n_labels < ENOUGH => {
-                let uniform = -to_f64(points.thetas.len()).ln();
+                let uniform = -to_f64(points.thetas.len() as u64).ln();
                 let log_prior = vec![uniform; points.thetas.len()];
                 let evidence = log_evidence(&log_prior, points, labels, n_labels, 0.0);
                 let losses = points.losses(labels);
@@ -339,7 +340,7 @@ impl Posteriors {
         let mut sum = 0.0;
         for (theta, weight) in part.thetas.iter().zip(&part.weights) {
             sum += weight;
-            while chosen.len() < n && to_f64(chosen.len()) + 0.5 <= sum * to_f64(n) {
+            while chosen.len() < n && to_f64(chosen.len() as u64) + 0.5 <= sum * to_f64(n as u64) {
                 chosen.push(*theta);
             }
         }
@@ -431,11 +432,6 @@ fn log_evidence(
     let likelihoods = points.log_likelihoods(labels);
     let terms: Vec<f64> = log_prior.iter().zip(likelihoods).map(|(log, l)| log + l).collect();
     log_sum_exp(&terms) + log_volume
-}
-
-#[expect(clippy::cast_precision_loss, reason = "there are few points")]
-fn to_f64(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The box in which a fit looks for parameters, and the grid over it.
 
+use crate::index::to_f64;
 use crate::{Error, Parameters};
 
 /// Grid points along beta, eta0 and gamma.
@@ -127,8 +128,7 @@ impl Region {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "grids are small")]
 fn spaced(from: f64, to: f64, n: usize) -> Vec<f64> {
-    let share = |i: usize| i as f64 / (n - 1) as f64;
+    let share = |i: usize| to_f64(i as u64) / to_f64(n as u64 - 1);
     (0..n).map(|i| from * (1.0 - share(i)) + to * share(i)).collect()
 }

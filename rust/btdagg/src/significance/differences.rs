@@ -4,10 +4,10 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxBuildHasher;
 
-use super::halves::as_f64;
-use super::permutation::PermutationResult;
+use super::PermutationResult;
 use crate::Error;
 use crate::error::same_length;
+use crate::index::to_f64;
 use crate::memory::{collected, filled};
 
 /// Numbers that are added side by side.
@@ -137,7 +137,7 @@ impl Differences {
     /// Twice what can come of the rounding of losses, differences and sums: `2⁻⁵⁰` of the sum of
     /// all `|a| + |b|`, and `2⁻⁵² (units / 64 + 16)` of the sum of absolute differences.
     pub(crate) fn tolerance(&self) -> f64 {
-        let n_words = as_f64(self.units.len().div_ceil(64));
+        let n_words = to_f64(self.units.len().div_ceil(64) as u64);
         4.0 * f64::EPSILON * self.losses_size + (n_words + 16.0) * f64::EPSILON * self.size
     }
 
@@ -146,7 +146,11 @@ impl Differences {
         p_value: f64,
         n_resamples: Option<NonZeroU64>,
     ) -> PermutationResult {
-        PermutationResult { statistic: self.sum / as_f64(self.n_items), p_value, n_resamples }
+        PermutationResult {
+            statistic: self.sum / to_f64(self.n_items as u64),
+            p_value,
+            n_resamples,
+        }
     }
 }
 

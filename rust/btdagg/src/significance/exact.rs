@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use super::Alternative;
 use super::halves;
-use super::permutation::Alternative;
-use super::tilt::{Magnitude, WIDTH, Window, as_f64, log_weight, tilt_to};
+use super::tilt::{Magnitude, WIDTH, Window, log_weight, tilt_to};
 use crate::Error;
-use crate::index::index;
+use crate::index::{index, to_f64};
 use crate::parallel::Watch;
 
 /// Sums of losses up to this, 2⁵¹, are exact.
@@ -103,7 +103,7 @@ impl Null {
             return Ok(0.0);
         }
         let most = (self.total - least) / 2;
-        let sum = as_f64(self.total - 2 * most);
+        let sum = to_f64(self.total - 2 * most);
         let theta = tilt_to(sum, &self.magnitudes);
         // Often there are 1 and 2 alone.
         let (rest, stride) = if let [only] = others {
@@ -203,7 +203,7 @@ fn weighted_tail(theta: f64, magnitude: Magnitude, rest: &Window, stride: u64, m
         let Some(place) = reached.checked_sub(negatives.first) else { break };
         let tail = tails[index(place)];
         let distance = (count - reached) * size + over;
-        let weight = if distance == 0 { 1.0 } else { (-2.0 * theta * as_f64(distance)).exp() };
+        let weight = if distance == 0 { 1.0 } else { (-2.0 * theta * to_f64(distance)).exp() };
         share += probability * tail * weight;
         let borrowed = u64::from(over < less);
         let Some(remaining) = count.checked_sub(fewer + borrowed) else { break };

@@ -1,5 +1,7 @@
 //! The null distribution of a few units of any size: all sums of either half, in order.
 
+use crate::index::to_f64;
+
 /// Units that are enumerated at the most: each half has a million sums.
 pub(crate) const MAX_UNITS: usize = 40;
 
@@ -19,13 +21,7 @@ pub(crate) fn upper_tail(magnitudes: &[i128], least: i128) -> f64 {
         }
         hits += second.len() - reached;
     }
-    as_f64(hits) / as_f64(first.len() * second.len())
-}
-
-/// A number of items as a float.
-#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 items")]
-pub(super) fn as_f64(count: usize) -> f64 {
-    count as f64
+    to_f64(hits as u64) / to_f64((first.len() * second.len()) as u64)
 }
 
 /// All sums of signed magnitudes in ascending order, as often as there are patterns.

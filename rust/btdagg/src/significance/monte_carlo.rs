@@ -1,10 +1,10 @@
 //! P-values from random signs: 64 signs to a word, sums of eight units from a table.
 
 use super::differences::Differences;
-use super::permutation::{Alternative, PermutationTest};
-use super::signs::Signs;
-use crate::index::index;
+use super::{Alternative, PermutationTest};
+use crate::index::{index, to_f64};
 use crate::parallel::{Watch, for_each_part};
+use crate::splitmix::{STEP, mix};
 use crate::{Error, Execution};
 
 /// Units whose signs are one random word.
@@ -64,9 +64,8 @@ impl<'a> MonteCarlo<'a> {
         self.hits(0..self.n_resamples.div_ceil(BLOCK), watch).map(|hits| self.share(hits))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a share to double precision")]
     fn share(&self, hits: u64) -> f64 {
-        (hits + 1) as f64 / (self.n_resamples as f64 + 1.0)
+        to_f64(hits + 1) / (to_f64(self.n_resamples) + 1.0)
     }
 
     /// Sign patterns in these blocks whose sum is as extreme as the observed one.
@@ -120,6 +119,24 @@ fn look_up(tables: &[[f64; 256]; WORD / 8], word: u64) -> f64 {
     tables.iter().zip(word.to_le_bytes()).map(|(table, byte)| table[usize::from(byte)]).sum()
 }
 
+/// A stream of random words, each holding 64 signs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signs(u64);
+
+impl Signs {
+    /// The stream of that number; those of other numbers and seeds start elsewhere at random.
+    pub(crate) fn new(seed: u64, stream: u64) -> Self {
+        Self(mix(mix(seed.wrapping_add(STEP)).wrapping_add(mix(stream))))
+    }
+
+    /// Words `first`, `first + stride`, and so on.
+    pub(crate) fn words(self, first: u64, stride: u64) -> impl Iterator<Item = u64> {
+        let start = self.0.wrapping_add(first.wrapping_add(1).wrapping_mul(STEP));
+        let step = stride.wrapping_mul(STEP);
+        std::iter::successors(Some(start), move |counter| Some(counter.wrapping_add(step))).map(mix)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +153,26 @@ mod tests {
                 signed.map(|(i, unit)| if word >> i & 1 == 1 { *unit } else { -unit }).sum();
             assert_eq!(look_up(&tables, word), wanted);
         }
+    }
+
+    #[test]
+    fn words_are_those_of_splitmix64() {
+        // The first outputs of Vigna's splitmix64.c from state 1234567.
+        let words: Vec<u64> = Signs(1_234_567).words(0, 1).take(3).collect();
+        assert_eq!(
+            words,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn a_word_depends_on_its_number_alone() {
+        let signs = Signs::new(3, 5);
+        let all: Vec<u64> = signs.words(0, 1).take(100).collect();
+        let some: Vec<u64> = signs.words(7, 10).take(9).collect();
+        let wanted: Vec<u64> = all.iter().skip(7).step_by(10).take(9).copied().collect();
+        assert_eq!(some, wanted);
+        assert_ne!(Signs::new(3, 6).words(0, 1).next(), Some(all[0]));
+        assert_ne!(Signs::new(4, 5).words(0, 1).next(), Some(all[0]));
     }
 }

@@ -5,7 +5,7 @@
 //! mean keeps all numbers near 1, however small the p-value, and needs a few standard deviations
 //! around the mean alone.
 
-use crate::index::index;
+use crate::index::{index, to_f64};
 
 /// Probabilities below this share of the largest are left out.
 pub(crate) const NEGLIGIBLE: f64 = 1e-25;
@@ -65,17 +65,12 @@ pub(crate) fn log_weight(theta: f64, sum: f64, magnitudes: &[Magnitude]) -> f64 
 
 impl Magnitude {
     pub(crate) fn value(self) -> f64 {
-        as_f64(self.size)
+        to_f64(self.size)
     }
 
     pub(crate) fn units(self) -> f64 {
-        as_f64(self.n_units)
+        to_f64(self.n_units)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sums stay below 2^51")]
-pub(crate) fn as_f64(value: u64) -> f64 {
-    value as f64
 }
 
 /// Probabilities of neighbouring values, those that are negligible left out.
@@ -92,8 +87,8 @@ impl Window {
     pub(crate) fn negatives(theta: f64, magnitude: Magnitude) -> Self {
         let n = magnitude.n_units;
         let odds = (-2.0 * theta * magnitude.value()).exp();
-        let mode = floor((as_f64(n) + 1.0) * odds / (1.0 + odds)).min(n);
-        let width = (WIDTH * 0.5 * as_f64(n).sqrt()).min(as_f64(n));
+        let mode = floor((to_f64(n) + 1.0) * odds / (1.0 + odds)).min(n);
+        let width = (WIDTH * 0.5 * to_f64(n).sqrt()).min(to_f64(n));
         let mut probabilities = Vec::with_capacity(index(floor(width)).saturating_add(2));
         push_products(counted(mode, n - mode, 1.0 / odds), &mut probabilities);
         probabilities.reverse();
@@ -134,7 +129,7 @@ impl Window {
 
 /// Ratios of neighbouring binomial probabilities while `from` units of one kind become the other.
 fn counted(from: u64, to: u64, odds: f64) -> impl Iterator<Item = f64> {
-    let (mut from, mut to) = (as_f64(from), as_f64(to));
+    let (mut from, mut to) = (to_f64(from), to_f64(to));
     std::iter::from_fn(move || {
         to += 1.0;
         let ratio = from * odds / to;

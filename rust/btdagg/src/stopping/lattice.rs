@@ -1,6 +1,6 @@
 //! Counts with at most `n` votes as places in one array: layer by layer of equal totals.
 
-use crate::index::index;
+use crate::index::{index, to_f64};
 use crate::{Counts, Error};
 
 /// Most votes that a rule is made for: a table of all counts then takes two megabytes.
@@ -76,8 +76,7 @@ pub(crate) fn within(counts: Counts, n: usize) -> Option<[usize; 3]> {
 pub(crate) fn vertices(counts: Counts, n: usize) -> Option<([[usize; 3]; 3], [f64; 3])> {
     let total = counts.total();
     let votes = total.round();
-    #[expect(clippy::cast_precision_loss, reason = "a number of votes")]
-    if (total - votes).abs() > 1e-6 || votes > n as f64 {
+    if (total - votes).abs() > 1e-6 || votes > to_f64(n as u64) {
         return None;
     }
     // Sums of decimal strengths are off by rounding.

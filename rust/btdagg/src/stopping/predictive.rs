@@ -1,5 +1,6 @@
 use super::lattice::MAX_VOTES;
 use crate::Error;
+use crate::index::to_f64;
 
 /// Bounds of the parameters: within them no chance of at most [`MAX_VOTES`] votes underflows.
 const BOUNDS: (f64, f64) = (1e-3, 1e3);
@@ -98,8 +99,8 @@ struct Kind {
 impl Kind {
     fn new(weight: f64, alpha: [f64; 3], n: usize) -> Self {
         let total = super::lattice::mirrored_sum(alpha[0], alpha[1], alpha[2]);
-        let steps = || (0..n).map(to_f64);
-        let scale = steps().map(|i| (total + i).ln()).sum::<f64>() / to_f64(n.max(1));
+        let steps = || (0..n as u64).map(to_f64);
+        let scale = steps().map(|i| (total + i).ln()).sum::<f64>() / to_f64(n.max(1) as u64);
         let per_vote = (-scale).exp();
         // Multiplied rather than summed as logarithms: a factor carries n roundings at most.
         let factors = alpha.map(|start| {
@@ -119,11 +120,6 @@ impl Kind {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "at most 128")]
-fn to_f64(count: usize) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::lattice::counts_of;
@@ -135,7 +131,7 @@ mod tests {
         let predictive = Predictive::new(&kinds).unwrap();
         let mut ways = vec![1.0];
         for n in 1..=20_usize {
-            ways.push(ways[n - 1] * to_f64(n));
+            ways.push(ways[n - 1] * to_f64(n as u64));
             let chances = predictive.sequence_chances(n, counts_of(n));
             let total: f64 = counts_of(n)
                 .zip(chances)
