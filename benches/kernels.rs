@@ -9,8 +9,7 @@
 use std::hint::black_box;
 
 use btdagg::{
-    Bounds, CalibrationSet, CalibrationSetBuilder, Counts, Execution, Model, Parameters,
-    Posteriors, Prior, Tally,
+    Bounds, CalibrationSet, Counts, Execution, Model, Parameters, Posteriors, Prior, Tally,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -32,9 +31,8 @@ fn rows<T: From<u8>>() -> Vec<[T; 3]> {
 fn calibration_set(n_items: usize) -> CalibrationSet {
     let rows = rows::<u64>();
     let labels: Vec<i8> = (0..n_items).map(|i| (i % 3) as i8 - 1).collect();
-    let mut builder = CalibrationSetBuilder::new();
-    builder.add(&rows[..n_items], &labels, None, Execution::single()).expect("valid rows");
-    builder.build(1.0, 1.0).expect("valid smoothing")
+    CalibrationSet::new(&rows[..n_items], &labels, None, (1.0, 1.0), Execution::single())
+        .expect("valid smoothing")
 }
 
 fn kernels(c: &mut Criterion) {
@@ -90,9 +88,8 @@ fn judged(n_items: usize, first: usize) -> CalibrationSet {
         lead => (lead.rem_euclid(3) == 1).into(),
     };
     let labels: Vec<i8> = rows.iter().map(label).collect();
-    let mut builder = CalibrationSetBuilder::new();
-    builder.add(rows, &labels, None, Execution::single()).expect("valid rows");
-    builder.build(1.0, 1.0).expect("valid smoothing")
+    CalibrationSet::new(rows, &labels, None, (1.0, 1.0), Execution::single())
+        .expect("valid smoothing")
 }
 
 fn posteriors(c: &mut Criterion) {

@@ -1,4 +1,4 @@
-use btdagg::{Bounds, CalibrationSetBuilder, Error, Parameters};
+use btdagg::{Bounds, Error, Parameters};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -25,9 +25,7 @@ impl CalibrationSet {
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         with_rows!(borrowed, rows => {
             run(counts.py(), 1, |execution| {
-                let mut builder = CalibrationSetBuilder::new();
-                builder.add(&rows, labels, weights, execution)?;
-                builder.build(alpha, kappa)
+                btdagg::CalibrationSet::new(&rows, labels, weights, (alpha, kappa), execution)
             })
         })
         .map(Self)
@@ -46,9 +44,7 @@ impl CalibrationSet {
         let weights = weights.as_chunks().0;
         with_rows!(borrowed, rows => {
             run(counts.py(), 1, |execution| {
-                let mut builder = CalibrationSetBuilder::new();
-                builder.add_soft(&rows, weights, execution)?;
-                builder.build(alpha, kappa)
+                btdagg::CalibrationSet::soft(&rows, weights, (alpha, kappa), execution)
             })
         })
         .map(Self)

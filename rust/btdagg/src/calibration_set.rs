@@ -9,12 +9,10 @@ use crate::{Bounds, Error, Execution, Fit, Loss, Model, Parameters, Provenance};
 /// Labelled counts, reduced to their distinct rows: what a fit costs depends on those alone.
 ///
 /// ```
-/// use btdagg::{CalibrationSetBuilder, Execution, Parameters};
+/// use btdagg::{CalibrationSet, Execution, Parameters};
 ///
-/// let mut builder = CalibrationSetBuilder::new();
 /// let counts: [[u8; 3]; 2] = [[0, 0, 1], [1, 0, 0]];
-/// builder.add(&counts[..], &[1, 0], None, Execution::single())?;
-/// let set = builder.build(1.0, 1.0)?;
+/// let set = CalibrationSet::new(&counts[..], &[1, 0], None, (1.0, 1.0), Execution::single())?;
 /// // A judge without influence (beta = 0) and equal odds for the three labels.
 /// let even = Parameters { beta: 0.0, eta0: 0.0, gamma: 0.0 };
 /// let loss = set.loss(even, Execution::single())?;
@@ -34,7 +32,7 @@ pub struct CalibrationSet {
 }
 
 impl CalibrationSet {
-    pub(crate) fn new(
+    pub(crate) fn of_rows(
         rows: &[(Counts, LabelWeights)],
         label_weights: LabelWeights,
         alpha: f64,
@@ -128,7 +126,6 @@ impl CalibrationSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CalibrationSetBuilder;
     use crate::rows::SUM_BLOCK;
 
     fn items(n: u64) -> (Vec<[u64; 3]>, Vec<i8>) {
@@ -138,9 +135,7 @@ mod tests {
     }
 
     fn set(rows: &[[u64; 3]], labels: &[i8]) -> CalibrationSet {
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(rows, labels, None, Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::new(rows, labels, None, (1.0, 1.0), Execution::single()).unwrap()
     }
 
     fn loss(set: &CalibrationSet, [beta, eta0, gamma]: [f64; 3]) -> Loss {
@@ -149,10 +144,10 @@ mod tests {
 
     #[test]
     fn a_model_has_the_smoothing_constants_of_its_set() {
-        let mut builder = CalibrationSetBuilder::new();
         let rows = [[0_u64, 1, 7], [3, 2, 3], [6, 1, 0]];
-        builder.add(&rows[..], &[1, 0, -1], None, Execution::single()).unwrap();
-        let set = builder.build(0.5, 2.0).unwrap();
+        let set =
+            CalibrationSet::new(&rows[..], &[1, 0, -1], None, (0.5, 2.0), Execution::single())
+                .unwrap();
         let parameters = Parameters { beta: 1.5, eta0: 0.5, gamma: -0.25 };
         let model = set.model(&Fit { parameters, ..Fit::default() }).unwrap();
         let wanted = Model::new(1.5, 0.5, -0.25).unwrap().with_smoothing(0.5, 2.0).unwrap();
@@ -198,17 +193,16 @@ mod tests {
     fn weights_are_repetitions_and_soft_labels_are_weights() {
         let rows = [[0_u64, 1, 40], [2, 0, 2]];
         let repeated = set(&[rows[0], rows[0], rows[1], rows[1]], &[1, 1, 0, -1]);
-        let mut soft = CalibrationSetBuilder::new();
-        let weights = [[0.0, 0.0, 2.0], [1.0, 1.0, 0.0]];
-        soft.add_soft(&rows[..], &weights, Execution::single()).unwrap();
-        let mut weighted = CalibrationSetBuilder::new();
-        weighted.add(&rows[..1], &[1], Some(&[2.0]), Execution::single()).unwrap();
-        weighted.add(&rows[1..], &[0], Some(&[1.0]), Execution::single()).unwrap();
-        weighted.add(&rows[1..], &[-1], Some(&[1.0]), Execution::single()).unwrap();
+        let (weights, single) = ([[0.0, 0.0, 2.0], [1.0, 1.0, 0.0]], Execution::single());
+        let soft = CalibrationSet::soft(&rows[..], &weights, (1.0, 1.0), single).unwrap();
+        let (three, weights) = ([rows[0], rows[1], rows[1]], [2.0, 1.0, 1.0]);
+        let weighted =
+            CalibrationSet::new(&three[..], &[1, 0, -1], Some(&weights), (1.0, 1.0), single)
+                .unwrap();
         let theta = [0.5, 1.5, 0.25];
         let expected = loss(&repeated, theta);
-        assert_eq!(loss(&soft.build(1.0, 1.0).unwrap(), theta), expected);
-        assert_eq!(loss(&weighted.build(1.0, 1.0).unwrap(), theta), expected);
+        assert_eq!(loss(&soft, theta), expected);
+        assert_eq!(loss(&weighted, theta), expected);
         assert_eq!((repeated.n_items(), repeated.n_distinct()), (4, 2));
     }
 

@@ -143,15 +143,14 @@ pub(crate) fn dot(a: Vector, b: Vector) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CalibrationSetBuilder;
+    use crate::CalibrationSet;
 
     #[test]
     fn expansion_agrees_with_the_loss_and_its_slopes() {
         let rows: Vec<[u64; 3]> = (0..90).map(|i| [i % 7, (i * i) % 5, i % 11]).collect();
         let labels: Vec<i8> = (0..90_i32).map(|i| i8::try_from(i * i % 3).unwrap() - 1).collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
-        let set = builder.build(1.0, 1.0).unwrap();
+        let set =
+            CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), Execution::single()).unwrap();
         let theta = [1.3, 0.2, 0.8];
         let at = |theta| {
             {

@@ -129,8 +129,7 @@ fn lowest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bounds, CalibrationSet};
-    use crate::{CalibrationSetBuilder, Model};
+    use crate::{Bounds, CalibrationSet, Model};
 
     /// Items of `n_votes` votes whose soft labels are what a model says of them.
     fn exact(model: &Model, n_votes: u64) -> CalibrationSet {
@@ -142,9 +141,7 @@ mod tests {
             .iter()
             .map(|&[minus, tie, plus]| model.probabilities(crate::Counts::whole(minus, tie, plus)))
             .collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add_soft(&rows[..], &weights, Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::soft(&rows[..], &weights, (1.0, 1.0), Execution::single()).unwrap()
     }
 
     #[test]
@@ -166,9 +163,8 @@ mod tests {
         };
         let rows: Vec<[u64; 3]> = (0..30).map(|i| [i * i % 5, i % 3, i * 7 % 6]).collect();
         let labels: Vec<i8> = (0..30_i32).map(|i| i8::try_from(i * i % 3).unwrap() - 1).collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
-        let set = builder.build(1.0, 1.0).unwrap();
+        let set =
+            CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), Execution::single()).unwrap();
         let usual = set.fit(&Bounds::default(), Execution::single()).unwrap();
         for size in [20.0, 200.0, 1e300] {
             let fit = set.fit(&vast(size), Execution::single()).unwrap();
@@ -192,9 +188,7 @@ mod tests {
     }
 
     fn set_of(rows: &[[u64; 3]], labels: &[i8]) -> CalibrationSet {
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(rows, labels, None, Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::new(rows, labels, None, (1.0, 1.0), Execution::single()).unwrap()
     }
 
     #[test]

@@ -16,85 +16,76 @@ use crate::{CalibrationSet, Error, Execution, Label};
 /// Counts below `2^DENSE_BITS` are gathered in an array, all others in a hash map.
 const DENSE_BITS: u32 = 5;
 
-/// Gathers labelled counts into their distinct rows.
-#[derive(Debug, Clone)]
-pub struct CalibrationSetBuilder {
+/// Sums of label weights by counts.
+struct Gathered {
     dense: Vec<LabelWeights>,
     sparse: HashMap<Counts, LabelWeights, FxBuildHasher>,
     n_items: usize,
 }
 
-impl Default for CalibrationSetBuilder {
-    fn default() -> Self {
-        let dense = vec![[0.0; 3]; 1 << (3 * DENSE_BITS)];
-        Self { dense, sparse: HashMap::default(), n_items: 0 }
-    }
-}
-
-impl CalibrationSetBuilder {
-    /// No items yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds items with one label each (−1, 0, +1) and, if given, a weight each.
+impl CalibrationSet {
+    /// Items with one label each (−1, 0, +1) and, if given, a weight each; the smoothing constants
+    /// are alpha and kappa.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first
-    /// bad row; [`Error::Interrupted`]. What the builder holds afterwards is unspecified.
-    pub fn add<R: Rows + ?Sized>(
-        &mut self,
+    /// [`Error::Input`] for the first bad row, if no item has a weight, if the weights of one row
+    /// have no finite sum, or if a constant is not finite and positive; [`Error::Interrupted`].
+    pub fn new<R: Rows + ?Sized>(
         rows: &R,
         labels: &[i8],
         weights: Option<&[f64]>,
+        smoothing: (f64, f64),
         execution: Execution<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Self, Error> {
         same_length("labels", labels.len(), rows.len(), "counts")?;
         let n_weights = weights.map_or(rows.len(), <[f64]>::len);
         same_length("weights", n_weights, rows.len(), "counts")?;
         let column = |row: usize| Label::parse(labels[row], "labels", row).map(Label::column);
         match weights {
-            None => self.gather(rows, execution, |row, sums| {
+            None => Gathered::of(rows, execution, |row, sums| {
                 sums[column(row)?] += 1.0;
                 Ok(true)
             }),
-            Some(weights) => self.gather(rows, execution, |row, sums| {
+            Some(weights) => Gathered::of(rows, execution, |row, sums| {
                 let weight = check_weight(weights[row], row)?;
                 sums[column(row)?] += weight;
                 Ok(weight > 0.0)
             }),
-        }
+        }?
+        .set(smoothing)
     }
 
-    /// Adds items with soft labels: a weight for each label.
+    /// Items with soft labels: a weight for each label.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
-    pub fn add_soft<R: Rows + ?Sized>(
-        &mut self,
+    /// As [`new`](Self::new).
+    pub fn soft<R: Rows + ?Sized>(
         rows: &R,
         weights: &[[f64; 3]],
+        smoothing: (f64, f64),
         execution: Execution<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Self, Error> {
         same_length("weights", weights.len(), rows.len(), "counts")?;
-        self.gather(rows, execution, |row, sums| {
-            let weights = &weights[row];
-            for (sum, &weight) in sums.iter_mut().zip(weights) {
+        let add = |row: usize, sums: &mut LabelWeights| {
+            for (sum, &weight) in sums.iter_mut().zip(&weights[row]) {
                 *sum += check_weight(weight, row)?;
             }
-            Ok(any_weight(weights))
-        })
+            Ok(any_weight(&weights[row]))
+        };
+        Gathered::of(rows, execution, add)?.set(smoothing)
     }
+}
 
+impl Gathered {
     /// Reads the rows block by block; `add` adds the weights of a row to the sums of its counts
     /// and says whether there were any.
-    fn gather<R: Rows + ?Sized>(
-        &mut self,
+    fn of<R: Rows + ?Sized>(
         rows: &R,
         execution: Execution<'_>,
         add: impl Fn(usize, &mut LabelWeights) -> Result<bool, Error>,
-    ) -> Result<(), Error> {
+    ) -> Result<Self, Error> {
+        let dense = vec![[0.0; 3]; 1 << (3 * DENSE_BITS)];
+        let mut all = Self { dense, sparse: HashMap::default(), n_items: 0 };
         let mut buffer = Vec::new();
         let mut watch = Watch::alone(execution);
         for start in (0..rows.len()).step_by(BLOCK) {
@@ -102,18 +93,15 @@ impl CalibrationSetBuilder {
             let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
             let small = bits_of(block) <= DENSE_BITS;
             if !small {
-                self.sparse.try_reserve(block.len()).map_err(|_| Error::Memory)?;
+                all.sparse.try_reserve(block.len()).map_err(|_| Error::Memory)?;
             }
             for (row, counts) in (start..).zip(block) {
-                let sums = if small {
-                    self.dense_at(counts.small())
-                } else {
-                    self.at(counts.counts(row)?)
-                };
-                self.n_items += usize::from(add(row, sums)?);
+                let sums =
+                    if small { all.dense_at(counts.small()) } else { all.at(counts.counts(row)?) };
+                all.n_items += usize::from(add(row, sums)?);
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     fn at(&mut self, counts: Counts) -> &mut LabelWeights {
@@ -131,11 +119,7 @@ impl CalibrationSetBuilder {
     }
 
     /// The distinct rows, ready for the loss.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if no item has a weight;
-    /// [`Error::Input`] if the weights of one row have no finite sum.
-    pub fn build(self, alpha: f64, kappa: f64) -> Result<CalibrationSet, Error> {
+    fn set(self, (alpha, kappa): (f64, f64)) -> Result<CalibrationSet, Error> {
         check_smoothing(alpha, kappa)?;
         let n = 1_u64 << DENSE_BITS;
         let mut rows = reserved(self.dense.len() + self.sparse.len())?;
@@ -165,7 +149,7 @@ impl CalibrationSetBuilder {
         });
         // Without a row there is no set.
         let max_votes = rows.iter().map(|(counts, _)| counts.n_votes()).max().unwrap_or(0);
-        CalibrationSet::new(&rows, label_weights, alpha, kappa, self.n_items, max_votes)
+        CalibrationSet::of_rows(&rows, label_weights, alpha, kappa, self.n_items, max_votes)
     }
 }
 
@@ -204,10 +188,8 @@ mod tests {
     #[test]
     fn bad_rows_are_named() {
         let add = |rows: &[[i64; 3]], labels: &[i8], weights: Option<&[f64]>| {
-            CalibrationSetBuilder::new()
-                .add(rows, labels, weights, Execution::single())
-                .unwrap_err()
-                .to_string()
+            let set = CalibrationSet::new(rows, labels, weights, (1.0, 1.0), Execution::single());
+            set.unwrap_err().to_string()
         };
         let rows = [[0_i64, 1, 2], [3, -4, 5]];
         assert_eq!(add(&rows, &[0], None), "labels has 1 rows, expected 2 as in counts");
@@ -220,11 +202,11 @@ mod tests {
             add(&rows[..1], &[1], Some(&[-0.5])),
             "weights[0] is -0.5, expected a finite number of at least 0"
         );
-        let mut heavy = CalibrationSetBuilder::new();
-        let weights = [f64::MAX; 2];
-        heavy.add(&[[1_u8, 1, 1]; 2][..], &[0; 2], Some(&weights), Execution::single()).unwrap();
-        assert_eq!(heavy.build(1.0, 1.0).unwrap_err(), Error::weight_overflow());
-        let empty = CalibrationSetBuilder::new().build(1.0, 1.0).unwrap_err();
+        let (heavy, single) = ([[1_u8, 1, 1]; 2], Execution::single());
+        let heavy =
+            CalibrationSet::new(&heavy[..], &[0; 2], Some(&[f64::MAX; 2]), (1.0, 1.0), single);
+        assert_eq!(heavy.unwrap_err(), Error::weight_overflow());
+        let empty = CalibrationSet::new(&rows[..0], &[], None, (1.0, 1.0), single).unwrap_err();
         assert_eq!(empty, Error::no_weight());
     }
 }

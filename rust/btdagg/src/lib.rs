@@ -82,7 +82,6 @@ pub use calibration_set::CalibrationSet;
 pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::{Error, Input};
 pub use fit::Fit;
-pub use gather::CalibrationSetBuilder;
 pub use label::Label;
 pub use model::{Model, Parameters};
 pub use panel::{Judge, Panel};

@@ -102,12 +102,10 @@ fn gibbs(log_prior: &[f64], losses: &[f64], rate: f64) -> Vec<f64> {
 /// Posteriors of the same rows under any labels: they share the probabilities at the points.
 ///
 /// ```
-/// use btdagg::{CalibrationSetBuilder, Execution, Posteriors};
+/// use btdagg::{CalibrationSet, Execution, Posteriors};
 ///
-/// let mut builder = CalibrationSetBuilder::new();
 /// let counts: [[u8; 3]; 4] = [[0, 1, 7], [6, 1, 1], [3, 3, 2], [1, 2, 5]];
-/// builder.add(&counts[..], &[1, -1, 0, 0], None, Execution::single())?;
-/// let set = builder.build(1.0, 1.0)?;
+/// let set = CalibrationSet::new(&counts[..], &[1, -1, 0, 0], None, (1.0, 1.0), Execution::single())?;
 /// let posterior = Posteriors::new(&set, None)?.posterior(&set.labels(), None)?;
 /// assert!(posterior.parameters.beta > 0.5);
 /// # Ok::<(), btdagg::Error>(())
@@ -437,7 +435,7 @@ fn log_evidence(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CalibrationSetBuilder, Model};
+    use crate::Model;
 
     /// Items whose labels are those of a model, the likeliest first, in its proportions.
     fn set_of(model: &Model, n: u64) -> CalibrationSet {
@@ -457,9 +455,7 @@ mod tests {
                 if u < a { -1 } else { i8::from(u >= a + b) }
             })
             .collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), Execution::single()).unwrap()
     }
 
     fn weak(set: &CalibrationSet) -> Posterior {

@@ -158,7 +158,7 @@ impl CalibrationSet {
     ) -> Result<Self, Error> {
         let rows: Vec<(Counts, LabelWeights)> = rows.into_iter().collect();
         let label_weights = self.label_weights();
-        Self::new(&rows, label_weights, self.alpha, self.kappa, self.n_items(), max_votes)
+        Self::of_rows(&rows, label_weights, self.alpha, self.kappa, self.n_items(), max_votes)
     }
 }
 
@@ -197,12 +197,10 @@ fn ln_choose(n: u64, k: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CalibrationSetBuilder, Execution};
+    use crate::Execution;
 
     fn set(rows: &[[u64; 3]], labels: &[i8]) -> CalibrationSet {
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(rows, labels, None, Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::new(rows, labels, None, (1.0, 1.0), Execution::single()).unwrap()
     }
 
     fn weights_of(set: &CalibrationSet) -> BTreeMap<Counts, LabelWeights> {
@@ -240,9 +238,16 @@ mod tests {
 
     #[test]
     fn thinned_fractions_are_scaled_and_many_of_them_lie_on_a_grid() {
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&[[0.5, 1.5, 6.0]][..], &[1], None, Execution::single()).unwrap();
-        let thin = builder.build(1.0, 1.0).unwrap().thinned(2).unwrap();
+        let thin = CalibrationSet::new(
+            &[[0.5, 1.5, 6.0]][..],
+            &[1],
+            None,
+            (1.0, 1.0),
+            Execution::single(),
+        )
+        .unwrap()
+        .thinned(2)
+        .unwrap();
         assert_eq!(thin.counts, [Counts::new(0.125, 0.375, 1.5)]);
 
         let share = |i: u32| f64::from(i * 37 % 8192) / 1024.0;
@@ -253,9 +258,8 @@ mod tests {
             })
             .collect();
         let labels: Vec<i8> = (0..8192).map(|i| i8::try_from(i % 3).unwrap() - 1).collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
-        let set = builder.build(1.0, 1.0).unwrap();
+        let set =
+            CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), Execution::single()).unwrap();
         let binned = set.clone().binned().unwrap();
         assert!(set.n_distinct() > 4000 && binned.n_distinct() <= MANY);
         assert!(binned.counts.iter().all(|c| c.plus * 8.0 % 1.0 == 0.0 && c.total() == 8.0));

@@ -223,7 +223,6 @@ fn form(matrix: &Matrix, x: Vector) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CalibrationSetBuilder;
 
     fn set(n: u64) -> CalibrationSet {
         let rows: Vec<[u64; 3]> = (0..n)
@@ -242,9 +241,7 @@ mod tests {
                 _ => -1,
             })
             .collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), Execution::single()).unwrap()
     }
 
     #[test]
@@ -298,9 +295,9 @@ mod tests {
             (vec![[0, 0, 0]; 2], vec![1, -1]),
             (vec![[4, 0, 4], [0, 0, 8], [8, 0, 0]], vec![0, 1, -1]),
         ] {
-            let mut builder = CalibrationSetBuilder::new();
-            builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
-            let set = builder.build(1.0, 1.0).unwrap();
+            let set =
+                CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), Execution::single())
+                    .unwrap();
             for near in [[1.0, 1.0, 0.5], [5.0, 6.9, 10.0], [1e-3, -9.2, -10.0]] {
                 let ends =
                     set.profile(&Bounds::default(), Parameters::of(near), 3.0, 12.7).unwrap();

@@ -180,7 +180,7 @@ pub fn decide_under(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CalibrationSet, CalibrationSetBuilder};
+    use crate::CalibrationSet;
 
     fn cells(n: u64, n_votes: u64) -> Vec<Cell> {
         (0..n)
@@ -202,9 +202,8 @@ mod tests {
         let rows: Vec<[f64; 3]> =
             cells.iter().map(|c| [c.counts.minus, c.counts.tie, c.counts.plus]).collect();
         let labels: Vec<i8> = cells.iter().map(|cell| cell.label.value()).collect();
-        let mut builder = CalibrationSetBuilder::new();
-        builder.add(&rows[..], &labels, Some(weights), Execution::single()).unwrap();
-        builder.build(1.0, 1.0).unwrap()
+        CalibrationSet::new(&rows[..], &labels, Some(weights), (1.0, 1.0), Execution::single())
+            .unwrap()
     }
 
     fn weightings(n_fits: u32, n_cells: usize) -> Vec<f64> {
