@@ -174,33 +174,32 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
         refuse(table, is_bad, PROBABILITIES[0], "three probabilities that add up to 1")
         return Strength(kind)
     (column,) = STRENGTH_COLUMNS[kind]
-    size, is_win = pl.col(column), vote.abs() == 1
+    size, is_win = pl.col(column), vote != 0
     whose = [name for name in _WHOSE if name in table.columns]
-    of_judge = [pl.col(name).cast(pl.String).fill_null("") for name in whose]
-    present = is_win & size.is_not_null()
-    parts = (
-        table.data.lazy()
-        .group_by(of_judge or [pl.lit("").alias("judge")])
-        .agg(
-            present.sum().alias("n"),
-            (is_win & size.is_null()).sum().alias("n_absent"),
-            size.filter(present).abs().sum().alias("total"),
-            size.filter(present).min().alias("least"),
-            vote.count().alias("n_votes"),
-        )
-    )
-    sums = table.collect(parts).sort(whose or ["judge"])
+    same = table.constants(whose)  # grouping by text takes longer than all else
+    by = [name for name in whose if name not in same]
+    quantities = [
+        is_win.sum().alias("n"),
+        (is_win & size.is_null()).sum().alias("n_absent"),
+        pl.when(is_win).then(size.abs()).sum().alias("total"),
+        pl.when(is_win).then(size).min().alias("least"),
+        vote.count().alias("n_votes"),
+    ]
+    rows = table.data.lazy()
+    parts = rows.group_by(by).agg(quantities) if by else rows.select(quantities)
+    sums = table.collect(parts).with_columns(same.values()).sort(by)
+    sums = sums.with_columns(pl.col(whose).fill_null(""), n=pl.col("n") - pl.col("n_absent"))
     if not sums["n"].sum():
         return None
     mixed = sums.filter((pl.col("n") > 0) & (pl.col("n_absent") > 0))
     if mixed.height:
-        is_of_judge = [text == mixed[name][0] for name, text in zip(whose, of_judge, strict=True)]
+        is_of_judge = [pl.col(name).fill_null("") == mixed[name][0] for name in whose]
         is_bad = is_win & size.is_null() & pl.all_horizontal(is_of_judge or [pl.lit(True)])
         few = f"{mixed['n_absent'][0]} of {mixed['n'][0] + mixed['n_absent'][0]} votes have none"
         expected = f"a {column} of every vote but ties ({few}); strength none counts signs"
         refuse(table, is_bad, column, expected, "strength")
     if (sums["least"] < 0).any():
-        is_bad = present & (size.sign() != vote)
+        is_bad = is_win & (size.sign() != vote)
         expected = f"a {column} of the sign of its vote, or sizes of at least 0 in all rows"
         refuse(table, is_bad, column, expected)
     if kind != "margin":

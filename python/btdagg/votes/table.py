@@ -103,6 +103,19 @@ class Table:
         rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
         return self.collect(rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE))[column]
 
+    def constants(self, columns: Sequence[str]) -> dict[str, pl.Expr]:
+        """Return the value, as a literal, of those columns that are the same in all rows."""
+        import polars as pl
+
+        if not columns:
+            return {}
+        values = [pl.col(column) for column in columns]
+        is_same = [(c.null_count() == 0) & (c.min() == c.max()) for c in values]
+        first = [c.first().name.prefix("\0") for c in values]
+        row = self.collect(self.data.lazy().select(*is_same, *first))
+        same = {column: row[f"\0{column}"] for column in columns if row[column][0]}
+        return {name: pl.lit(own[0], own.dtype).alias(name) for name, own in same.items()}
+
     def filter(self, where: Mapping[str, object]) -> Self:
         """Keep the rows that have one of the given values in every named column.
 

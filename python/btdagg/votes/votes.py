@@ -291,25 +291,34 @@ class Votes(Table, CountsItself):
         least = [column for column in tallied.columns if column.startswith("least ")]
         return _whole(tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0))
 
-    def _sums(self) -> list[pl.Expr]:
-        """Votes of each side; where they have a strength, a tie has the rest of every vote."""
+    def weighed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Add what of each vote is for B and for A, where votes have a strength."""
+        if self.strength is None:
+            return rows
+        minus, plus = self.strength.sides()
+        return rows.with_columns(minus=minus, plus=plus)
+
+    def sums_of_sides(self) -> list[pl.Expr]:
+        """Votes for each side, of weighed rows; what `with_ties` completes."""
         import polars as pl
 
         vote = pl.col("vote")
         if self.strength is None:
             return [(vote == s).sum().cast(pl.Int64).alias(name) for name, s in _SIDES.items()]
-        minus, plus = (side.sum() for side in self.strength.sides())
-        return [
-            minus.alias("minus"),
-            (vote.count() - minus - plus).alias("tie"),
-            plus.alias("plus"),
-        ]
+        return [pl.col("minus").sum(), vote.count().alias("tie"), pl.col("plus").sum()]
+
+    def with_ties(self, sums: pl.LazyFrame) -> pl.LazyFrame:
+        """Leave to ties what the sides have not of all votes."""
+        import polars as pl
+
+        tie = pl.col("tie") - pl.col("minus") - pl.col("plus")
+        return sums if self.strength is None else sums.with_columns(tie=tie)
 
     def _sums_of(self, rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
         """Counts of every item, in no order; with `Confidences` where they are asked for."""
         import polars as pl
 
-        columns = [*self._sums(), pl.col(PLACE).min()]
+        columns = [*self.sums_of_sides(), pl.col(PLACE).min()]
         for name, side in _SIDES.items() if with_confidences else ():
             # In ascending order, so that the order of the votes does not change a bit of a sum;
             # running sums, since the engine leaves a sort out before a plain one.
@@ -323,7 +332,7 @@ class Votes(Table, CountsItself):
                     ("log_product", values.log().cum_sum().last().fill_null(0.0)),
                 )
             ]
-        return rows.group_by("item").agg(columns)
+        return self.with_ties(self.weighed(rows).group_by("item").agg(columns))
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
@@ -503,24 +512,16 @@ def _with_sums(votes: Votes) -> Votes:
     import polars as pl
 
     key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
-    same: dict[str, pl.Series] = {}
-    if key:
-        columns = [pl.col(column) for column in key]
-        is_same = [(c.null_count() == 0) & (c.min() == c.max()) for c in columns]
-        first = [c.first().name.prefix("\0") for c in columns]
-        row = votes.collect(votes.data.lazy().select(*is_same, *first))
-        same = {column: row[f"\0{column}"] for column in key if row[column][0]}
-    sums = [*votes._sums(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
-    rows = votes.data.lazy().with_row_index(PLACE)
+    same = votes.constants(key)
+    sums = [*votes.sums_of_sides(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
+    rows = votes.weighed(votes.data.lazy().with_row_index(PLACE))
     if "sample" in votes.columns:
         bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
         rows = rows.with_columns(bit)
         sums.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
     by = [column for column in key if column not in same]
-    summed = votes.collect(rows.group_by("item", *by).agg(sums))
-    summed = summed.with_columns(
-        pl.lit(value[0], value.dtype).alias(column) for column, value in same.items()
-    )
+    summed = votes.collect(votes.with_ties(rows.group_by("item", *by).agg(sums)))
+    summed = summed.with_columns(same.values())
     return replace(votes, summed=(votes.data, summed))
 
 
