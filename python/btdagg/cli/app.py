@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -53,6 +54,8 @@ class _Commands(TyperGroup):
             command = typer.main.get_command(command)
             for subcommand in (command, *getattr(command, "commands", {}).values()):
                 _show_no_types_of_flags(subcommand)
+                # Lines are the terminal's; paragraphs are kept.
+                subcommand.help = re.sub(r"(?<!\n)\n(?!\n)", " ", subcommand.help or "")
             self.commands[cmd_name] = command
         return self.commands.get(cmd_name)
 

@@ -46,21 +46,19 @@ def plan(
     model: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[MODEL]",
+            metavar="MODEL",
             help="A model from btdagg calibrate; left out, with VOTES and LABELS, before the first "
             "label, when --prior is a file.",
         ),
     ] = None,
     votes: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[VOTES]", help="As btdagg calibrate takes them.", show_default=False
-        ),
+        typer.Argument(metavar="VOTES", help="As btdagg calibrate takes them.", show_default=False),
     ] = None,
     labels: Annotated[
         str | None,
         typer.Argument(
-            metavar="[LABELS]", help="As btdagg calibrate takes them.", show_default=False
+            metavar="LABELS", help="As btdagg calibrate takes them.", show_default=False
         ),
     ] = None,
     stop: Annotated[
