@@ -9,8 +9,9 @@ import secrets
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import uvicorn
 from fastapi import BackgroundTasks, FastAPI, Request, Response
@@ -46,14 +47,15 @@ _WELCOME = (
 )
 
 
-class Access(NamedTuple):
+@dataclass(frozen=True)
+class Access:
     """Who is let in: whoever has shown the token in the address; the cookie keeps it then.
 
     Browsers send the cookies of one port to the others, so the name of the cookie has the port. The
     Host header has to be one of the hosts, else a page elsewhere could have its name lead here.
     """
 
-    token: str
+    token: str = field(repr=False)
     cookie: str
     is_secure: bool  # whether browsers come by HTTPS
     hosts: frozenset[str]
@@ -127,15 +129,18 @@ def serve_labels(
         is_secure=behind_proxy is not None,
         hosts=frozenset(hosts),
     )
-    writing = threading.Lock()
+    waiting, writing = threading.Lock(), threading.Lock()
 
     def follow() -> None:
-        try:
-            with writing:
+        if not waiting.acquire(blocking=False):
+            return  # another write is about to begin, and has this label too
+        with writing:
+            waiting.release()
+            try:
                 write()
-        except (InputError, OSError) as error:
-            # The labels are in the store; the next one writes the file again.
-            print(f"btdagg: not written for now: {error}", file=sys.stderr, flush=True)
+            except (InputError, OSError) as error:
+                # The labels are in the store; the next one writes the file again.
+                print(f"btdagg: not written for now: {error}", file=sys.stderr, flush=True)
 
     config = uvicorn.Config(
         label_app(session, access, follow),
