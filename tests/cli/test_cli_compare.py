@@ -114,3 +114,27 @@ def test_what_cannot_be_compared_is_status_2(cli, arguments, message):
     status, out, err = cli("compare", "signs.csv", "labels.csv", *arguments)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_worse(cli, folder):
+    sample = simulate("rb2-math", N, 6, seed=1)
+    pl.DataFrame(sample.label_columns()).write_csv("gold.csv")
+    margins = np.where(sample.votes == sample.labels[:, None], 9, 1).ravel()
+    votes = pl.DataFrame({**sample.vote_columns(), "margin": margins})
+    votes.write_csv("better.csv")
+    margins = np.repeat(np.random.default_rng(0).choice([0.01, 9], N), 6)
+    gold = pl.Series(np.repeat(sample.labels, 6))
+    votes.with_columns(vote=gold, margin=pl.Series(margins)).write_csv("worse.csv")
+    warning = "warning: the strength of votes is worse than their signs: MAE 0."
+    for name, line in (("worse", warning), ("better", "strength is better: MAE 0.")):
+        status, out, err = cli("calibrate", f"{name}.csv", "gold.csv")
+        assert status == 0
+        assert (warning in err) == (name == "worse")
+        status, out, err = cli("evaluate", f"{name}.csv", "gold.csv", "--json")
+        assert status == 0, err
+        assert any(remark.startswith(line) for remark in json.loads(out)["remarks"])
+        for arguments in (("calibrate",), ("evaluate",)):
+            status, _, err = cli(*arguments, f"{name}.csv", "gold.csv", "--strength", "none")
+            assert status == 0
+            assert "strength of votes is worse" not in err
+            assert "strength is better" not in err

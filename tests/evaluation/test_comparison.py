@@ -9,7 +9,8 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, compare, evaluate, read_labels, read_votes, tally
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
+from btdagg.evaluation import CrossFit, GroupTest, LabelledItems, Protocol, RandomSplits
+from btdagg.evaluation.comparison import about_strength
 from btdagg.methods import Davidson, Decided, MajorityVote, Panel
 from btdagg.votes import Evidence, panel_counts
 
@@ -141,7 +142,7 @@ def test_a_panel_is_compared_with_one_of_its_judges():
     counts = np.stack([SAMPLE.counts, OTHER.counts], axis=1)
     few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())
     found = compare(counts, SAMPLE.counts, LABELS, protocol=few)
-    items = btdagg.evaluation.LabelledItems(
+    items = LabelledItems(
         Evidence(counts.sum(axis=1), by_judge={"1": counts[:, 0], "2": counts[:, 1]}), LABELS
     )
     panel = evaluate(items.evidence, LABELS, aggregators=[Panel(("1", "2"))], protocol=few)
@@ -207,3 +208,41 @@ def test_what_cannot_be_compared_is_refused(arguments, message):
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         compare(SAMPLE.counts, STRENGTH, LABELS, **options)
+
+
+# The strength of votes
+
+
+def graded(margins, n=N):
+    """Items whose three votes are their label, of margins up to 9."""
+    votes = np.repeat(LABELS[:n], 3)
+    counts = tally(np.repeat(np.arange(n), 3), votes * np.repeat(margins, 3), full_margin=9)[1]
+    signs = tally(np.repeat(np.arange(n), 3), votes)[1]
+    return LabelledItems(Evidence(counts, signs=signs), LABELS[:n], GROUPS[:n])
+
+
+def test_a_line_says_whether_strength_is_better_than_signs():
+    margins = np.where(SAMPLE.votes == LABELS[:, None], 9, 1) * SAMPLE.votes
+    strength = tally(ITEMS, margins.ravel(), full_margin=9)[1]
+    items = LabelledItems(Evidence(strength, signs=SAMPLE.counts), LABELS, GROUPS)
+    signs = SAMPLE.counts
+    (line,) = about_strength(items, "math")
+    names = "signs", "strength"
+    assert line == f"math: {compare(signs, strength, LABELS, groups=GROUPS, names=names)}"
+    assert line.startswith("math: strength is better: MAE 0.")
+    weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Davidson(prior="weak")])
+    assert f"MAE {weak.cells[0].comparison.methods[0].mae_interval.mean:.3f} against" in line
+    assert about_strength(items, warn=True) == []
+
+
+def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
+    margins = RNG.choice([0.01, 9], N)
+    items = graded(margins)
+    for warn in (False, True):
+        (line,) = about_strength(items, warn=warn)
+        assert line.startswith("warning: the strength of votes is worse than their signs: MAE 0.")
+        assert line.endswith("; count signs instead")
+    assert about_strength(graded(margins[:19], 19)) == []
+    assert about_strength(LabelledItems(SAMPLE.counts, LABELS)) == []
+    alike = LabelledItems(items.evidence, np.ones(N))
+    assert about_strength(alike) == []

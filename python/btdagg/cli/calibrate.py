@@ -105,7 +105,7 @@ def calibrate(
             raise InputError(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
-    table, items, neighbours = _read(context)
+    table, items, neighbours, about = _read(context)
     fitted_prior = chosen_prior(prior, neighbours)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)  # printed below
@@ -128,6 +128,7 @@ def calibrate(
         remarks.append(
             "a histogram has no groups: intervals take items as independent of each other"
         )
+    remarks += about
     for remark in (*remarks, *(f"warning: {warning}" for warning in calibration.warnings)):
         note(remark)
     done = what_was_done(fitted_prior, prior, calibration)
@@ -183,14 +184,21 @@ class _FromHistogram(NamedTuple):
 
 def _read(
     context: typer.Context,
-) -> tuple[Votes | Histogram, _FromHistogram | LabelledCounts, Mapping[str, Any] | None]:
-    """Return the votes, what the model is fitted to, and its neighbours by name."""
+) -> tuple[Votes | Histogram, _FromHistogram | LabelledCounts, Mapping[str, Any] | None, list[str]]:
+    """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
+    from btdagg.evaluation.comparison import about_strength
+    from btdagg.evaluation.parts import Part
+
     options = context.params
     n_votes, with_neighbours = options["n_votes"], options["prior"] in (None, "neighbours")
     if options["labels"] is not None:
         data = read_data(context)
         items = data.votes.labelled(data.gold, n_votes)
-        return data.votes, items, neighbours_of(data, n_votes) if with_neighbours else None
+        neighbours = neighbours_of(data, n_votes) if with_neighbours else None
+        if data.votes.kind == "none":
+            return data.votes, items, neighbours, []
+        labelled = Part((), data.votes, data.gold).labelled(n_votes)
+        return data.votes, items, neighbours, about_strength(labelled, warn=True)
     (raw,) = tables_of(options["columns"], options["votes"])
     if "number" not in raw.columns:
         raise InputError(
@@ -203,7 +211,7 @@ def _read(
     table = filtered(everything, options["filters"])
     items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)
     neighbours = neighbours_in(everything, table) if with_neighbours else None
-    return table, items_of_histogram, neighbours
+    return table, items_of_histogram, neighbours, []
 
 
 def _intervals(bootstrap: btdagg.model.Bootstrap) -> dict[str, Any]:

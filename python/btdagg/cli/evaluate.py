@@ -151,6 +151,7 @@ def compare(context: typer.Context, protocol: Protocol, **settings: Any) -> None
         *evaluation.about_data,
         *what_is_pooled(study.votes, "takes", evaluation.by, missing=False),
         *priors_beside(study.aggregators),
+        *(study.about_strength() if is_whole else []),
     ]
     if gold.n_missing:
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")

@@ -141,6 +141,8 @@ def run(
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:
+        about_data = (*evaluation.about_data, *study.about_strength())
+        evaluation = replace(evaluation, about_data=about_data)
         overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
         results["evaluation"] = scores_as_json(evaluation)
         results["evaluation"]["estimates"] = overall and estimates_as_json(overall)

@@ -13,7 +13,7 @@ from btdagg._util.validation import names_of_judges
 from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import LabelledItems
-from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, Protocol
+from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, Davidson, Panel
 from btdagg.methods.base import Needs, Refittable, needs_of
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
+
+# A line about strength is from so many labels on, and of at most so many.
+_FEWEST, _ENOUGH = 20, 1000
+_QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 
 Way: TypeAlias = "Votes | PanelCounts | ArrayLike | Evidence"
 
@@ -181,6 +185,36 @@ def compare(
         len(both[1]) - len(items),
         len(unlabelled),
     )
+
+
+def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) -> list[str]:
+    """Say in a line whether the strength of votes is better than their signs.
+
+    Nothing is said of votes without strength and of fewer than 20 labels; with `warn`, only where
+    strength is worse beyond chance (one-sided, at 5%).
+    """
+    own = items.evidence
+    if own.signs is own.counts or len(items) < _FEWEST or len(set(items.labels.tolist())) < 2:
+        return []
+    if len(items) > _ENOUGH:
+        rows = np.random.default_rng(0).permutation(len(items))[:_ENOUGH]
+        return about_strength(items.among(rows), name, warn=warn)
+    result = compare(
+        own.signs,
+        own.counts,
+        items.labels,
+        groups=items.groups,
+        names=("signs", "strength"),
+        protocol=_QUICK if warn else CROSS_FITTED,
+    )
+    where = f"{name}: " if name else ""
+    if result.difference.mean < 0 and result.pvalue / 2 < 0.05:
+        signs, strength = (f"{interval.mean:.3f}" for interval in result.mae)
+        return [
+            f"warning: {where}the strength of votes is worse than their signs: MAE {strength} "
+            f"against {signs}, one-sided p = {result.pvalue / 2:.2g}; count signs instead"
+        ]
+    return [] if warn else [f"{where}{result}"]
 
 
 def _labelled(

@@ -124,7 +124,8 @@ class NewItems:
                 means, errors = np.transpose(self._means_and_errors(method, other, score))
                 half = t_pvalues(means, errors, self.n_groups - 1) / 2
                 above = np.where(means > 0, half, 1 - half)  # of the difference being above 0
-                p = 2 * min(above.max(), (1 - above).max())
+                below = np.where(means > 0, 1 - half, half)
+                p = 2 * min(above.max(), below.max())
                 pvalues[method, other] = pvalues[other, method] = min(p, 1.0)
         return pvalues
 

@@ -90,9 +90,10 @@ class LabelledItems:
     def content(self) -> list[NDArray[Any]]:
         """What is known of each item, as `btdagg._util.folds.deal` takes it."""
         own = self.evidence
-        content: list[NDArray[Any]] = [own.counts, self.labels]
-        if own.signs is not own.counts:
-            content.append(own.signs)
+        counts = own.counts
+        if own.signs is not own.counts:  # side by side, as `compare` has them
+            counts = np.stack([own.counts, own.signs], axis=1)
+        content: list[NDArray[Any]] = [counts, self.labels]
         if own.confidences is not None:
             content += [own.confidences.total, own.confidences.least]
         content += [own.decisions[name] for name in sorted(own.decisions)]

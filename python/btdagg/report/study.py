@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
+from btdagg.evaluation.comparison import about_strength
 from btdagg.evaluation.evaluation import numbers_of_votes
 from btdagg.evaluation.parts import Key, LabelledItems, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
@@ -156,6 +157,12 @@ class Study:
     def items(self) -> dict[str, LabelledItems]:
         """`parts` by name."""
         return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
+
+    def about_strength(self) -> list[str]:
+        """Whether the strength of votes is better than their signs, a line for each part."""
+        several = len(self.items) > 1
+        parts = ((name if several else "", items) for name, items in self.items.items())
+        return [line for name, items in parts for line in about_strength(items, name)]
 
     def budgets(self) -> list[int]:
         """Numbers of votes for a sweep, even ones where votes have an order."""
