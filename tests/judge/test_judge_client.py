@@ -130,20 +130,20 @@ def test_retry_after():
 
 def test_a_budget_waits_for_calls_in_flight():
     async def main():
-        budget = Budget(Limits(max_tokens=100), None, 40)
+        budget = Budget(Limits(max_cost=1e-4), Prices(1.0, 1.0), 40)
         first = await budget.take(10)
         second = await budget.take(10)
         third = asyncio.create_task(budget.take(10))
         await asyncio.sleep(0)
         assert not third.done()
-        budget.settle(first, 20, 0.0)
-        budget.settle(second, 20, 0.0)
+        budget.settle(first, 20e-6)
+        budget.settle(second, 20e-6)
         assert (await third) is not None
         fourth = asyncio.create_task(budget.take(10))
         await asyncio.sleep(0)
-        budget.settle(await third, 50, 0.0)
+        budget.settle(await third, 50e-6)
         assert await fourth is None
-        assert budget.reached.startswith("the cap of 100 tokens is reached: 90 are used")
+        assert budget.reached.startswith("the cap of 0.0001 on the cost is reached: 9e-05 is spent")
 
     asyncio.run(main())
 

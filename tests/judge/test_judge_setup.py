@@ -157,7 +157,7 @@ def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
     usage["prompt_tokens_details"] = {"cached_tokens": 8}
     server = endpoint(lambda _: (200, completion(usage=usage)))
     out = judge(cli, server.url)[1]
-    assert "400 tokens sent (320 from its cache), 80 received, cost reported 10" in out
+    assert "400 tokens sent (320 from its cache), 80 received, cost 10" in out
     silent = endpoint(lambda _: (200, completion()))
     _, out, err = judge(cli, silent.url, *config(judge="silent", confidence="logprobs"))
     assert "40 calls (0 repeated), tokens unknown" in out

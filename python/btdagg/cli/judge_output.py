@@ -106,8 +106,7 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
         print_json(run.as_dict())
     else:
         by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.stored).most_common())
-        costs = {"cost": run.cost, "cost reported": run.reported_cost}
-        cost = "".join(f", {name} {x:.4g}" for name, x in costs.items() if x is not None)
+        cost = "" if run.cost is None else f", cost {run.cost:.4g}"
         out.print(
             f"{run.statuses['ok']} new votes, {run.stored['ok']} there before: "
             f"{by_status or 'nothing wanted'}"

@@ -33,7 +33,7 @@ WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
 _NO_TAGS = ("\0think\0", "\0/think\0")  # thinking in tags is split off by `split_thinking`
 _ALTERNATIVES = 5  # to each token, with log-probabilities: what all providers give
-_TOO_MANY = 10**10  # tokens, or units of money, that no request has
+_TOO_MANY = 2**31  # tokens, or units of money, that no request has
 USAGE = "btdagg_usage"  # what `provider_details` call the tokens, and a cost that is stated
 
 # Requests

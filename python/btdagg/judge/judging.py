@@ -76,20 +76,6 @@ class Work:
     response_format: Mapping[str, Any] | None = None
 
 
-def stretches_of(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
-    """Work by the stretch: at least so many samples each, but for the last."""
-    stretch: list[Work] = []
-    n = 0
-    for work in plan:
-        stretch.append(work)
-        n += len(work.wanted)
-        if n >= n_samples:
-            yield stretch
-            stretch, n = [], 0
-    if stretch:
-        yield stretch
-
-
 @dataclass(frozen=True)
 class JudgeJob:
     """Who is asked, where votes are kept, and who hears of them.

@@ -70,6 +70,13 @@ class Prices:
         return (prompt * self.prompt + completion * self.completion) / _MILLION
 
 
+def cost_of(usage: Usage | None, prices: Prices | None) -> float | None:
+    """Cost of a request, by prices unless the endpoint states it; None where nobody knows."""
+    if usage is None:
+        return None
+    return usage.cost if prices is None else prices.cost(usage)
+
+
 def size_of(messages: Messages) -> int:
     """Bytes of messages, more than which no tokenizer makes tokens."""
     size = 0

@@ -34,7 +34,7 @@ from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import AdmittedCall, Pacing
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
-from btdagg.judge.runs import Budget, JudgeRun, Reserved
+from btdagg.judge.runs import Budget, JudgeRun
 
 # Faults in a row of one request, or seconds until a fault, after which a short request is made if
 # nobody was answered meanwhile.
@@ -247,22 +247,20 @@ class Asker:
         return ChatError(words, may_cost=True)
 
     def _settle(
-        self, outcome: ChatReply | ChatError | None, call: AdmittedCall, reserved: Reserved
+        self, outcome: ChatReply | ChatError | None, call: AdmittedCall, reserved: float
     ) -> None:
         """Count what a call used; one that was interrupted has no outcome."""
         usage = outcome.usage if isinstance(outcome, ChatReply) else None
-        tokens = None if usage is None else usage.prompt + usage.completion
-        if usage is not None and tokens is not None:
+        tokens = None
+        if usage is not None:
+            tokens = usage.prompt + usage.completion
             self._answers += 1
-            cost = self._run.count_usage(usage, self._judging.prices)
-            self._budget.settle(reserved, tokens, cost)
+            self._budget.settle(reserved, self._run.count_usage(usage, self._judging.prices))
         else:
             self._run.n_unknown_usage += isinstance(outcome, ChatReply)
             # What it used nobody knows; where it may have cost something, all that it could.
             is_free = isinstance(outcome, ChatError) and not outcome.may_cost
-            self._budget.settle(
-                reserved, *((0, 0.0) if is_free else (reserved.tokens, reserved.cost))
-            )
+            self._budget.settle(reserved, 0.0 if is_free else reserved)
         if not (isinstance(outcome, ChatError) and outcome.is_limit):
             self._pacing.answered(call, tokens, outcome.limits if outcome else None)
 

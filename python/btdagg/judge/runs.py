@@ -13,7 +13,7 @@ from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
 from btdagg.judge.client import Reading, Usage
-from btdagg.judge.prices import Prices
+from btdagg.judge.prices import Prices, cost_of
 
 _REASONS = 100  # that are told apart
 
@@ -29,9 +29,9 @@ class Limits:
     requests_per_minute, tokens_per_minute : float, optional
         Evenly spread, without bursts. Tokens are those sent and received: an estimate until the
         reply is there, and what it says from then on.
-    max_calls, max_tokens, max_cost : optional
+    max_calls, max_cost : optional
         Caps on what this run asks, repeats after faults included. A call is made only if the cap
-        holds even if it and all calls in flight are as large as they can be.
+        holds even if it and all calls in flight cost as much as they can.
     max_wait : float
         Seconds for which a limit of the endpoint is waited for, or an endpoint that has worked and
         does not answer; the run ends where it takes longer.
@@ -41,12 +41,11 @@ class Limits:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     max_calls: int | None = None
-    max_tokens: int | None = None
     max_cost: float | None = None
     max_wait: float = 900.0
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_calls", "max_tokens"):
+        for name in ("concurrency", "max_calls"):
             if getattr(self, name) is not None:
                 as_integer(getattr(self, name), name, 1)
         for name in ("requests_per_minute", "tokens_per_minute", "max_wait", "max_cost"):
@@ -55,33 +54,15 @@ class Limits:
                 raise InputError(f"{name} is {value}, expected more than 0")
 
     def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
-        """Refuse caps that could not be kept."""
+        """Refuse a cap that could not be kept."""
         if self.max_cost is not None and prices is None:
             raise InputError("a cap on cost needs prices", argument="prices")
-        if answer_tokens is None and (self.max_tokens is not None or self.max_cost is not None):
+        if self.max_cost is not None and answer_tokens is None:
             raise InputError(
-                "a cap on tokens or cost needs max_answer_tokens, thinking included: without it "
-                "one answer could pass the cap",
+                "a cap on cost needs max_answer_tokens, thinking included: without it one answer "
+                "could pass the cap",
                 argument="max_answer_tokens",
             )
-
-    def less(self, calls: int, tokens: int, cost: float) -> Limits | None:
-        """Return what is left of the caps after so much of each; None where one is used up."""
-        used = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
-        left = {
-            name: getattr(self, name) - spent
-            for name, spent in used.items()
-            if getattr(self, name) is not None
-        }
-        return None if any(rest <= 0 for rest in left.values()) else replace(self, **left)
-
-
-@dataclass(frozen=True, slots=True)
-class Reserved:
-    """What a call in flight may use at most."""
-
-    tokens: int
-    cost: float
 
 
 class Budget:
@@ -92,14 +73,15 @@ class Budget:
 
     def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
         limits.refuse_unbounded(answer_tokens, prices)
-        self.calls, self.tokens, self.cost = 0, 0, 0.0
+        self.calls, self.cost = 0, 0.0
         self.reached = ""
-        self._limits, self._prices, self._answer_tokens = limits, prices, answer_tokens or 0
-        self._reserved_tokens, self._reserved_cost, self._in_flight = 0, 0.0, 0
+        self._limits, self._answer_tokens = limits, answer_tokens or 0
+        self._prices = prices or Prices()
+        self._reserved, self._in_flight = 0.0, 0
         self._changed = asyncio.Event()
 
-    async def take(self, prompt_bytes: int) -> Reserved | None:
-        """Reserve a call; None where a cap is reached."""
+    async def take(self, prompt_bytes: int) -> float | None:
+        """Reserve a call; return what it may cost, None where a cap is reached."""
         while not self.reached:
             reserved, full = self.reserve(prompt_bytes)
             if reserved is not None:
@@ -112,52 +94,40 @@ class Budget:
         self._changed.set()  # the others that wait see it too
         return None
 
-    def reserve(self, prompt_bytes: int) -> tuple[Reserved | None, str]:
+    def reserve(self, prompt_bytes: int) -> tuple[float | None, str]:
         """Reserve a call, or say which cap it could pass."""
-        limits, tokens = self._limits, prompt_bytes + self._answer_tokens
-        price = 0.0
-        if self._prices is not None:
-            price = self._prices.of(prompt_bytes, self._answer_tokens)
+        limits, price = self._limits, self._prices.of(prompt_bytes, self._answer_tokens)
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             return None, f"the cap of {limits.max_calls} calls is reached"
-        most = self.tokens + self._reserved_tokens + tokens
-        if limits.max_tokens is not None and most > limits.max_tokens:
-            return None, (
-                f"the cap of {limits.max_tokens} tokens is reached: {self.tokens} are used, and "
-                f"another call may need up to {tokens}"
-            )
         # Reserved costs are added and taken away: what rounding leaves of them is no cost.
-        cost = self.cost + self._reserved_cost + price
+        cost = self.cost + self._reserved + price
         if limits.max_cost is not None and cost > limits.max_cost * (1 + 1e-12):
             return None, (
                 f"the cap of {limits.max_cost:g} on the cost is reached: {self.cost:.4g} is spent, "
                 f"and another call may cost up to {price:.2g}"
             )
-        reserved = Reserved(tokens, price)
-        self._hold(reserved, 1)
-        return reserved, ""
+        self._hold(price, 1)
+        return price, ""
 
     def close(self) -> None:
         """Release all who wait."""
         self.reached = self.reached or "stopped"
         self._changed.set()
 
-    def give_back(self, reserved: Reserved) -> None:
+    def give_back(self, reserved: float) -> None:
         """Take back a call that was not made."""
         self._hold(reserved, -1)
 
-    def settle(self, reserved: Reserved, tokens: int, cost: float) -> None:
-        """Replace what a call could have used by what it did, or may have where nobody knows."""
+    def settle(self, reserved: float, cost: float) -> None:
+        """Replace what a call could have cost by what it did, or may have where nobody knows."""
         self._hold(reserved, -1)
         self.calls += 1
-        self.tokens += tokens
         self.cost += cost
 
-    def _hold(self, reserved: Reserved, calls: int) -> None:
+    def _hold(self, reserved: float, calls: int) -> None:
         self.calls += calls
         self._in_flight += calls
-        self._reserved_tokens += calls * reserved.tokens
-        self._reserved_cost += calls * reserved.cost
+        self._reserved += calls * reserved
         self._changed.set()
 
 
@@ -206,13 +176,12 @@ class JudgeRun:
     n_unknown_usage : int
         Answers of which the endpoint does not say what they used.
     cost : float or None
-        None without prices.
-    reported_cost : float or None
-        What the endpoint says that its answers cost.
+        What the endpoint says that its answers cost, or by prices; None where neither is known.
     n_confident : int
         Answers with a confidence.
-    charged_tokens, charged_cost : int, float
-        What counts towards caps: what was used, and all that could have been where a call was lost.
+    charged_cost : float
+        What counts towards the cap: what was used, and all that could have been where a call was
+        lost.
     stopped : str
         Why the run ended early; empty where it did not.
     is_useless : bool
@@ -241,9 +210,7 @@ class JudgeRun:
     cached_tokens: int = 0
     n_unknown_usage: int = 0
     n_confident: int = 0
-    reported_cost: float | None = None
     cost: float | None = None
-    charged_tokens: int = 0
     charged_cost: float = 0.0
     stopped: str = ""
     is_useless: bool = False
@@ -267,14 +234,11 @@ class JudgeRun:
         self.completion_tokens += usage.completion
         self.reasoning_tokens += usage.reasoning
         self.cached_tokens += usage.cached
-        if usage.cost is not None:
-            self.reported_cost = (self.reported_cost or 0.0) + usage.cost
-        cost = 0.0 if prices is None else prices.cost(usage)
-        if self.cost is not None:
-            self.cost += cost
-        self.charged_tokens += usage.prompt + usage.completion
-        self.charged_cost += cost
-        return cost
+        cost = cost_of(usage, prices)
+        if cost is not None:
+            self.cost = (self.cost or 0.0) + cost
+        self.charged_cost += cost or 0.0
+        return cost or 0.0
 
     @property
     def n_votes(self) -> int:
@@ -303,7 +267,10 @@ class JudgeRun:
 
     def left_of(self, limits: Limits) -> Limits | None:
         """Return what this run has left of its caps; None where one is used up."""
-        return limits.less(self.n_calls, self.charged_tokens, self.charged_cost)
+        used = {"max_calls": self.n_calls, "max_cost": self.charged_cost}
+        caps = {name: getattr(limits, name) for name in used}
+        left = {name: cap - used[name] for name, cap in caps.items() if cap is not None}
+        return None if any(rest <= 0 for rest in left.values()) else replace(limits, **left)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

@@ -16,8 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from btdagg.judge.client import ChatReply, ChatRequest, Order, Reading
-from btdagg.judge.judging import JudgeJob, Judging, Reader, Work, stretches_of
+from btdagg.judge.client import ChatReply, ChatRequest, Order, Reading, batched
+from btdagg.judge.judging import JudgeJob, Judging, Reader, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker
 from btdagg.judge.runs import Budget, JudgeRun, Usefulness
@@ -25,8 +25,7 @@ from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, Vo
 
 _T = TypeVar("_T")
 
-# Samples that are looked up and claimed at a time, unless there are more workers.
-_STRETCH = 128
+_AT_A_TIME = 32  # items that are looked up, and whose samples are claimed
 _LOOK_AGAIN = (0.25, 5.0)  # seconds, at first and at most, between looks at what others ask
 _TELL = 0.5  # seconds between looks at what is waited for
 # Seconds in which others may join a commit: little beside a call, and much beside a commit.
@@ -88,7 +87,6 @@ class _Sampler:
         finally:
             self._writer.close()
             self._run.seconds = time.monotonic() - began
-            self._run.charged_tokens = self._budget.tokens
             self._run.charged_cost = self._budget.cost
         if self._error is not None:
             raise self._error
@@ -163,7 +161,7 @@ class _Sampler:
     async def _feed(self, plan: Iterable[Work]) -> None:
         try:
             elsewhere: list[Work] = []
-            for stretch in stretches_of(plan, max(_STRETCH, self._judging.limits.concurrency)):
+            for stretch in batched(plan, _AT_A_TIME):
                 if self._stopping.is_set():
                     return
                 texts = [(work.item, work.digest, work.task) for work in stretch if work.digest]
@@ -176,7 +174,7 @@ class _Sampler:
                 await self._asker.sleep(wait)
                 wait = min(2 * wait, longest)
                 left, elsewhere = elsewhere, []
-                for stretch in stretches_of(left, _STRETCH):
+                for stretch in batched(left, _AT_A_TIME):
                     elsewhere += await self._take(stretch, ())
         except Exception as error:
             self._halt("an error", error)

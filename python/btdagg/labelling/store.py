@@ -120,7 +120,7 @@ class LabelStore(Database):
             index_elements=["item", "rater"],
             set_={name: statement.excluded[name] for name in kept},
         )
-        with self.plainly(), self._engine.begin() as connection:
+        with self._engine.begin() as connection:
             connection.execute(statement, [asdict(answer) for answer in answers])
 
     def answers(self, rater: str | None = None, item: str | None = None) -> list[Answer]:
@@ -140,7 +140,7 @@ class LabelStore(Database):
             return list(connection.execute(query))
 
     def _make_labels(self, seed: int) -> None:
-        with self.plainly(), self._engine.begin() as connection:
+        with self._engine.begin() as connection:
             if self.path is None:
                 self.lock(connection, _CREATING)
             metadata.create_all(connection)

@@ -12,15 +12,15 @@ from typing import Any
 
 from btdagg._core import InputError
 from btdagg.judge.batches.endpoint import BatchEndpoint
-from btdagg.judge.client import ChatError, ChatRequest, Order, digest_of
-from btdagg.judge.judging import Judging, Work, stretches_of
+from btdagg.judge.client import ChatError, ChatRequest, Order, batched, digest_of
+from btdagg.judge.judging import Judging, Work
 from btdagg.judge.prices import size_of
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Budget, JudgeRun
 from btdagg.judge.store import BATCHED, Claimed, Owner, VoteStore
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
-_STRETCH = 500  # samples that are claimed at a time
+_AT_A_TIME = 100  # items whose samples are claimed
 # What a request has of its own, or no request of a batch has.
 _BY_REQUEST = ("messages", "stream", "stream_options")
 
@@ -68,7 +68,7 @@ class BatchWriter:
         """
         self.batches, self._run, again = [], JudgeRun(), tuple(again)
         try:
-            for stretch in stretches_of(plan, _STRETCH):
+            for stretch in batched(plan, _AT_A_TIME):
                 await self._add(stretch, self._claim(stretch, again))
                 if self._run.stopped:
                     break

@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Integer, SmallInteger, Text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError
 
 from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
@@ -200,10 +200,11 @@ class Database:
             if not create and not os.path.exists(self.path):
                 raise NoStoreError(f"{self.path}: no such file")
         self._engine = self._engine_of(url, create)
+        sa.event.listen(self._engine, "handle_error", self._in_one_line)
         self.insert: Any = sqlite.insert if self.path is not None else postgresql.insert
         try:
             if create:
-                with self.plainly(), self._engine.begin() as connection:
+                with self._engine.begin() as connection:
                     self._make(connection)
                     self._check_version(connection)
                 if self.path is not None:
@@ -228,29 +229,26 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Connection:
         """A connection that does not write."""
-        engine = self._engine.execution_options(btdagg_reads=True)
-        with self.plainly(), engine.connect() as connection:
-            yield connection
+        return self._engine.execution_options(btdagg_reads=True).connect()
 
     @staticmethod
     def lock(connection: Connection, number: int) -> None:
         """Let one transaction at a time in, until it ends; SQLite does so by itself."""
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
-    @contextmanager
-    def plainly(self) -> Iterator[None]:
-        """Turn errors of the database into one line."""
-        try:
-            yield
-        except (DBAPIError, UnicodeDecodeError) as error:  # SQLite quotes what is in a damaged file
-            words = " ".join(str(getattr(error, "orig", error)).split())
-            if getattr(getattr(error, "orig", None), "sqlstate", None) == "53100":
-                words = "database or disk is full"
-            more = next((more for cause, more in _MORE.items() if cause in words), "")
-            raise StoreError(f"{self.name}: {words}{more}") from None
+    def _in_one_line(self, context: sa.ExceptionContext) -> StoreError | None:
+        """Put an error of the database in one line."""
+        error = context.original_exception
+        # SQLite quotes what is in a damaged file.
+        if not isinstance(error, UnicodeDecodeError | context.dialect.loaded_dbapi.Error):
+            return None
+        words = " ".join(str(error).split())
+        if getattr(error, "sqlstate", None) == "53100":
+            words = "database or disk is full"
+        more = next((more for cause, more in _MORE.items() if cause in words), "")
+        return StoreError(f"{self.name}: {words}{more}")
 
     def _engine_of(self, url: URL, create: bool) -> Engine:
         if self.path is None:
@@ -296,7 +294,7 @@ class Database:
 
     def _write_ahead(self) -> None:
         """Let others read while one writes: a setting that the file keeps."""
-        with self.plainly(), self._engine.connect() as connection:
+        with self._engine.connect() as connection:
             raw: Any = connection.connection.driver_connection
             with suppress(sqlite3.OperationalError):  # others are at it: the next who opens it
                 raw.execute("PRAGMA journal_mode = WAL")

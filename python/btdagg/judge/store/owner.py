@@ -8,7 +8,6 @@ votes; beside an SQLite database it is a lock on a file.
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections import defaultdict
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
 
 from btdagg.judge.client import Messages, Order, Status
+from btdagg.judge.prices import cost_of
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 
@@ -88,7 +87,6 @@ class Answered:
         """What is kept of a reply to a sample after so many requests."""
         usage = reply.usage
         p_minus, p_tie, p_plus = reading.probabilities or (None, None, None)
-        cost = None if usage is None else usage.cost if prices is None else prices.cost(usage)
         return cls(
             *(claimed.item, claimed.order, claimed.sample, reading.status, reading.vote),
             claimed.attempts + attempts,
@@ -98,10 +96,10 @@ class Answered:
             p_tie=p_tie,
             p_plus=p_plus,
             reason=_clean(reading.reason),
-            prompt_tokens=_tokens(usage and usage.prompt),
-            completion_tokens=_tokens(usage and usage.completion),
-            reasoning_tokens=_tokens(usage and usage.reasoning),
-            cost=None if cost is None or not math.isfinite(cost) else cost,
+            prompt_tokens=usage and usage.prompt,
+            completion_tokens=usage and usage.completion,
+            reasoning_tokens=usage and usage.reasoning,
+            cost=cost_of(usage, prices),
             latency=reply.latency,
             model=_clean(reply.model),
             finish_reason=_clean(reply.finish_reason),
@@ -114,12 +112,6 @@ class Answered:
         """What is kept of a sample for which so many requests brought no reply."""
         key = claimed.item, claimed.order, claimed.sample
         return cls(*key, "failed", None, claimed.attempts + attempts, reason=_clean(reason))
-
-
-def _tokens(value: Any) -> int | None:
-    """Return a number of tokens that every database takes; None for any other, such as 1.5."""
-    is_taken = isinstance(value, int | float) and 0 <= value < 2**31 and value == int(value)
-    return int(value) if is_taken else None
 
 
 def _clean(text: str) -> str:
@@ -194,14 +186,13 @@ class Owner:
         if not items:
             return
         table = schema.items
-        with self._db.plainly():
-            # In order, so that two processes do not wait for each other's rows.
-            in_order = sorted(items, key=itemgetter(0))
-            rows = [dict(zip(("item", "digest", "task"), row, strict=True)) for row in in_order]
-            self._connection.execute(self._db.insert(table).on_conflict_do_nothing(), rows)
-            query = sa.select(table.c.item, table.c.digest)
-            ids = [item for item, _, _ in items]
-            stored = dict(in_parts(self._connection, query, table.c.item, ids))
+        # In order, so that two processes do not wait for each other's rows.
+        in_order = sorted(items, key=itemgetter(0))
+        rows = [dict(zip(("item", "digest", "task"), row, strict=True)) for row in in_order]
+        self._connection.execute(self._db.insert(table).on_conflict_do_nothing(), rows)
+        query = sa.select(table.c.item, table.c.digest)
+        ids = [item for item, _, _ in items]
+        stored = dict(in_parts(self._connection, query, table.c.item, ids))
         for item, digest, _ in items:
             if stored[item] != digest:
                 raise StoreError(
@@ -227,38 +218,37 @@ class Owner:
         stored: dict[str, int] = defaultdict(int)
         key = votes.c.item, votes.c.order, votes.c.sample
         query = sa.select(*key, votes.c.status, votes.c.owner, votes.c.attempts)
-        with self._db.plainly():
-            if self._db.path is None:
-                self._db.lock(self._connection, _CLAIMING)
-            samples = in_parts(
-                self._connection, query.where(votes.c.ask == ask), votes.c.item, list(wanted)
-            )
-            rows = {tuple(row[:3]): row[3:] for row in samples}
-            if any(owner is not None for _, owner, _ in rows.values()):
-                owners = sa.select(schema.batches.c.owner)
-                self._batches = set(self._connection.execute(owners).scalars())
-            for item, keys in wanted.items():
-                for order, sample in keys:
-                    if (item, order, sample) not in rows:
-                        claimed.append(Claimed(item, order, sample, 0))
-                        continue
-                    status, owner, attempts = rows[item, order, sample]
-                    if owner == self.id:
-                        continue
-                    if owner in self._batches:
-                        stored[BATCHED] += 1
-                    elif owner is not None and not self._is_dead(owner):
-                        elsewhere[item].append((order, sample))
-                    elif owner is not None or status is None or status in again:
-                        taken[owner].append(Claimed(item, order, sample, attempts))
-                    else:
-                        stored[status] += 1
-            if claimed:
-                new = {"ask": ask, "owner": self.id, "reason": ""}
-                self._connection.execute(votes.insert(), [asdict(c) | new for c in claimed])
-            for owner, of_owner in taken.items():
-                self._change(votes.update().values(owner=self.id), ask, of_owner, owner)
-                claimed += of_owner
+        if self._db.path is None:
+            self._db.lock(self._connection, _CLAIMING)
+        samples = in_parts(
+            self._connection, query.where(votes.c.ask == ask), votes.c.item, list(wanted)
+        )
+        rows = {tuple(row[:3]): row[3:] for row in samples}
+        if any(owner is not None for _, owner, _ in rows.values()):
+            owners = sa.select(schema.batches.c.owner)
+            self._batches = set(self._connection.execute(owners).scalars())
+        for item, keys in wanted.items():
+            for order, sample in keys:
+                if (item, order, sample) not in rows:
+                    claimed.append(Claimed(item, order, sample, 0))
+                    continue
+                status, owner, attempts = rows[item, order, sample]
+                if owner == self.id:
+                    continue
+                if owner in self._batches:
+                    stored[BATCHED] += 1
+                elif owner is not None and not self._is_dead(owner):
+                    elsewhere[item].append((order, sample))
+                elif owner is not None or status is None or status in again:
+                    taken[owner].append(Claimed(item, order, sample, attempts))
+                else:
+                    stored[status] += 1
+        if claimed:
+            new = {"ask": ask, "owner": self.id, "reason": ""}
+            self._connection.execute(votes.insert(), [asdict(c) | new for c in claimed])
+        for owner, of_owner in taken.items():
+            self._change(votes.update().values(owner=self.id), ask, of_owner, owner)
+            claimed += of_owner
         return claimed, elsewhere, stored
 
     def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
@@ -271,17 +261,16 @@ class Owner:
             return
         values = [name for name in Answered.__dataclass_fields__ if name not in _KEY + _EXCHANGE]
         finish = schema.votes.update().values(owner=None, finished=time.time())
-        with self._db.plainly():
-            self._change(finish, ask, answered, self.id if owner is None else owner, values)
-            if self._keep_exchanges:
-                insert = self._db.insert(schema.exchanges)
-                update = insert.on_conflict_do_update(
-                    index_elements=["ask", *_KEY],
-                    set_={name: insert.excluded[name] for name in _EXCHANGE},
-                )
-                kept = _KEY + _EXCHANGE
-                rows = [{k: getattr(row, k) for k in kept} | {"ask": ask} for row in answered]
-                self._connection.execute(update, rows)
+        self._change(finish, ask, answered, self.id if owner is None else owner, values)
+        if self._keep_exchanges:
+            insert = self._db.insert(schema.exchanges)
+            update = insert.on_conflict_do_update(
+                index_elements=["ask", *_KEY],
+                set_={name: insert.excluded[name] for name in _EXCHANGE},
+            )
+            kept = _KEY + _EXCHANGE
+            rows = [{k: getattr(row, k) for k in kept} | {"ask": ask} for row in answered]
+            self._connection.execute(update, rows)
 
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""
@@ -291,78 +280,69 @@ class Owner:
         for (item, order), messages in sorted(sent.items()):
             written = json.dumps([dict(m) for m in messages], ensure_ascii=False)
             rows.append({"ask": ask, "item": item, "order": order, "messages": written})
-        with self._db.plainly():
-            insert = self._db.insert(schema.requests).on_conflict_do_nothing()
-            self._connection.execute(insert, rows)
+        insert = self._db.insert(schema.requests).on_conflict_do_nothing()
+        self._connection.execute(insert, rows)
 
     def give_back(self, ask: int, claimed: Iterable[Claimed]) -> None:
         """Give back claims that were not asked for."""
         rows, votes = list(claimed), schema.votes
-        with self._db.plainly():
-            never_asked = votes.delete().where(votes.c.status.is_(None))
-            self._execute(never_asked, ask, rows, self.id)
-            self._execute(votes.update().values(owner=None), ask, rows, self.id)
+        never_asked = votes.delete().where(votes.c.status.is_(None))
+        self._execute(never_asked, ask, rows, self.id)
+        self._execute(votes.update().values(owner=None), ask, rows, self.id)
 
     # Batches
 
     def remotes(self) -> set[str]:
         """What endpoints call the batches that were sent."""
         remote = schema.batches.c.remote
-        with self._db.plainly():
-            sent = self._connection.execute(sa.select(remote).where(remote.is_not(None)))
-            return set(sent.scalars())
+        sent = self._connection.execute(sa.select(remote).where(remote.is_not(None)))
+        return set(sent.scalars())
 
     def open_batches(self, ask: int, endpoint: str) -> list[Batch]:
         """Return the batches of an ask at an endpoint that are not done with."""
-        with self._db.plainly():
-            batches = batches_of(self._connection)
+        batches = batches_of(self._connection)
         self.commit()
         return [b for b in batches if b.ask == ask and b.endpoint == endpoint]
 
     def add_batch(self, ask: int, claimed: Sequence[Claimed], **columns: Any) -> int:
         """Make a batch of samples that this process has claimed; it claims them from now on."""
         created = {"state": "written", "n_requests": len(claimed), "created": time.time()}
-        with self._db.plainly():
-            owner = self._insert(schema.owners, started=time.time())
-            batch = self._insert(schema.batches, owner=owner, ask=ask, **created, **columns)
-            self._change(schema.votes.update().values(owner=owner), ask, claimed, self.id)
+        owner = self._insert(schema.owners, started=time.time())
+        batch = self._insert(schema.batches, owner=owner, ask=ask, **created, **columns)
+        self._change(schema.votes.update().values(owner=owner), ask, claimed, self.id)
         return batch
 
     def hold_batch(self, batch: int) -> Batch | None:
         """Let no other process at a batch; None where one is at it, or it is done with."""
         table = schema.batches
         query = sa.select(table.c.holder, *_BATCH).where(table.c.id == batch)
-        with self._db.plainly():
-            holder, *row = self._connection.execute(query.with_for_update()).one()
-            held = Batch(*row)
-            is_elsewhere = holder not in (None, self.id) and not self._is_dead(holder)
-            if is_elsewhere or held.state not in OPEN:
-                return None
-            self.note_batch(batch, holder=self.id)
+        holder, *row = self._connection.execute(query.with_for_update()).one()
+        held = Batch(*row)
+        is_elsewhere = holder not in (None, self.id) and not self._is_dead(holder)
+        if is_elsewhere or held.state not in OPEN:
+            return None
+        self.note_batch(batch, holder=self.id)
         return held
 
     def note_batch(self, batch: int, **values: Any) -> None:
         """Write down what has become of a batch, or that nobody is at it (``holder=None``)."""
         table = schema.batches
-        with self._db.plainly():
-            self._connection.execute(table.update().where(table.c.id == batch).values(**values))
+        self._connection.execute(table.update().where(table.c.id == batch).values(**values))
 
     def claims_of(self, batch: Batch) -> list[Claimed]:
         """Return the samples of a batch."""
         votes = schema.votes
         query = sa.select(*(votes.c[name] for name in Claimed.__dataclass_fields__))
         mine = votes.c.ask == batch.ask, votes.c.owner == batch.owner
-        with self._db.plainly():
-            return [Claimed(*row) for row in self._connection.execute(query.where(*mine))]
+        return [Claimed(*row) for row in self._connection.execute(query.where(*mine))]
 
     def close_batch(self, batch: Batch, state: str) -> int:
         """Be done with a batch; samples that are still its own are free. Return how many."""
         votes = schema.votes
         mine = sa.and_(votes.c.ask == batch.ask, votes.c.owner == batch.owner)
-        with self._db.plainly():
-            new = self._connection.execute(votes.delete().where(mine, votes.c.status.is_(None)))
-            old = self._connection.execute(votes.update().where(mine).values(owner=None))
-            self.note_batch(batch.id, state=state, holder=None)
+        new = self._connection.execute(votes.delete().where(mine, votes.c.status.is_(None)))
+        old = self._connection.execute(votes.update().where(mine).values(owner=None))
+        self.note_batch(batch.id, state=state, holder=None)
         return int(new.rowcount + old.rowcount)
 
     # Transactions
@@ -370,23 +350,21 @@ class Owner:
     def begin(self) -> None:
         """Begin a transaction, if there is none: wait for others who write."""
         if not self._connection.in_transaction():
-            with self._db.plainly():
-                self._connection.begin()
+            self._connection.begin()
 
     def commit(self) -> None:
         """Make durable what was done since the last time."""
-        with self._db.plainly():
-            self._connection.commit()
+        self._connection.commit()
 
     def roll_back(self) -> None:
         """Undo what was done since the last time."""
-        with suppress(DBAPIError):  # without a connection there is nothing left to undo
+        with suppress(StoreError):  # without a connection there is nothing left to undo
             self._connection.rollback()
 
     def leave(self) -> None:
         """Let go of the lock: claims that are left are anyone's."""
         self.roll_back()
-        with suppress(DBAPIError):  # with the connection the lock is gone too
+        with suppress(StoreError):  # with the connection the lock is gone too
             self._locks.release(self.id)
             self._connection.commit()
 

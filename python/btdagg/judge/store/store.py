@@ -65,7 +65,7 @@ class VoteStore(Database):
             "reasoning_effort",
         )
         values = {name: getattr(setup, name) for name in names} | {"settings": settings}
-        with self.plainly(), self._engine.begin() as connection:
+        with self._engine.begin() as connection:
             insert = self.insert(schema.asks).on_conflict_do_nothing()
             connection.execute(insert, values)
             query = sa.select(schema.asks.c.id).where(_has_setup(setup))
@@ -74,7 +74,7 @@ class VoteStore(Database):
     @contextmanager
     def owner(self) -> Iterator[Owner]:
         """A process that asks; its methods are for one thread at a time."""
-        with self.plainly(), self._engine.connect() as connection:
+        with self._engine.connect() as connection:
             owner = Owner(self, connection, self.keep_exchanges)
             try:
                 yield owner
@@ -166,7 +166,7 @@ class VoteStore(Database):
         update = insert.on_conflict_do_update(
             index_elements=[*key, "item"], set_={"decision": insert.excluded.decision}
         )
-        with self.plainly(), self._engine.begin() as connection:
+        with self._engine.begin() as connection:
             if undecided:
                 earlier = table.c.item.in_(sorted(undecided))
                 connection.execute(table.delete().where(is_ours, earlier))
