@@ -3,8 +3,6 @@
 import asyncio
 import json
 import math
-import time
-from email.utils import formatdate
 
 import pytest
 
@@ -19,7 +17,6 @@ from btdagg.judge.client import (
 from btdagg.judge.dialects import usage_of
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
-from btdagg.judge.retries import parse_retry_after
 from btdagg.judge.runs import Budget, Limits
 from judge_endpoints import completion
 
@@ -117,15 +114,6 @@ def test_functions_as_clients():
     ]
     assert [reply.text for reply in replies] == ["[[A]]"] * 4
     assert replies[0].reasoning == "hm"
-
-
-def test_retry_after():
-    assert parse_retry_after("2.5") == 2.5
-    now = time.time()
-    assert parse_retry_after(formatdate(now + 30, usegmt=True), now=now) == pytest.approx(30, abs=1)
-    assert parse_retry_after(formatdate(now - 30, usegmt=True), now=now) == 0
-    for bad in (None, "", "soon", "inf", "nan"):
-        assert parse_retry_after(bad) is None
 
 
 def test_a_budget_waits_for_calls_in_flight():

@@ -14,10 +14,8 @@ import math
 import os
 import random
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 
 from btdagg._util.errors import InputError
 from btdagg.judge.client import (
@@ -29,6 +27,7 @@ from btdagg.judge.client import (
     Messages,
     current_request,
     rate_limits_of,
+    seconds_of,
 )
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import AdmittedCall, Pacing
@@ -39,6 +38,7 @@ from btdagg.judge.runs import Budget, JudgeRun
 # Faults in a row of one request, or seconds until a fault, after which a short request is made if
 # nobody was answered meanwhile.
 _FAULTS_IN_A_ROW, _LONG = 3, 30.0
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds at most before a request is repeated
 _REFUSALS_IN_A_ROW = 32  # at least, after which one that has worked is tried by a short request
 _LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between looks at one that is away
 _SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
@@ -98,7 +98,9 @@ class Asker:
             if outcome.is_limit:
                 continue
             if outcome.kind in _OF_THE_REQUEST:
-                return outcome, n_requests
+                is_of_the_pair = await self._is_of_the_pair(request)
+                self._run.n_pair_faults += is_of_the_pair
+                return outcome if is_of_the_pair else None, n_requests
             n_faults += 1
             is_telling = (
                 n_faults >= min(_FAULTS_IN_A_ROW, self._judging.max_attempts)
@@ -112,11 +114,10 @@ class Asker:
             if n_faults >= self._judging.max_attempts:
                 return outcome, n_requests
             since = self._clock()
-            await self.sleep(delay_before(n_faults, self._draw))
-            if self.stopping.is_set():
-                return None, n_requests
+            longest = min(_FIRST_DELAY * 2.0 ** (n_faults - 1), _LONGEST_DELAY)
+            await self.sleep(self._draw.uniform(0, longest))
 
-    async def is_of_the_pair(self, request: ChatRequest) -> bool:
+    async def _is_of_the_pair(self, request: ChatRequest) -> bool:
         """Whether a refusal of this request is for its text; the run ends where it is not."""
         if self._is_trusted:
             self._refusals += 1
@@ -306,7 +307,6 @@ def _duration(seconds: float) -> str:
 
 # What went wrong with a request: messages are one line without any part of a key
 
-_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds
 _LONGEST_MESSAGE = 200
 _OUT_OF_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 # Codes of filters, however deep in the body of an error, and Anthropic's words, without a code.
@@ -322,25 +322,6 @@ _CONNECTION_REMEDIES = {
 
 class EndpointError(InputError):
     """No further call can work: a wrong key, no such model, an endpoint that is not one."""
-
-
-def delay_before(attempt: int, draw: random.Random) -> float:
-    """Seconds to wait after so many attempts: exponential back-off with full jitter."""
-    return draw.uniform(0, min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (attempt - 1)))
-
-
-def parse_retry_after(value: str | None, *, now: float | None = None) -> float | None:
-    """Seconds that a Retry-After header asks for: a number or an HTTP date; None if neither."""
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - (now or time.time())
-        except (TypeError, ValueError, OverflowError):
-            return None
-    return max(seconds, 0.0) if seconds < float("inf") else None
 
 
 class Faults:
@@ -464,14 +445,12 @@ class Faults:
             words = f"knows no such path or no model {model!r} (HTTP 404){more}"
         elif status in (405, 501):
             words, kind = f"takes no requests at {self._path} (HTTP {status}){more}", "fatal"
-        # The library passes over fractions of seconds.
-        thousandths = parse_retry_after(headers.get("retry-after-ms"))
-        wait = parse_retry_after(headers.get("retry-after"))
-        wait = wait if thousandths is None else thousandths / 1000
+        if "retry-after-ms" not in headers:  # the library passes over fractions of seconds
+            retry_after = seconds_of(headers.get("retry-after")) or retry_after
         return ChatError(
             words,
             kind,
-            retry_after=retry_after if wait is None else wait,
+            retry_after=retry_after,
             limits=rate_limits_of(headers),
             status=status,
         )

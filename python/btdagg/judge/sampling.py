@@ -249,10 +249,6 @@ class _Sampler:
         else:
             if outcome.kind not in ("rejected", "forbidden"):
                 self._see(Reading("failed", reason=str(outcome)))
-            elif await self._asker.is_of_the_pair(request):
-                self._run.n_pair_faults += 1
-            else:
-                return
             answered = Answered.of_failure(claimed, str(outcome), n_requests)
         self._works.set()
         await self._writer.save(answered)
