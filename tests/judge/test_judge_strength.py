@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from btdagg import InputError
+from btdagg import InputError, read_votes, tally
 from btdagg.judge import ChatReply, FunctionClient, Judging, VoteStore, judge
 from btdagg.judge.answers import AnswerFormat, verdict_probabilities
 from btdagg.judge.client import ChatRequest, Token
@@ -112,6 +112,26 @@ def test_a_store_holds_votes_of_all_kinds(tmp_path):
         "response-scores": (80, 0),
         "p": (0, 80),
     }
+    with pytest.raises(InputError, match="both margin and probabilities"):
+        read_votes(place)
+    # Votes that have no strength of a kind count whole.
+    plain = {"judge": ["sim"], "template": ["response"]}
+    for strength in ("margin", "probabilities", "none"):
+        assert not (read_votes(place, strength=strength).filter(plain).counts()[1] % 1).any()
+    scores = votes.filter(template="response-scores")
+    margins = (scores["vote"] * scores["margin"]).to_list()
+    full_margin = 2 * scores["margin"].mean()
+    expected = tally(scores["item"].to_list(), margins, full_margin=full_margin)[1]
+    read = read_votes(place, strength="margin").filter({"template": ["response-scores"]})
+    assert read.counts()[1].tolist() == expected.tolist()
+
+
+def test_a_judge_has_probabilities_of_all_votes_or_of_none(tmp_path):
+    place = tmp_path / "v.db"
+    asked(place, n=2)
+    asked(place, n=4, confidence="logprobs")
+    with pytest.raises(InputError, match="40 of 80 votes have none"):
+        read_votes(place)
 
 
 def test_an_answer_that_is_no_score_is_counted_and_never_a_tie(tmp_path):

@@ -71,11 +71,13 @@ class Strength:
         if self.kind == "probabilities":
             total = pl.sum_horizontal(PROBABILITIES)
             minus, plus = (
-                # A half is rounded down: both rounded up would be more than a vote.
-                pl.when(vote.is_not_null()).then((pl.col(side) / total * _PARTS - 0.5).ceil())
-                for side in (PROBABILITIES[0], PROBABILITIES[2])
+                # A half is rounded down: both rounded up would be more than a vote. Votes of a
+                # judge without probabilities are whole.
+                (pl.col(side) / total * _PARTS - 0.5).ceil().fill_null((vote == sign) * _PARTS)
+                for side, sign in ((PROBABILITIES[0], -1), (PROBABILITIES[2], 1))
             )
-            return minus * _STEP, plus * _STEP
+            is_there = pl.when(vote.is_not_null())
+            return is_there.then(minus * _STEP), is_there.then(plus * _STEP)
         size = pl.col(*STRENGTH_COLUMNS[self.kind]).abs()
         if self.kind == "margin":
             size = (size / self._full_margin()).clip(upper_bound=1.0)
@@ -166,15 +168,15 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
             f"{table.source}: full_margin is for a column margin, and votes count by their {kind}",
             argument="full_margin",
         )
+    column = STRENGTH_COLUMNS[kind][0]
+    size, is_win = pl.col(column), vote != 0
     if kind == "probabilities":
         columns = [pl.col(name) for name in PROBABILITIES]
-        total = pl.sum_horizontal(columns)
         n_there = pl.sum_horizontal(column.is_not_null() for column in columns)
-        is_bad = vote.is_not_null() & ((n_there < 3) | ((total - 1).abs() > _ROUNDED))
-        refuse(table, is_bad, PROBABILITIES[0], "three probabilities that add up to 1")
-        return Strength(kind)
-    (column,) = STRENGTH_COLUMNS[kind]
-    size, is_win = pl.col(column), vote != 0
+        is_off = (n_there < 3) | ((pl.sum_horizontal(columns) - 1).abs() > _ROUNDED)
+        is_win = vote.is_not_null()
+        is_bad = is_win & (n_there > 0) & is_off
+        refuse(table, is_bad, column, "three probabilities that add up to 1")
     whose = [name for name in _WHOSE if name in table.columns]
     same = table.constants(whose)  # grouping by text takes longer than all else
     by = [name for name in whose if name not in same]
@@ -196,7 +198,8 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
         is_of_judge = [pl.col(name).fill_null("") == mixed[name][0] for name in whose]
         is_bad = is_win & size.is_null() & pl.all_horizontal(is_of_judge or [pl.lit(True)])
         few = f"{mixed['n_absent'][0]} of {mixed['n'][0] + mixed['n_absent'][0]} votes have none"
-        expected = f"a {column} of every vote but ties ({few}); strength none counts signs"
+        of_whom = "every vote" if kind == "probabilities" else "every vote but ties"
+        expected = f"a {column} of {of_whom} ({few}); strength none counts signs"
         refuse(table, is_bad, column, expected, "strength")
     if (sums["least"] < 0).any():
         is_bad = is_win & (size.sign() != vote)
