@@ -266,22 +266,6 @@ def test_a_file_in_the_way_is_said_before_the_first_call(cli, folder, judge_serv
     assert server.log() == []
 
 
-def test_names_of_all_tasks_are_claimed(cli, folder, judge_server):
-    server = judge_server()
-    gold = pl.read_csv("labels.csv").with_columns(task=pl.Series(["x", "y z"] * 20))
-    gold.write_csv("tasks.csv")
-    Path("new").mkdir()
-    Path("new/model-y z.json").write_text("mine")
-    line = "run pairs.jsonl --labels tasks.csv -o new"
-    message = one_line(*cli(*arguments_of(line, server)))
-    assert message.startswith("new/model-y z.json was not written by btdagg")
-    Path("new/model-y z.json").rename("new/model.json")  # in nobody's way
-    status, _, err = cli(*arguments_of(line, server))
-    assert status == 0, err
-    assert Path("new/model.json").read_text() == "mine"
-    assert Path("new/model-y z.json").exists()
-
-
 @pytest.mark.parametrize("name", ["tables/scores.csv", "figures/scores.svg", "tables"])
 def test_a_file_in_the_way_of_a_report_stops_it_before_the_work(cli, folder, monkeypatch, name):
     assert cli(*REPORT.split(), "new")[0] == 0
