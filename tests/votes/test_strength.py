@@ -199,7 +199,7 @@ def test_a_model_counts_votes_as_those_that_it_was_fitted_to():
 BAD = {
     "larger strength": ({"strength": [0.5, 1.5]}, {}, 2, "strength", 1.5),
     "negative beside a sign": ({"margin": [2.0, -3.0], "vote": [1, 1]}, {}, 2, "margin", -3.0),
-    "of the other sign": ({"margin": [-2.0, 3.0], "vote": [-1, -1]}, {}, 2, "margin", 3.0),
+    "sign and size": ({"margin": [3.0, -2.0], "vote": [-1, -1]}, {}, 2, "margin", -2.0),
     "infinite": ({"margin": [1.0, math.inf]}, {}, 2, "margin", math.inf),
     "huge": ({"margin": [1e200, 1.0]}, {}, 1, "margin", 1e200),
     "missing": ({"margin": [1.0, None]}, {}, 2, "margin", None),
@@ -225,10 +225,10 @@ def test_bad_strengths_name_their_row(case):
         ({"margin": [1]}, {"full_margin": 0}, "full_margin is 0, expected a number above 0"),
         ({"margin": [1]}, {"full_margin": math.nan}, "full_margin is nan"),
         ({}, {"full_margin": 2}, "no column 'margin'"),
-        ({}, {"strength": "margin"}, "no column margin"),
+        ({}, {"strength": "margin"}, "strength is margin, and there is no column margin"),
         ({"margin": [1]}, {"strength": "much"}, "strength is 'much', expected one of margin"),
         ({"strength": [1]}, {"full_margin": 2}, "full_margin is for a column margin"),
-        ({"margin": [1], "strength": [1]}, {}, "both margin and strength say how strong"),
+        ({"margin": [1], "strength": [1]}, {}, "there are columns for margin and strength; none"),
         (
             {"margin": [1], "judge": ["a"]},
             {"full_margin": {"b": 2}},

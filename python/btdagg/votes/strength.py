@@ -121,14 +121,15 @@ def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
         ] or present[:1]
     if len(present) > 1:
         raise InputError(
-            f"{table.source}: both {present[0]} and {present[1]} say how strong votes are; choose "
-            "one, or none",
+            f"{table.source}: strength is not chosen, and there are columns for {present[0]} and "
+            f"{present[1]}; none counts signs",
             argument="strength",
         )
     if strength and not present:
         column = " and ".join(STRENGTH_COLUMNS[strength])
         raise InputError(
-            f"{table.source}: no column {column}; found {listing(table.columns)}",
+            f"{table.source}: strength is {strength}, and there is no column {column}; found "
+            f"{listing(table.columns)}",
             argument="strength",
         )
     return present[0] if present else None  # type: ignore[return-value]
@@ -175,8 +176,7 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
         n_there = pl.sum_horizontal(column.is_not_null() for column in columns)
         is_off = (n_there < 3) | ((pl.sum_horizontal(columns) - 1).abs() > _ROUNDED)
         is_win = vote.is_not_null()
-        is_bad = is_win & (n_there > 0) & is_off
-        refuse(table, is_bad, column, "three probabilities that add up to 1")
+        refuse(table, (n_there > 0) & is_off, column, "three probabilities that add up to 1")
     whose = [name for name in _WHOSE if name in table.columns]
     same = table.constants(whose)  # grouping by text takes longer than all else
     by = [name for name in whose if name not in same]
@@ -202,9 +202,10 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
         expected = f"a {column} of {of_whom} ({few}); strength none counts signs"
         refuse(table, is_bad, column, expected, "strength")
     if (sums["least"] < 0).any():
-        is_bad = is_win & (size.sign() != vote)
         expected = f"a {column} of the sign of its vote, or sizes of at least 0 in all rows"
-        refuse(table, is_bad, column, expected)
+        refuse(table, (vote == 1) & (size < 0), column, expected)
+        are_sizes = ((vote == -1) & (size > 0)).any()
+        refuse(table, (vote == -1) & (size < 0) & are_sizes, column, expected)
     if kind != "margin":
         return Strength(kind)
     if isinstance(full_margin, Mapping) and "judge" in whose:

@@ -252,19 +252,23 @@ def refuse_duplicates(
         raise InputError(_both_have(table, repeats, key) + remedy, argument=argument)
 
 
-def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
-    """Keep one row per key: the first with a value in `column`, or the first if all are null."""
+def without_repeats(table: AnyTable, key: Sequence[str], column: str, *others: str) -> AnyTable:
+    """Keep one row per key: the first with a value in `column`, or the first if all are null.
+
+    Rows of a key that differ in `column` or the others are an :class:`InputError`.
+    """
     import polars as pl
 
     frame = table.numbered()
     if frame.select(pl.struct(key).is_unique().all()).item():
         return table
     rows = _with_first(frame.drop_nulls(column), key)
-    first = pl.col(column).first().over(key)
-    differing = rows.with_columns(first.alias(PLACE)).filter(pl.col(column) != pl.col(PLACE))
-    if differing.height:
-        values = f"{differing[PLACE][0]} and {differing[column][0]}"
-        raise InputError(f"{_both_have(table, differing, key)}, with {column}s {values}")
+    for name in (column, *others):
+        first = pl.col(name).first().over(key)
+        differing = rows.with_columns(first.alias(PLACE)).filter(pl.col(name) != pl.col(PLACE))
+        if differing.height:
+            values = f"{differing[PLACE][0]} and {differing[name][0]}"
+            raise InputError(f"{_both_have(table, differing, key)}, with {name}s {values}")
     present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
     kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
     return table.with_data(kept.select(frame.columns))

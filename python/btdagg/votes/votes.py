@@ -31,6 +31,7 @@ from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import (
+    STRENGTH_COLUMNS,
     Strength,
     as_strengths,
     kind_in,
@@ -563,10 +564,11 @@ def _without_repeats(votes: Votes) -> Votes:
     if not repeated.height:
         return without_bits
     whole_key = VOTES.key_of(votes)
-    suspects = votes.rows.select(*whole_key, "vote", NUMBER)
+    columns = ["vote", *STRENGTH_COLUMNS.get(votes.kind, ())]
+    suspects = votes.rows.select(*whole_key, *columns, NUMBER)
     suspects = suspects.join(repeated.lazy(), on=key, how="semi", nulls_equal=True)
     close = votes.with_data(votes.collect(suspects).sort(NUMBER))
-    kept = without_repeats(close, whole_key, "vote").numbered()
+    kept = without_repeats(close, whole_key, *columns).numbered()
     if kept.height == close.height:
         return without_bits
     left_out = close.numbered().join(kept, on=NUMBER, how="anti")

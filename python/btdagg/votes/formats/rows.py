@@ -20,14 +20,14 @@ from btdagg.votes.table import Table, refuse_duplicates, without_repeats
 
 CHOICE = "\0choice"  # a column: which of several answers to a request
 HUMAN = "human"  # a person without a name
-_HOW_SURE = ("confidence", "margin", "strength", *PROBABILITIES)
+_HOW_STRONG = ("margin", "strength", *PROBABILITIES)
 _FIRST = (
     *("item", "vote", "judge", "rater", "order", "sample", "template", "temperature", "task"),
-    *("group", "system_a", "system_b", *_HOW_SURE),
+    *("group", "system_a", "system_b", "confidence", *_HOW_STRONG),
 )
 _LAST = ("status", "format")
 _OF_VOTES = (
-    *("judge", "rater", "order", "sample", "template", "temperature", *_HOW_SURE),
+    *("judge", "rater", "order", "sample", "template", "temperature", "confidence", *_HOW_STRONG),
     *("status", "turn"),
 )
 _WAY = ("judge", "order", "template", "temperature", "task")
@@ -172,7 +172,9 @@ def as_votes(rows: Table) -> tuple[pl.DataFrame, int]:
         frame = frame.with_columns(sample=number.cast(pl.Int64))
     unique = rows.with_data(frame)
     if has_samples:
-        unique = without_repeats(unique, [name for name in VOTES.key if name in frame], "vote")
+        key = [name for name in VOTES.key if name in frame]
+        strengths = [name for name in _HOW_STRONG if name in frame]
+        unique = without_repeats(unique, key, "vote", *strengths)
     return _ordered(unique.frame, _FIRST), frame.height - unique.height
 
 
