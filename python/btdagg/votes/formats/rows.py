@@ -148,8 +148,8 @@ def _paired(frame: pl.DataFrame) -> pl.DataFrame:
     # A row without a turn has an id without it, whatever the other rows have.
     parts = [name for name in ("group", "turn", "system_a", "system_b") if name in frame.columns]
     item = pl.concat_str(parts, separator="|", ignore_nulls=True)
-    own = [pl.col("item").cast(pl.String)] if "item" in frame else []
-    return frame.with_columns(**columns).with_columns(item=pl.coalesce(*own, item))
+    named = [pl.col("item").cast(pl.String)] if "item" in frame else []
+    return frame.with_columns(**columns).with_columns(item=pl.coalesce(*named, item))
 
 
 def as_votes(rows: Table) -> tuple[pl.DataFrame, int]:
