@@ -32,7 +32,7 @@ N_ITEMS, N_POOL = 500, 300
 
 def cells_of(folder: Path) -> dict[str, list[tuple[str, btdagg.votes.join.LabelledCounts]]]:
     """Labelled counts of every judge and task."""
-    votes = btdagg.read_votes(folder / "rb2/votes.parquet")
+    votes = btdagg.read_votes(folder / "rb2/votes.parquet", strength="none")
     votes = votes.filter({"template": "base", "temperature": "default"})
     labels = btdagg.read_labels(folder / "rb2/labels.csv")
     pairs = [

@@ -56,8 +56,8 @@ class Tally:
         return f"{name:32}{covered}{width:10.3f}{np.nanmean(self.worth):8.2f}"
 
 
-def real(folder: Path, n_draws: int) -> list[Tally]:
-    votes = btdagg.read_votes(folder / "votes.parquet")
+def real(folder: Path, n_draws: int, strength: str) -> list[Tally]:
+    votes = btdagg.read_votes(folder / "votes.parquet", strength=strength)
     votes = votes.filter({"template": "base", "temperature": "default"})
     labels = btdagg.read_labels(folder / "labels.csv")
     found = []
@@ -159,7 +159,9 @@ def main() -> None:
     print(f"{'':32}{'A':>7}{'tie':>8}{'B':>8}{'net':>8}{'width':>10}{'worth':>8}")
     folder = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data" / "rb2"
     if folder.exists():
-        summary("RewardBench 2, 100 labels", real(folder, n_draws))
+        for strength in ("none", "margin"):
+            name = f"RewardBench 2, 100 labels, strength {strength}"
+            summary(name, real(folder, n_draws, strength))
     ties = (0.3,) if options.smoke else (0.03, 0.1, 0.3, 0.6)
     summary("simulated", in_groups(n_draws, 1.0, ties, (False, True)))
     summary("a judge of noise", in_groups(n_draws, 0.0, (0.3,), (False,)))

@@ -83,11 +83,11 @@ def data(n_items: int | None) -> tuple[btdagg.Votes, btdagg.Labels, str]:
         frame = pl.read_parquet(folder / "votes.parquet").filter(
             task="focus", judge="gpt-5.4", template="base", temperature="default"
         )
-        votes = btdagg.read_votes(frame)
+        votes = btdagg.read_votes(frame, strength="none")
         return votes, btdagg.read_labels(folder / "labels.csv"), "RewardBench 2, focus"
     sample = simulate("rb2-focus", n_items or 1000, 8, seed=0)
     confidence = np.random.default_rng(0).random(sample.votes.size)
-    votes = btdagg.read_votes({**sample.vote_columns(), "margin": confidence})
+    votes = btdagg.read_votes({**sample.vote_columns(), "margin": confidence}, strength="none")
     return votes, btdagg.read_labels(sample.label_columns()), "simulated rb2-focus"
 
 

@@ -70,7 +70,7 @@ def simulated() -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def real(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    votes = btdagg.read_votes(folder / "votes.parquet")
+    votes = btdagg.read_votes(folder / "votes.parquet", strength="none")
     votes = votes.filter({"template": "base", "temperature": "default"})
     labels = btdagg.read_labels(folder / "labels.csv")
     for _, part in votes.partition(["task", "judge"]):

@@ -50,7 +50,7 @@ LABELS = (30, 50, 100)
 
 def cell(folder: Path, judge: str, task: str) -> LabelledItems:
     where = {"judge": judge, "task": task, "template": "base", "temperature": "default"}
-    votes = btdagg.read_votes(folder / "votes.parquet").filter(where)
+    votes = btdagg.read_votes(folder / "votes.parquet", strength="none").filter(where)
     labels = btdagg.read_labels(folder / "labels.csv")
     found = votes.labelled(labels)
     return LabelledItems(found.counts, found.labels, found.groups)

@@ -27,7 +27,8 @@ def tasks_of(data):
     votes = pl.read_parquet(data / "rb2/votes.parquet")
     votes = votes.with_columns(pl.col("template", "temperature").cast(pl.String))
     votes = votes.filter(template="base", temperature="default")
-    votes, labels = btdagg.read_votes(votes), btdagg.read_labels(data / "rb2/labels.csv")
+    votes = btdagg.read_votes(votes, strength="none")
+    labels = btdagg.read_labels(data / "rb2/labels.csv")
     judges = votes.values("judge").sort().to_list()
     tasks = {
         task: join(part, labels, panel_counts(part, judges=judges)[:2]).labelled()
