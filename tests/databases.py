@@ -2,10 +2,11 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
+
+from trace_servers import free_port
 
 
 def postgres_programs():
@@ -32,9 +33,7 @@ class PostgreSQL:
         data = self._folder / "data"
         try:
             self._run("initdb", "-D", data, "-U", "btdagg", "--auth=trust", "--no-sync")
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
+            self.port = free_port()
             options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c fsync=off"
             options += f" -c unix_socket_directories={self._folder}"
             log = self._folder / "log"

@@ -44,6 +44,7 @@ import polars as pl
 
 from btdagg.cli import run
 from btdagg.datasets import simulated_pairs
+from trace_servers import free_port
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r"^```(\S*)[ ]?(\S*)$")
@@ -105,8 +106,7 @@ class Runner:
         self.name, self.folder = name, folder
         stock(folder)
         (folder / "examples").symlink_to(ROOT / "examples")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = str(free.getsockname()[1])
+        self._port = str(free_port())
         self._environment = {
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -152,7 +152,6 @@ def test_the_first_votes_of_an_item_are_its_evidence():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"decisions": {"gsa": [1, 0]}}, "decisions of gsa has 2 rows, expected 1 as in counts"),
         ({"decisions": {"gsa": [2]}}, r"decisions of gsa\[0\] is 2.0, expected -1, 0, 1, or NaN"),
         (
             {"confidences": Confidences(*[np.ones((2, 3))] * 3)},

@@ -98,13 +98,6 @@ def test_words_that_are_numbers_mean_what_is_said_however_they_are_stored(number
     assert found.frame["order"].to_list() == ["AB"] * 3
 
 
-def test_orders_of_ones_own():
-    found = read(table(id=["x", "y"], vote=["A", "A"], swapped=["no", "yes"]),
-                 columns={"item": "id", "order": "swapped"}, order={"no": "AB", "yes": "BA"},
-                 words={"a": "first"})  # fmt: skip
-    assert rows(found, "item", "vote", "order") == [("x", 1, "AB"), ("y", -1, "BA")]
-
-
 @pytest.mark.parametrize("word", ["A=B", "tie (bothbad)"])
 def test_a_hint_leaves_the_meaning_to_the_user(cli, word):
     """It shows where to type, does nothing as it stands, and works once it is filled in."""
