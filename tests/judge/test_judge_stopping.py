@@ -192,16 +192,12 @@ def test_open_pairs_are_those_that_are_not_settled(tmp_path):
     assert 0 < len(left) < 10
 
 
-def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
-    """`judge(pairs, judging, n=24)` asked for the votes of `judging` and said nothing of the 24."""
+def test_an_argument_changes_the_judging_or_is_refused(tmp_path):
     job = {"store": tmp_path / "votes.db", "client": FunctionClient(Judge(2))}
-    for options, message in (
-        ({"n": 24}, r"^n and a judging are given, expected one of them: "),
-        ({"base_url": "http://127.0.0.1:9"}, "^base_url, api_key and headers are"),
-    ):
-        with pytest.raises(InputError, match=message):
-            asyncio.run(judge(pairs_of(2), Judging("m", n=4), **job, **options))
+    with pytest.raises(InputError, match="base_url, api_key and headers are"):
+        asyncio.run(judge(pairs_of(2), Judging("m", n=4), **job, base_url="http://127.0.0.1:9"))
     assert not job["store"].exists()
+    assert asyncio.run(judge(pairs_of(2), Judging("m", n=4), **job, n=6)).n_wanted == 12
 
 
 def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp_path):

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,8 @@ async def judge(
     ----------
     pairs : Pairs, or whatever `read_pairs` reads
     judging : Judging, optional
-        Who judges, and how; or its parameters by name: ``model="gpt-5.4", n=12``.
+        Who judges, and how. Parameters by name, such as ``model="gpt-5.4", n=12``, make one or
+        change it.
     store : VoteStore, path or URL
         A store that is given is not closed.
     client : ChatClient, optional
@@ -68,13 +69,7 @@ async def judge(
         If pairs or options are not what they should be, no call can work, or the store cannot be
         used. Votes that were counted are in the store whatever happens.
     """
-    if judging is None:
-        judging = Judging(**options)
-    elif options:
-        raise InputError(
-            f"{', '.join(options)} and a judging are given, expected one of them: "
-            f"dataclasses.replace(judging, {next(iter(options))}=...) changes it"
-        )
+    judging = Judging(**options) if judging is None else replace(judging, **options)
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     address = {"base_url": base_url, "api_key": api_key, "headers": headers}
     async with opened(store, client, judging, stop, watch, **address) as job:

@@ -83,7 +83,7 @@ class BatchEndpoint:
         """Send a file of requests; return what the endpoint calls it."""
         files = {"file": (file.name, file.read_bytes())}
         options = {"headers": {"Content-Type": "multipart/form-data"}}
-        sent = {"body": {"purpose": "batch"}, "files": files, "options": options}
+        sent: dict[str, Any] = {"body": {"purpose": "batch"}, "files": files, "options": options}
         return str((await self._call("post", "/files", **sent))["id"])
 
     async def create(self, batch: Batch) -> str:
@@ -178,7 +178,7 @@ class BatchEndpoint:
 
     async def _created(self, batch: Batch, content: bytes) -> str:
         headers = {"Content-Type": "application/json", "Idempotency-Key": Path(batch.file).name}
-        options = {"content": content, "options": {"headers": headers}}
+        options: dict[str, Any] = {"content": content, "options": {"headers": headers}}
         return str((await self._once("post", self._path, retries=0, **options))["id"])
 
     async def _call(self, method: str, path: str, key: str = "id", **options: Any) -> Any:

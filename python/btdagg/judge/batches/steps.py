@@ -82,7 +82,9 @@ async def _see_through(
         n_done, is_under_way = 0, False
         for batch in batches:
             sent = await send_batch(batch.id, owner, endpoint)
-            collected = sent and await collect_batch(sent, owner, endpoint, is_waiting=True)
+            collected = None
+            if sent is not None:
+                collected = await collect_batch(sent, owner, endpoint, is_waiting=True)
             if collected is None or not collected.remote.has_ended:
                 is_under_way = True
                 n_done += collected.remote.done if collected else 0
