@@ -119,7 +119,8 @@ def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str
         "temperature": () if setup.temperature is None else setup.temperature,
         "task": Provenance.of(pairs).task,
     }
-    return fitted.other_values(columns)
+    # What is asked for is decided by signs, whatever the margins of the votes are.
+    return (*fitted.other_values(columns), *fitted.other_strength("none"))
 
 
 def open_pairs(

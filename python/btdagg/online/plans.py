@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,23 +14,21 @@ from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_integer,
-    as_labels,
     as_number,
-    as_whole_counts,
-    same_index,
-    same_length,
 )
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
-from btdagg.votes.join import labelled
+from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.model.davidson import DavidsonModel
+
+    _Votes: TypeAlias = VoteDistribution | StrengthDistribution
 
 
 @readable
@@ -121,7 +119,7 @@ def plan(
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative integers
+    counts : (n, 3) array of non-negative numbers
         Votes of the pilot's items in label order.
     labels : (n,) array of -1, 0, 1
         Their gold labels.
@@ -147,11 +145,7 @@ def plan(
     -------
     Plan
     """
-    counts, labels, _ = labelled(counts, labels)
-    gold, whole = as_labels(labels), as_whole_counts(counts)
-    same_length("labels", len(gold), "counts", len(whole))
-    same_index(counts=counts, labels=labels)
-    votes = fit_votes(whole, gold)
+    votes = fit_votes(counts, labels)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
@@ -179,9 +173,7 @@ class _Job(NamedTuple):
     step: int
 
 
-def _budgets(
-    model: DavidsonModel, votes: VoteDistribution, n: int, job: _Job
-) -> Iterator[PlannedBudget]:
+def _budgets(model: DavidsonModel, votes: _Votes, n: int, job: _Job) -> Iterator[PlannedBudget]:
     """Forecast n votes under each rule."""
     mae = _error(model, *_joint(votes, n))
     full = StoppingRule.lossless(model, n, votes, step=job.step)
@@ -215,8 +207,10 @@ def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) ->
     return sorted({as_integer(value, name, least, most) for value in values})
 
 
-def _joint(votes: VoteDistribution, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _joint(votes: _Votes, n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """All counts of n votes, (k, 3), and their joint chances with the gold labels, (k, 3)."""
+    if isinstance(votes, StrengthDistribution):
+        return votes.joint(n)
     counts = np.array([(m, n - m - p, p) for m in range(n + 1) for p in range(n + 1 - m)])
     (tied, tie_alpha), (won, win_alpha) = votes.components
     kinds = [(won / 2, win_alpha[::-1]), (tied, tie_alpha), (won / 2, win_alpha)]
@@ -225,7 +219,7 @@ def _joint(votes: VoteDistribution, n: int) -> tuple[NDArray[np.int64], NDArray[
     return counts, np.stack(chances, axis=1)
 
 
-def _fitted(votes: VoteDistribution, n: int) -> DavidsonModel:
+def _fitted(votes: _Votes, n: int) -> DavidsonModel:
     """Return the model of n votes that many labels would give."""
     counts, joint = _joint(votes, n)
     with warnings.catch_warnings():
@@ -233,13 +227,13 @@ def _fitted(votes: VoteDistribution, n: int) -> DavidsonModel:
         return calibrate(counts, None, weights=joint).model
 
 
-def _error(model: DavidsonModel, counts: NDArray[np.int64], joint: NDArray[np.float64]) -> float:
+def _error(model: DavidsonModel, counts: NDArray[Any], joint: NDArray[np.float64]) -> float:
     away = np.abs(model.decide(counts)[:, None] - np.array([-1, 0, 1]))
     return float((joint * away).sum() / joint.sum())
 
 
 def _by_labels(
-    votes: VoteDistribution,
+    votes: _Votes,
     n: int,
     sizes: Sequence[int],
     seed: int,
@@ -398,16 +392,21 @@ def forecast(
         n_labels = [size for size in _SIZES if size <= most_labels / 2]
     budgets = _numbers(n_votes, "n_votes", 1, most)
     sizes = _numbers(n_labels, "n_labels", 0)
+    neighbours = sorted(prior.neighbours.items())
+    strengths = {name: _strengths_of(task) for name, task in neighbours}
     rows = []
     for n in budgets:
         for size in sizes:
             seen = []
-            for place, (name, task) in enumerate(sorted(prior.neighbours.items())):
+            for place, (name, task) in enumerate(neighbours):
                 rest: Prior | Literal["weak"] = "weak"
                 if len(prior.neighbours) > 1:
                     rest = prior.without(name)
                 rng = np.random.default_rng([seed, n, size, place])
-                drawn = [_seen_on(task, rest, n, step, size, prior, rng) for _ in range(n_draws)]
+                draws = (_drawn(task, n, rng, strengths[name]) for _ in range(n_draws))
+                drawn = [
+                    _seen_on(*draw, strengths[name], rest, step, size, prior) for draw in draws
+                ]
                 outcomes = [pair for pair in drawn if pair is not None]
                 if outcomes:
                     seen.append(np.mean(outcomes, axis=0))
@@ -424,41 +423,51 @@ def forecast(
 
 
 def _seen_on(
-    task: Neighbour,
+    votes: NDArray[Any],
+    labels: NDArray[np.int8],
+    strengths: StrengthDistribution | None,
     rest: Prior | Literal["weak"],
-    n: int,
     step: int,
     size: int,
     prior: Prior,
-    rng: np.random.Generator,
 ) -> tuple[float, float] | None:
     """Error and votes on the items of a neighbour that is calibrated to some of its labels."""
-    votes, labels = _drawn(task, n, rng)
     if len(labels) <= size:
         return None
-    counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+    counts = shares_of(votes).sum(axis=1)
     sample = (counts[:size], labels[:size]) if size else (counts, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         model = calibrate(*sample, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
-    stopped = StoppingRule.lossless(model, n, step=step).follow(votes[size:])
+    rule = StoppingRule.lossless(model, votes.shape[1], strengths, step=step)
+    stopped = rule.follow(votes[size:])
     error = np.abs(stopped.labels - labels[size:]).mean()
     return float(error), float(stopped.n_votes.mean())
 
 
+def _strengths_of(task: Neighbour) -> StrengthDistribution | None:
+    """How votes of a neighbour are distributed, if they have a strength."""
+    if task.counts.dtype.kind != "f":
+        return None
+    rows, columns = np.nonzero(task.labels)
+    items = np.repeat(np.arange(len(rows)), task.labels[rows, columns])
+    return fit_strengths(task.counts[rows[items]], (columns[items] - 1).astype(np.int8))
+
+
 def _drawn(
-    task: Neighbour, n: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    task: Neighbour, n: int, rng: np.random.Generator, strengths: StrengthDistribution | None = None
+) -> tuple[NDArray[Any], NDArray[np.int8]]:
     """Items of a neighbour in random order: `n` of their votes, (m, n), and their labels."""
     rows, columns = np.nonzero((task.counts.sum(axis=1) >= n)[:, None] & (task.labels > 0))
     items = np.repeat(np.arange(len(rows)), task.labels[rows, columns])
     items = rng.permutation(items)[:_MOST_ITEMS]
-    counts = task.counts[rows[items]]
+    counts, labels = task.counts[rows[items]], (columns[items] - 1).astype(np.int8)
+    if strengths is not None:
+        return strengths.in_order(counts, n, rng), labels
     # Votes of an item in a row and then in random order, of which the first are taken.
     ends = counts.cumsum(axis=1)
     places = np.arange(int(ends[:, 2].max(initial=0)))
     votes = np.stack([(places >= ends[:, [side]]) for side in (0, 1)]).sum(axis=0) - 1
     keys = np.where(places < ends[:, [2]], rng.random(votes.shape), np.inf)
     order = keys.argsort(axis=1)[:, :n]
-    labels = (columns[items] - 1).astype(np.int8)
     return np.take_along_axis(votes, order, axis=1).astype(np.int8), labels

@@ -13,6 +13,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.validation import (
+    as_checked_counts,
     as_integer,
     as_labels,
     as_number,
@@ -20,6 +21,7 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg.online.strengths import StrengthDistribution, fit_strengths
 from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
@@ -112,30 +114,37 @@ class VoteDistribution:
         return votes
 
 
-def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
+def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution | StrengthDistribution:
     """Fit the distribution of votes to the items that a model is calibrated on.
 
     There is one kind of item for gold ties, which is symmetric, and one for gold wins, mirrored for
     gold losses. Dirichlet parameters maximize the likelihood with a weak normal prior on their
     logarithms. Weights are the shares of the labels, with one item of each added.
 
+    Counts that are not whole are of votes with a strength, whose shares are found by way of the
+    counts: see `StrengthDistribution`.
+
     Parameters
     ----------
-    counts : (n, 3) array of non-negative integers
-        Votes per item in label order: minus, tie, plus. Items may differ in their number of votes.
+    counts : (n, 3) array of non-negative numbers
+        Votes per item in label order: minus, tie, plus. Items may differ in their number of votes,
+        which is whole.
     labels : (n,) array of -1, 0, 1
         Gold labels.
 
     Returns
     -------
-    VoteDistribution
+    VoteDistribution, or StrengthDistribution
     """
     counts, labels, _ = labelled(counts, labels)
-    whole, gold = as_whole_counts(counts).astype(np.float64), as_labels(labels)
+    checked, gold = as_checked_counts(counts), as_labels(labels)
+    whole = checked.astype(np.float64)
     same_length("labels", len(gold), "counts", len(whole))
     same_index(counts=counts, labels=labels)
     if not len(gold):
         raise InputError("labels is empty, expected at least one item", argument="labels")
+    if checked.dtype.kind == "f":
+        return fit_strengths(checked, gold)
     # Either side first, so that swapping A and B changes no bit.
     tied = whole[gold == 0]
     tied[:, ::2] = np.sort(tied[:, ::2], axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -15,6 +15,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.predictive import VoteDistribution, fit_votes
+from btdagg.online.strengths import StrengthDistribution, _GridRule, price_within, shares_of
 from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class StoppingRule(SavedAsJson):
         Most votes of an item, 1 to 128.
     step : int
         Items stop only after a multiple of `step` votes: 2 if each order gets half of the votes.
-    votes : VoteDistribution or None
+    votes : VoteDistribution, StrengthDistribution or None
         Distribution of the remaining votes; see `fit_votes`.
     epsilon, price : float or None
         The bound of a risk-bounded rule; the price of a vote of a cost-optimal one, in units of
@@ -86,7 +87,7 @@ class StoppingRule(SavedAsJson):
     model: DavidsonModel
     n: int
     step: int
-    votes: VoteDistribution | None
+    votes: VoteDistribution | StrengthDistribution | None
     epsilon: float | None = None
     price: float | None = None
 
@@ -95,7 +96,7 @@ class StoppingRule(SavedAsJson):
         cls,
         model: DavidsonModel,
         n: int,
-        votes: VoteDistribution | None = None,
+        votes: VoteDistribution | StrengthDistribution | None = None,
         *,
         step: int = 1,
     ) -> Self:
@@ -110,7 +111,8 @@ class StoppingRule(SavedAsJson):
         n : int
             Votes of an item that is not stopped, 1 to 128.
         votes : VoteDistribution, optional
-            For forecasts of what the rule saves. It does not change where the rule stops.
+            For forecasts of what the rule saves. It does not change where the rule stops, but where
+            votes have a strength that the model was not fitted to.
         step : int
             Stop only after a multiple of `step` votes; `n` must be such a multiple.
         """
@@ -121,7 +123,7 @@ class StoppingRule(SavedAsJson):
         cls,
         model: DavidsonModel,
         n: int,
-        votes: VoteDistribution,
+        votes: VoteDistribution | StrengthDistribution,
         *,
         epsilon: float = 0.05,
         step: int = 1,
@@ -141,7 +143,7 @@ class StoppingRule(SavedAsJson):
         cls,
         model: DavidsonModel,
         n: int,
-        votes: VoteDistribution,
+        votes: VoteDistribution | StrengthDistribution,
         *,
         price: float | None = None,
         budget: float | None = None,
@@ -170,13 +172,14 @@ class StoppingRule(SavedAsJson):
             raise InputError(argument="price", came=price, expected="a price or a budget")
         if budget is not None:
             _check(votes, "cost-optimal")
-            price = _core.StoppingRule.price_within(
-                model._kernel,
-                as_integer(n, "n", 1, _MOST_VOTES),
-                as_integer(step, "step", 1),
-                as_number(budget, "budget"),
-                votes._kernel,
-            )
+            n, step = as_integer(n, "n", 1, _MOST_VOTES), as_integer(step, "step", 1)
+            budget = as_number(budget, "budget")
+            if isinstance(votes, StrengthDistribution):
+                price = price_within(model, n, step, budget, votes)
+            else:
+                price = _core.StoppingRule.price_within(
+                    model._kernel, n, step, budget, votes._kernel
+                )
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
@@ -195,11 +198,15 @@ class StoppingRule(SavedAsJson):
             warn_of(self.model.provenance.other_number(self.n))
 
     @cached_property
-    def _kernel(self) -> _core.StoppingRule:
-        value = self.epsilon if self.epsilon is not None else self.price
+    def _kernel(self) -> _core.StoppingRule | _GridRule:
+        value = (self.epsilon if self.epsilon is not None else self.price) or 0.0
+        if isinstance(self.votes, StrengthDistribution):
+            return _GridRule(self.model, self.n, self.step, self.kind, value, self.votes)
         votes = None if self.votes is None else self.votes._kernel
+        fitted = self.model.provenance
+        has_strength = fitted is not None and fitted.strength not in ("", "none")
         return _core.StoppingRule(
-            self.model._kernel, self.n, self.step, self.kind, value or 0.0, votes
+            self.model._kernel, self.n, self.step, self.kind, value, votes, has_strength
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
@@ -217,11 +224,11 @@ class StoppingRule(SavedAsJson):
         """
         return self._kernel.decide(as_counts(counts), as_integer(n_threads, "n_threads", 1))
 
-    def stops_one(self, minus: int, tie: int, plus: int) -> bool:
+    def stops_one(self, minus: float, tie: float, plus: float) -> bool:
         """Whether an item with these counts is settled."""
         return self._kernel.stops_one(minus, tie, plus)
 
-    def decide_one(self, minus: int, tie: int, plus: int) -> int:
+    def decide_one(self, minus: float, tie: float, plus: float) -> int:
         """Label of an item with these counts; see `decide` and `stops_one`."""
         return self._kernel.decide_one(minus, tie, plus)
 
@@ -233,7 +240,7 @@ class StoppingRule(SavedAsJson):
         checked, threads = as_counts(counts), as_integer(n_threads, "n_threads", 1)
         return self._kernel.votes_to_ask(checked, threads).astype(np.int64)
 
-    def votes_to_ask_one(self, minus: int, tie: int, plus: int) -> int:
+    def votes_to_ask_one(self, minus: float, tie: float, plus: float) -> int:
         """How many votes to ask for of an item with these counts; see `votes_to_ask`."""
         return self._kernel.votes_to_ask_one(minus, tie, plus)
 
@@ -280,22 +287,21 @@ class StoppingRule(SavedAsJson):
 
         Parameters
         ----------
-        votes : (n_items, n) array of -1, 0, 1
+        votes : (n_items, n) array of numbers from -1 to 1
             All `n` votes of each item.
         """
-        array = as_numbers(votes, "votes")
+        array = as_numbers(votes, "votes").astype(np.float64)
         if array.ndim != 2 or array.shape[1] != self.n:
             expected = f"(n_items, {self.n})"
             raise InputError(
                 f"votes has shape {array.shape}, expected {expected}", argument="votes"
             )
-        wrong = np.argwhere(~np.isin(array, (-1, 0, 1))).tolist()
+        wrong = np.argwhere(~(np.abs(array) <= 1)).tolist()
         if wrong:
-            row = tuple(wrong[0])
-            raise InputError(argument="votes", row=row, came=array[row], expected="-1, 0 or 1")
-        running = np.zeros((len(array), self.n + 1, 3), dtype=np.int64)
-        for column, vote in enumerate((-1, 0, 1)):
-            np.cumsum(array == vote, axis=1, out=running[:, 1:, column])
+            row, expected = tuple(wrong[0]), "a number from -1 to 1"
+            raise InputError(argument="votes", row=row, came=array[row], expected=expected)
+        running = np.zeros((len(array), self.n + 1, 3))
+        np.cumsum(shares_of(array), axis=1, out=running[:, 1:])
         stops = self.stops(running.reshape(-1, 3)).reshape(len(array), self.n + 1)
         n_votes = stops.argmax(axis=1)
         return StoppedVotes(n_votes, self.decide(running[np.arange(len(array)), n_votes]))
@@ -303,20 +309,25 @@ class StoppingRule(SavedAsJson):
     def as_dict(self) -> dict[str, Any]:
         """Return the rule and its model as plain values."""
         fields = {name: getattr(self, name) for name in _FIELDS}
-        votes = None if self.votes is None else self.votes.components
+        votes = getattr(self.votes, "components", self.votes)
+        if isinstance(self.votes, StrengthDistribution):
+            votes = asdict(self.votes)
         return {**fields, "votes": votes, "model": self.model.as_dict()}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Return the rule from the fields of `as_dict`."""
         votes = saved["votes"]
-        votes = None if votes is None else VoteDistribution(votes)
+        if votes is not None:
+            votes = (
+                VoteDistribution(votes) if type(votes) is list else StrengthDistribution(**votes)
+            )
         return cls(**{**saved, "model": DavidsonModel.from_dict(saved["model"]), "votes": votes})
 
 
 def _check(votes: object, kind: Kind) -> None:
     optional = votes is None and kind == "lossless"
-    if not optional and not isinstance(votes, VoteDistribution):
+    if not optional and not isinstance(votes, VoteDistribution | StrengthDistribution):
         expected = "a VoteDistribution, as fit_votes gives it"
         raise InputError(argument="votes", came=votes, expected=expected)
 

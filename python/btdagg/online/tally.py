@@ -7,7 +7,7 @@ import json
 import os
 from importlib.util import find_spec
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from btdagg._util.validation import (
 )
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import StoppingRule
+from btdagg.online.strengths import StrengthDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -80,7 +81,8 @@ class OnlineTally:
     the union of two tallies, so neither order nor repetition matters. Two different votes of one
     sample are a conflict: the sample counts for neither, and `conflicts` lists it.
 
-    Ids are listed in ascending order. Methods can be called from several threads.
+    Votes have no strength here: `btdagg.tally` counts those. Ids are listed in ascending order.
+    Methods can be called from several threads.
 
     Parameters
     ----------
@@ -115,6 +117,9 @@ class OnlineTally:
     ) -> None:
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", came=model, expected=f"the rule's, {rule.model!r}")
+        if rule is not None and isinstance(rule.votes, StrengthDistribution):
+            expected = "a rule for whole votes, as a tally holds them"
+            raise InputError(argument="rule", came=rule.kind, expected=expected)
         if late not in ("refuse", "drop"):
             raise InputError(argument="late", came=late, expected="'refuse' or 'drop'")
         self.rule = rule
@@ -237,7 +242,8 @@ class OnlineTally:
             if self._kernel is None:
                 ids: Any = np.empty(0, dtype=np.int64)
                 return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
-            ids, labels, counts = self._kernel.settle(self.rule._kernel)
+            rule = cast("_core.StoppingRule", self.rule._kernel)  # of whole votes
+            ids, labels, counts = self._kernel.settle(rule)
         return Settled(_as_array(ids), labels, counts)
 
     def conflicts(self) -> list[Conflict]:

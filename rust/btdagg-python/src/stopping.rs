@@ -36,6 +36,8 @@ pub struct StoppingRule(pub stopping::StoppingRule);
 #[pymethods]
 impl StoppingRule {
     #[new]
+    #[pyo3(signature = (model, n, step, kind, value, predictive, has_strength = false))]
+    #[expect(clippy::too_many_arguments, reason = "what a rule is made of")]
     fn new(
         py: Python<'_>,
         model: &Model,
@@ -44,6 +46,7 @@ impl StoppingRule {
         kind: &str,
         value: f64,
         predictive: Option<&Predictive>,
+        has_strength: bool,
     ) -> PyResult<Self> {
         let criterion = match kind {
             "lossless" => Criterion::Lossless,
@@ -55,8 +58,12 @@ impl StoppingRule {
             }
         };
         let predictive = predictive.map(|predictive| &predictive.0);
-        run(py, 1, |_| stopping::StoppingRule::new(model.0.clone(), n, step, criterion, predictive))
-            .map(Self)
+        run(py, 1, |_| {
+            let rule =
+                stopping::StoppingRule::new(model.0.clone(), n, step, criterion, predictive)?;
+            Ok(if has_strength { rule.of_strengths() } else { rule })
+        })
+        .map(Self)
     }
 
     /// The least price at which an item gets no more than so many votes on average.

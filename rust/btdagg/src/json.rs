@@ -103,9 +103,12 @@ impl StoppingRule {
         let components: Option<Vec<(f64, [f64; 3])>> =
             file.get("votes", "pairs of a weight and three numbers, or null")?;
         let predictive = components.map(|components| Predictive::new(&components)).transpose()?;
-        let model = Object { fields: file.get("model", "an object")?, path: "model." }.model()?;
+        let model = Object { fields: file.get("model", "an object")?, path: "model." };
+        let strength = model.fields.get("provenance").and_then(|known| known.get("strength"));
+        let has_strength = strength.is_some_and(|kind| kind != "none");
         let [n, step] = [file.count("n")?, file.count("step")?].map(crate::index::index);
-        Self::new(model, n, step, criterion, predictive.as_ref())
+        let rule = Self::new(model.model()?, n, step, criterion, predictive.as_ref())?;
+        Ok(if has_strength { rule.of_strengths() } else { rule })
     }
 }
 
@@ -201,6 +204,7 @@ fn text_of(provenance: &Provenance) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Counts;
 
     /// What Python's `DavidsonModel.save` writes of a model that knows what it was fitted to.
     const PYTHON: &str = "{\n  \"format\": \"btdagg.davidson\",\n  \"version\": 1,\n  \"beta\": 0.1,\n  \"eta0\": -1e-300,\n  \"gamma\": 2.0,\n  \"alpha\": 0.5,\n  \"kappa\": 1e+22,\n  \"provenance\": {\n    \"n_votes\": 8,\n    \"n_labels\": 50,\n    \"judge\": [\n      \"caf\\u00e9 \\ud83d\\ude00\",\n      \"a \\\"b\\\" \\\\ \\n\"\n    ],\n    \"temperature\": [\n      \"0.5\"\n    ]\n  }\n}\n";
@@ -269,6 +273,14 @@ mod tests {
         assert!(panel.judges()[0].is_heard && !panel.judges()[1].is_heard);
         let rule = StoppingRule::from_json(RULE).unwrap();
         assert_eq!(rule.model().parameters().beta, 1.2);
+        let lossless =
+            [("cost-optimal", "lossless"), ("1.2", "1.8"), ("0.5", "1.5"), (": 8", ": 6")]
+                .into_iter()
+                .fold(RULE.to_owned(), |text, (from, to)| text.replace(from, to));
+        let margin = r#""kappa": 1.0, "provenance": {"strength": "margin"}}"#;
+        let strong = lossless.replace(r#""kappa": 1.0}"#, margin);
+        let stops = |text| StoppingRule::from_json(text)?.stops(Counts::whole(0, 0, 4));
+        assert_eq!((stops(&lossless), stops(&strong)), (Ok(true), Ok(false)));
         let of_panel =
             |from, to| Panel::from_json(&PANEL.replace(from, to)).unwrap_err().to_string();
         let of_rule =

@@ -180,6 +180,23 @@ impl StoppingRule {
         Self { model, n, step, is_lossless, cells, forecasts, asks: OnceLock::new() }
     }
 
+    /// The rule for votes that have a strength. A lossless one then stops at whole counts, too, only
+    /// where no further votes change the label, however strong they are.
+    #[must_use]
+    pub fn of_strengths(mut self) -> Self {
+        let stops = if self.is_lossless { 0..self.n } else { 0..0 };
+        for votes in stops.flat_map(counts_of) {
+            let left = to_f64(self.n - votes.iter().sum::<usize>());
+            let at = &mut self.cells[cell(votes, self.n)];
+            if *at & STOP != 0 && fractional::settled(&self.model, to_counts(votes), left).is_none()
+            {
+                *at = OPEN;
+            }
+        }
+        self.asks = OnceLock::new();
+        self
+    }
+
     /// The model that decides by all `n` votes.
     #[must_use]
     pub const fn model(&self) -> &Model {

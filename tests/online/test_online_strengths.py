@@ -1,0 +1,232 @@
+"""Votes that have a strength: stopping rules by enumeration, plans and forecasts."""
+
+import itertools
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import btdagg
+from btdagg import DavidsonModel, InputError
+from btdagg.online import (
+    OnlineTally,
+    StoppingRule,
+    StrengthDistribution,
+    fit_votes,
+    forecast,
+    plan,
+)
+from btdagg.votes import Provenance
+
+MODEL = DavidsonModel(beta=1.2, eta0=1.0, gamma=0.8)
+TILTS = np.sinh(np.linspace(-4, 4, 17))
+models = st.builds(
+    DavidsonModel,
+    beta=st.floats(0.05, 5),
+    eta0=st.floats(-3, 5),
+    gamma=st.floats(-6, 6),
+    alpha=st.sampled_from([0.3, 1.0, 2.0]),
+    kappa=st.sampled_from([0.5, 1.0]),
+)
+
+
+def counts_of(votes):
+    votes = np.asarray(votes)
+    parts = [np.maximum(-votes, 0), 1 - np.abs(votes), np.maximum(votes, 0)]
+    return np.stack(parts, axis=-1).sum(axis=-2)
+
+
+def simulated(n, n_votes=8, full_margin=1.5, seed=0):
+    """Votes of items that lean one way or the other, and gold labels."""
+    rng = np.random.default_rng(seed)
+    lean = rng.normal(size=n)
+    votes = rng.normal(lean[:, None], 0.7, size=(n, n_votes)) / full_margin
+    gold = np.where(np.abs(lean) < 0.4, 0, np.sign(lean)).astype(int)
+    return np.rint(votes.clip(-1, 1) * 1024) / 1024, gold
+
+
+VOTES, GOLD = simulated(300)
+FITTED = fit_votes(counts_of(VOTES), GOLD)
+
+
+def reached(n, parts):
+    """All (minus, tie, plus) of so many votes in such parts."""
+    sums = {(0, 0)}
+    for _ in range(n):
+        sums = {
+            (a + max(-vote, 0), b + max(vote, 0))
+            for a, b in sums
+            for vote in range(-parts, parts + 1)
+        }
+    return np.array([(a, n * parts - a - b, b) for a, b in sorted(sums)]) / parts
+
+
+@given(models, st.sampled_from([2, 3]), st.integers(1, 5))
+@example(DavidsonModel(beta=2.0, eta0=2.5, gamma=5.0), 2, 3)
+@example(DavidsonModel(beta=4.0, eta0=-1.0, gamma=-6.0), 3, 3)
+@settings(deadline=None, max_examples=30)
+def test_a_lossless_rule_stops_where_no_votes_change_the_label_and_nowhere_else(model, parts, left):
+    rule = StoppingRule.lossless(model, 6, FITTED)
+    strong = np.arange(left * 1024 + 1) / 1024
+    sides = [strong, left - strong, np.zeros_like(strong)]
+    # Votes of the smallest strengths, all for one side.
+    some = np.stack([*sides, *sides[::-1]], axis=1).reshape(-1, 3)
+    all_of_them = reached(left, parts)
+    states = reached(6 - left, parts)
+    for counts, stops, label in zip(states, rule.stops(states), rule.decide(states), strict=True):
+        if stops:
+            assert (model.decide(counts + all_of_them) == label).all(), counts
+            assert (model.decide(counts + some) == label).all(), counts
+        else:
+            assert len(set(model.decide(counts + some).tolist())) > 1, counts
+
+
+def test_whole_counts_too_foresee_votes_of_any_strength():
+    model, votes = DavidsonModel(beta=1.8, eta0=1.5, gamma=0.8), [[0, 0, 4]]
+    assert StoppingRule.lossless(model, 6).stops(votes)
+    assert not StoppingRule.lossless(model, 6, FITTED).stops(votes)
+    for strength, stops in (("margin", False), ("none", True)):
+        fitted = replace(model, provenance=Provenance(strength=strength))
+        assert StoppingRule.lossless(fitted, 6).stops(votes) == stops
+    # Two votes of strength 7/8 for B do what whole ones do not.
+    after = [[0, 0, 6], [0, 2, 4], [1, 1, 4], [2, 0, 4], [1.75, 0.25, 4]]
+    assert model.decide(after).tolist() == [1, 1, 1, 1, 0]
+
+
+def sequences(seen, n):
+    """All votes in order and their chances, by the definition of the distribution."""
+    parts = len(seen.strengths) - 1
+    values = np.arange(-parts, parts + 1)
+    tied, won = np.array(seen.tilts_of_ties), np.array(seen.tilts_of_wins)
+    votes = np.array(list(itertools.product(range(2 * parts + 1), repeat=n)))
+    chances = np.zeros(len(votes))
+    for number, (x, y) in enumerate(itertools.product(TILTS, TILTS)):
+        weight = seen.share_of_ties * tied[number] + (1 - seen.share_of_ties) * won[number]
+        for b, a in ((x, y), (y, x)):
+            tilt = np.exp(np.where(values < 0, -values * b, values * a) / parts)
+            chance = np.array(seen.strengths)[np.abs(values)] * tilt
+            chances += weight / 2 * (chance / chance.sum())[votes].prod(axis=1)
+    return values[votes] / parts, chances
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_what_a_rule_expects_is_the_sum_over_all_votes(step):
+    votes, chances = sequences(FITTED, 3)
+    assert chances.sum() == pytest.approx(1, abs=1e-9)
+    full = MODEL.decide(counts_of(votes))
+    risks = MODEL.predict_proba(counts_of(votes)) @ np.abs(
+        np.subtract.outer([-1, 0, 1], [-1, 0, 1])
+    )
+    for rule in (
+        StoppingRule.lossless(MODEL, 3, FITTED, step=step),
+        StoppingRule.risk_bounded(MODEL, 3, FITTED, epsilon=0.2, step=step),
+        StoppingRule.cost_optimal(MODEL, 3, FITTED, price=0.02, step=step),
+    ):
+        followed = rule.follow(votes)
+        error = risks[np.arange(len(full)), followed.labels + 1]
+        expected = (
+            chances @ followed.n_votes,
+            chances @ (followed.labels != full),
+            chances @ error,
+        )
+        start = rule.expected_votes, rule.change_rate, rule.expected_mae
+        assert start == pytest.approx(expected, abs=1e-9)
+        first = followed.n_votes >= 1
+        assert not first.all() or rule.votes_left([[0, 0, 0]])[0] == rule.expected_votes
+        if rule.kind == "risk-bounded":
+            counts = counts_of(votes[:, :1])
+            of_one = rule.change_risk(counts)[rule.stops(counts)]
+            assert (of_one < 0.2).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1])
+def test_a_bound_holds_and_saves_more_than_whole_votes_around_do(epsilon):
+    model = btdagg.calibrate(counts_of(VOTES), GOLD, prior="weak").model
+    rule = StoppingRule.risk_bounded(model, 8, FITTED, epsilon=epsilon)
+    votes, _ = simulated(4000, seed=1)
+    followed = rule.follow(votes)
+    changed = (followed.labels != model.decide(counts_of(votes))).mean()
+    assert changed < epsilon
+    assert abs(changed - rule.change_rate) < 0.015
+    assert abs(followed.n_votes.mean() - rule.expected_votes) < 0.3
+    of_signs = fit_votes(counts_of(np.sign(VOTES)).astype(int), GOLD)
+    around = StoppingRule.risk_bounded(model, 8, of_signs, epsilon=epsilon).follow(votes)
+    assert followed.n_votes.mean() < around.n_votes.mean() - 0.5
+
+
+def test_rules_mirror_save_and_ask():
+    states = counts_of(simulated(500, 4, seed=2)[0])
+    for rule in (
+        StoppingRule.lossless(MODEL, 8, FITTED, step=2),
+        StoppingRule.risk_bounded(MODEL, 8, FITTED, step=2),
+        StoppingRule.cost_optimal(MODEL, 8, FITTED, budget=3.0),
+    ):
+        stops, labels = rule.stops(states), rule.decide(states)
+        assert (rule.stops(states[:, ::-1]) == stops).all()
+        assert (rule.decide(states[:, ::-1]) == -labels).all()
+        asked = rule.votes_to_ask(states)
+        assert ((asked == 0) == stops).all()
+        assert (asked % rule.step == 0).all()
+        assert rule.votes_to_ask_one(*states[0]) == asked[0]
+        assert (rule.stops_one(*states[0]), rule.decide_one(*states[0])) == (stops[0], labels[0])
+        assert StoppingRule.from_json(rule.to_json()) == rule == pickle.loads(pickle.dumps(rule))
+        full = counts_of(simulated(50, seed=3)[0])
+        assert (rule.decide(full) == MODEL.decide(full)).all()
+    assert 2.5 < rule.expected_votes <= 3.0
+
+
+def test_strengths_are_found_by_way_of_the_counts():
+    rng = np.random.default_rng(0)
+    # A verdict of five steps, of items of four to eight votes.
+    lean = rng.normal(size=(400, 1))
+    votes = np.select(
+        [np.abs(lean + rng.normal(size=(400, 8))) > at for at in (1.2, 0.4)], [1, 0.5]
+    )
+    votes *= np.where(lean + rng.normal(size=(400, 8)) > 0, 1, -1)
+    counts = np.array([counts_of(row[: 4 + k % 5]) for k, row in enumerate(votes)])
+    seen = fit_votes(counts, np.sign(lean.ravel()).astype(int))
+    shares = np.array(seen.strengths)
+    assert shares[1::2].sum() + shares[2] + shares[6] < 0.05
+    assert shares[4] > 0.1
+    assert len(fit_votes(np.tile([[0.5, 20, 19.5]], (9, 1)), [1] * 9).strengths) == 5
+    drawn = seen.in_order(counts[:50], 3, np.random.default_rng(1))
+    assert (drawn * 8 % 1 == 0).all()
+    whole = seen.in_order(counts[4:50:5], 8, np.random.default_rng(1))
+    assert counts_of(whole) == pytest.approx(counts[4:50:5], abs=0.07)
+
+
+def test_plans_and_forecasts():
+    pilot = simulated(1000, seed=6)
+    planned = plan(counts_of(pilot[0]), pilot[1], n_items=1000, n_votes=[4, 8], n_labels=[50])
+    rows = {(row.n, row.rule): row for row in planned.budgets}
+    votes, gold = simulated(4000, seed=5)
+    for n in (4, 8):
+        model = btdagg.calibrate(counts_of(votes[:, :n]), gold, prior="weak").model
+        mae = np.abs(model.decide(counts_of(votes[:, :n])) - gold).mean()
+        assert rows[n, "all votes"].mae == pytest.approx(mae, abs=0.02)
+    assert rows[8, "risk-bounded"].votes < rows[8, "lossless"].votes < 8
+    tasks = {str(k): simulated(200, full_margin=1.5 + k / 4, seed=k) for k in range(3)}
+    prior = btdagg.fit_prior({k: (counts_of(v), gold) for k, (v, gold) in tasks.items()})
+    ahead = forecast(prior, n_items=100, n_votes=[4, 8], n_labels=[20], n_draws=2)
+    assert ahead.rows[1].mae < 0.3
+    assert [row.votes < row.n for row in ahead.rows] == [True, True]
+
+
+def test_messages():
+    with pytest.raises(InputError, match=r"counts\[1\] is 7.5, expected a whole number of at most"):
+        fit_votes([[0.5, 0, 7.5], [0.5, 0, 7]], [1, 1])
+    with pytest.raises(InputError, match=r"epsilon is 0.7, expected a number above 0 and below"):
+        StoppingRule.risk_bounded(MODEL, 8, FITTED, epsilon=0.7)
+    with pytest.raises(InputError, match=r"budget is -1.0, expected a number of at least 0"):
+        StoppingRule.cost_optimal(MODEL, 8, FITTED, budget=-1)
+    rule = StoppingRule.risk_bounded(MODEL, 8, FITTED)
+    with pytest.raises(InputError, match=r"counts\[0\] has 9.0 votes|counts\[0\] has 9 votes"):
+        rule.stops([[0.5, 0, 8.5]])
+    with pytest.raises(InputError, match=r"rule is .*, expected a rule for whole votes"):
+        OnlineTally(rule=rule)
+    with pytest.raises(InputError, match=r"votes\[0, 1\] is 1.5, expected a number from -1 to 1"):
+        replace(rule, n=2).follow([[0.5, 1.5]])
+    assert isinstance(FITTED, StrengthDistribution)
