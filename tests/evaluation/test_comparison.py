@@ -12,7 +12,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest, LabelledItems, Protocol, RandomSplits
 from btdagg.evaluation.comparison import about_strength
 from btdagg.methods import Davidson, Decided, MajorityVote, Panel
-from btdagg.votes import Evidence, panel_counts
+from btdagg.votes import Confidences, Evidence, panel_counts
 
 N = 60
 SAMPLE, OTHER = (
@@ -224,11 +224,13 @@ def graded(margins, n=N):
 def test_a_line_says_whether_strength_is_better_than_signs():
     margins = np.where(SAMPLE.votes == LABELS[:, None], 9, 1) * SAMPLE.votes
     strength = tally(ITEMS, margins.ravel(), full_margin=9)[1]
-    items = LabelledItems(Evidence(strength, signs=SAMPLE.counts), LABELS, GROUPS)
+    sure = Confidences(*(np.abs(strength) / 9 for _ in range(3)))
+    items = LabelledItems(Evidence(strength, sure, signs=SAMPLE.counts), LABELS, GROUPS)
     signs = SAMPLE.counts
     (line,) = about_strength(items, "math")
     names = "signs", "strength"
-    assert line == f"math: {compare(signs, strength, LABELS, groups=GROUPS, names=names)}"
+    both = Evidence(signs, sure), items.evidence
+    assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
     assert line.startswith("math: strength is better: MAE 0.")
     weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Davidson(prior="weak")])
     assert f"MAE {weak.cells[0].comparison.methods[0].mae_interval.mean:.3f} against" in line

@@ -200,8 +200,8 @@ def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) 
         rows = np.random.default_rng(0).permutation(len(items))[:_ENOUGH]
         return about_strength(items.among(rows), name, warn=warn)
     result = compare(
-        own.signs,
-        own.counts,
+        replace(own, counts=own.signs),
+        own,
         items.labels,
         groups=items.groups,
         names=("signs", "strength"),
@@ -293,14 +293,17 @@ class _BothWays(LabelledItems):
 
     @property
     def content(self) -> list[NDArray[Any]]:
-        # Side by side, so that which is first changes no fold. Of the same votes they are as ever.
+        # Side by side, so that which is first changes no fold; what both have counts once, so that
+        # folds of the same votes are those of `evaluate`.
         counts = [
             np.asarray(counts, dtype=np.float64)
             for own in self.both
             for counts in own.evidence.by_judge.values() or [own.evidence.counts]
         ]
         different = {own.tobytes(): own for own in counts}
-        return [np.stack([*different.values()], axis=1), self.labels]
+        beside = {b"".join(c.tobytes() for c in own.content[2:]): own for own in self.both}
+        others = [column for key in sorted(beside) for column in beside[key].content[2:]]
+        return [np.stack([*different.values()], axis=1), self.labels, *others]
 
 
 class _Rows:
