@@ -9,7 +9,7 @@ import pytest
 
 import btdagg
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.evaluation import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.methods import Davidson, MajorityVote
 from btdagg.votes import panel_counts
 
@@ -105,7 +105,7 @@ def test_a_sentence_and_what_was_left_out(cli):
         (("--first", "n=0"), "n is '0', expected a whole number above 0"),
         (("--first", "method=best"), "no method 'best', expected one of neighbours, weak, davids"),
         (("--second", "judge=c"), "signs.csv: no row has judge 'c'; found a, b"),
-        (("--first", "strength=margin"), "signs.csv: no column margin; found"),
+        (("--first", "strength=margin"), "there is no column margin; found item"),
         (("--first", "judge"), "--first is 'judge', expected COLUMN=VALUE"),
     ],
 )
@@ -138,3 +138,24 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
             assert status == 0
             assert "strength of votes is worse" not in err
             assert "strength is better" not in err
+
+
+def test_run_says_whether_strength_helps(cli, folder):
+    assert cli("demo", "--pairs", "sums")[0] == 0
+    for name in ("pairs.jsonl", "labels.csv"):
+        lines = (folder / "sums" / name).read_text().splitlines(keepends=True)
+        (folder / name).write_text("".join(lines[:31]))
+    options = "--labels", "labels.csv", "--model", "simulated", "-n", 2, "--logprobs", "-o", "out"
+    status, _, err = cli("run", "pairs.jsonl", *options)
+    assert status == 0, err
+    (line,) = (line for line in err.splitlines() if "95% interval" in line)
+    assert line in (folder / "out/report/index.html").read_text()
+    votes = btdagg.read_votes("out/judged_votes.parquet")
+    expected = btdagg.compare(
+        votes.signs(),
+        votes,
+        btdagg.read_labels("labels.csv"),
+        names=("signs", "strength"),
+        protocol=CROSS_FITTED,
+    )
+    assert line == str(expected)
