@@ -24,7 +24,6 @@ __all__ = [
     "RunningTally",
     "StoppingRule",
     "__version__",
-    "decide_under",
     "exceeds",
     "pack_texts",
     "profile",
@@ -178,13 +177,6 @@ class PermutationTest:
         n_threads: int,
     ) -> NDArray[np.float64]: ...
 
-def decide_under(
-    thetas: NDArray[np.float64],
-    alpha: float,
-    kappa: float,
-    counts: NDArray[np.float64],
-    n_threads: int,
-) -> NDArray[np.int8]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8] | NDArray[np.float64]

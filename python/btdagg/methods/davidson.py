@@ -14,7 +14,7 @@ from btdagg.methods.base import Needs, not_fitted
 from btdagg.model.absolute_error import MaeCalibration, calibrate_by_mae
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import Bounds
-from btdagg.model.posterior import refitted
+from btdagg.model.posterior import decisions_under, refitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ class Davidson(_Calibrated):
             parameters = _core.Refits(items, labels, *smoothing, lower, upper).fit(weights, 1)[0]
         else:
             parameters = refitted(items, labels, weights, self.prior, *smoothing)
-        return lambda rows: _core.decide_under(
+        return lambda rows: decisions_under(
             parameters, *smoothing, np.asarray(rows, dtype=np.float64), 1
         )
 

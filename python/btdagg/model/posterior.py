@@ -132,6 +132,14 @@ def refitted(
     return np.array(thetas)
 
 
+def decisions_under(
+    thetas: NDArray[np.float64], alpha: float, kappa: float, counts: NDArray[Any], n_threads: int
+) -> NDArray[np.int8]:
+    """Decision of each row of counts under each row of parameters, (k, n)."""
+    models = [_core.Model(*theta, alpha, kappa) for theta in thetas.tolist()]
+    return np.array([model.decide(counts, n_threads) for model in models], dtype=np.int8)
+
+
 @readable
 @dataclass(frozen=True, eq=False)
 class Posterior:

@@ -28,7 +28,7 @@ from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import PARAMETERS, Bounds, CalibrationWarning, calibration_set
 from btdagg.model.davidson import MODEL_FILE, DavidsonModel
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
-from btdagg.model.posterior import refitted
+from btdagg.model.posterior import decisions_under, refitted
 from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Refits(SavedAsJson):
             shares = np.empty((len(rows), 3))
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
-                decided = _core.decide_under(self.parameters, *smoothing, part, threads)
+                decided = decisions_under(self.parameters, *smoothing, part, threads)
                 for column, label in enumerate((-1, 0, 1)):
                     shares[start : start + step, column] = (decided == label).mean(axis=0)
             return shares
@@ -221,9 +221,7 @@ def bootstrap(
     shares = items.weights / items.weights.sum()
     for drawn in items.draws(n_refits, seed):
         parts.append(items.refit(drawn, n_threads))
-        decided = _core.decide_under(
-            parts[-1][0], model.alpha, model.kappa, items.counts, n_threads
-        )
+        decided = decisions_under(parts[-1][0], model.alpha, model.kappa, items.counts, n_threads)
         errors = items.errors(decided)
         own.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
         original.append(errors @ shares)

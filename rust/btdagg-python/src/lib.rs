@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::prior::{Posterior, Prior, profile};
     #[pymodule_export]
-    use crate::refits::{Refits, decide_under};
+    use crate::refits::Refits;
     #[pymodule_export]
     use crate::running::{RunningTally, pack_texts};
     #[pymodule_export]

@@ -3,7 +3,6 @@ use pyo3::prelude::*;
 
 use crate::arrays::{
     InMatrix, InVector, Matrix, Vector, array_of, array_of_rows, by_rows, cells_of, collected,
-    written,
 };
 use crate::call::{raise, run};
 
@@ -50,23 +49,4 @@ impl Refits {
             array_of_rows(py, fits.iter().map(|fit| fit.at_bounds))?,
         ))
     }
-}
-
-/// The decision of each row of counts under each row of parameters, (sets, rows).
-#[pyfunction]
-pub fn decide_under<'py>(
-    thetas: InMatrix<'py, f64>,
-    alpha: f64,
-    kappa: f64,
-    counts: InMatrix<'py, f64>,
-    n_threads: usize,
-) -> PyResult<Matrix<'py, i8>> {
-    let py = thetas.py();
-    let sets = collected(by_rows(&thetas).as_chunks().0.iter().copied().map(Parameters::of))?;
-    let counts = collected(cells_of(&by_rows(&counts)))?;
-    written(py, (sets.len(), counts.len()), |out| {
-        run(py, n_threads, |execution| {
-            btdagg::decide_under(&sets, (alpha, kappa), &counts, out, execution)
-        })
-    })
 }

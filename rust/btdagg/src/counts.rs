@@ -39,6 +39,10 @@ impl Counts {
         (self.minus + self.plus) + self.tie
     }
 
+    fn key(self) -> [u64; 3] {
+        [self.minus, self.tie, self.plus].map(f64::to_bits)
+    }
+
     /// The count of a label.
     pub(crate) const fn of(&mut self, label: Label) -> &mut f64 {
         match label {
@@ -78,12 +82,10 @@ impl Counts {
     }
 }
 
-/// Without a NaN the order of the floats is one of all counts.
+/// The bits of floats that are not negative are ordered as they are.
 impl Ord for Counts {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.minus.total_cmp(&other.minus))
-            .then(self.tie.total_cmp(&other.tie))
-            .then(self.plus.total_cmp(&other.plus))
+        self.key().cmp(&other.key())
     }
 }
 
@@ -97,13 +99,13 @@ impl Eq for Counts {}
 
 impl PartialEq for Counts {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
+        self.key() == other.key()
     }
 }
 
 impl Hash for Counts {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        [self.minus, self.tie, self.plus].map(f64::to_bits).hash(state);
+        self.key().hash(state);
     }
 }
 
@@ -139,51 +141,24 @@ mod sealed {
     pub trait Sealed {}
 }
 
-macro_rules! integer_counts {
-    ($($t:ty)*) => {$(
+macro_rules! count_values {
+    ($($t:ty)*; $value:ident => $count:expr, $bits:expr) => {$(
         impl sealed::Sealed for $t {}
+        // Not in every type: counts beyond 2⁵³ are rounded, small ones have no sign.
+        #[allow(clippy::cast_precision_loss, clippy::cast_lossless)]
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #[allow(clippy::unnecessary_fallible_conversions, clippy::useless_conversion)]
         impl CountValue for $t {
             #[inline]
-            #[allow(clippy::cast_precision_loss)] // counts beyond 2⁵³ are rounded
             fn to_count(self) -> Option<f64> {
-                u64::try_from(self).ok().map(|count| count as f64)
+                let $value = self;
+                $count
             }
 
             #[inline]
             fn bits(self) -> u64 {
-                u64::try_from(self).unwrap_or(u64::MAX)
-            }
-
-            #[inline]
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not in every type
-            #[allow(clippy::cast_lossless)]
-            fn small(self) -> usize {
-                self as usize
-            }
-        }
-    )*};
-}
-integer_counts!(i8 i16 i32 i64 u8 u16 u32 u64);
-
-macro_rules! float_counts {
-    ($($t:ty)*) => {$(
-        impl sealed::Sealed for $t {}
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "asked of small counts alone"
-        )]
-        impl CountValue for $t {
-            #[inline]
-            fn to_count(self) -> Option<f64> {
-                let count = f64::from(self);
-                // Of -0.0 the sum is 0.0.
-                (count >= 0.0 && count.is_finite()).then_some(count + 0.0)
-            }
-
-            #[inline]
-            fn bits(self) -> u64 {
-                whole(f64::from(self)).unwrap_or(u64::MAX)
+                let $value = self;
+                $bits.unwrap_or(u64::MAX)
             }
 
             #[inline]
@@ -193,7 +168,14 @@ macro_rules! float_counts {
         }
     )*};
 }
-float_counts!(f32 f64);
+count_values!(i8 i16 i32 i64 u8 u16 u32 u64; value =>
+    u64::try_from(value).ok().map(|count| count as f64), u64::try_from(value));
+count_values!(f32 f64; value => finite(value.into()), whole(value.into()));
+
+/// A count that a float is; of -0.0 it is 0.0.
+fn finite(value: f64) -> Option<f64> {
+    (value >= 0.0 && value.is_finite()).then_some(value + 0.0)
+}
 
 /// What is expected of a count.
 const COUNT: &str = "a finite number of at least 0";

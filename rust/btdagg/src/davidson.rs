@@ -3,7 +3,7 @@
 use crate::Label;
 
 /// Largest logit that is told apart from infinity; sums and differences of two stay finite.
-const SATURATED: f64 = f64::MAX / 4.0;
+pub(crate) const SATURATED: f64 = f64::MAX / 4.0;
 
 /// Latent margin `u = beta · s`.
 pub(crate) fn margin_logit(beta: f64, s: f64) -> f64 {
@@ -30,8 +30,13 @@ impl TieLogit {
         if high.abs() < SATURATED {
             Self { high, low, scale }
         } else {
-            Self { high: high.clamp(-SATURATED, SATURATED), low: 0.0, scale: SATURATED }
+            Self::of_sum(high.clamp(-SATURATED, SATURATED), SATURATED)
         }
+    }
+
+    /// A sum of terms of that size, as it was rounded.
+    pub(crate) const fn of_sum(high: f64, scale: f64) -> Self {
+        Self { high, low: 0.0, scale }
     }
 }
 

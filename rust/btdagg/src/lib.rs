@@ -29,7 +29,7 @@
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
 //! | [`drift`] | whether a stream still falls as the calibration did |
-//! | [`Refits`], [`decide_under`] | thousands of fits under other weights, and what they decide |
+//! | [`Refits`] | thousands of fits under other weights |
 //! | [`significance`] | paired permutation tests of two or more methods' losses |
 //!
 //! # Conventions
@@ -90,7 +90,7 @@ pub use parallel::Execution;
 pub use posterior::{Posterior, Posteriors};
 pub use prior::Prior;
 pub use provenance::Provenance;
-pub use refits::{Cell, Refits, decide_under};
+pub use refits::{Cell, Refits};
 pub use region::Bounds;
 pub use rows::Loss;
 pub use tally::{Tally, Vote};

@@ -1,6 +1,7 @@
 //! A panel's decisions: the votes of several judges, each with a beta and a gamma of its own.
 
 use crate::counts::{CountRow, Counts, Rows};
+use crate::davidson::{self, Lead, SATURATED, TieLogit};
 use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::model::check_smoothing;
@@ -9,9 +10,6 @@ use crate::{Error, Label, Provenance};
 
 /// Sums of a few products are off by a few roundings; risks that differ by no more are equal.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
-
-/// Largest margin, so that differences of two stay finite.
-const SATURATED: f64 = f64::MAX / 4.0;
 
 /// One judge of a [`Panel`].
 #[derive(Debug, Clone, PartialEq)]
@@ -52,13 +50,6 @@ pub struct Panel {
     alpha: f64,
     kappa: f64,
     provenance: Option<Provenance>,
-}
-
-/// Margin and tie logit, and the sum of the sizes of what they are sums of.
-struct Logits {
-    u: f64,
-    eta: f64,
-    size: f64,
 }
 
 impl Panel {
@@ -141,13 +132,9 @@ impl Panel {
         out: &mut [i8],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(rows, out, execution, |&Logits { u, eta, size }| {
-            let lead = u.abs() + (-(-2.0 * u.abs()).exp_m1()).ln(); // ln 2 sinh|u|
-            let is_ahead = lead - eta > ROUNDING * (1.0 + lead.abs() + size);
-            if !(is_ahead && u.abs() > ROUNDING * size) {
-                return 0;
-            }
-            if u > 0.0 { 1 } else { -1 }
+        self.map(rows, out, execution, |[u, eta, size]| {
+            let label = davidson::action(Lead::new(u), TieLogit::of_sum(eta, size));
+            if u.abs() > ROUNDING * size { label.value() } else { 0 }
         })
     }
 
@@ -161,7 +148,7 @@ impl Panel {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(rows, out, execution, |&Logits { u, eta, .. }| {
+        self.map(rows, out, execution, |[u, eta, _]| {
             let largest = u.abs().max(eta);
             let [minus, tie, plus] = [-u, eta, u].map(|logit| (logit - largest).exp());
             // Both sides first, so that mirrored items have mirrored sums.
@@ -175,7 +162,7 @@ impl Panel {
         rows: &R,
         out: &mut [V],
         execution: Execution<'_>,
-        value: impl Fn(&Logits) -> V + Sync,
+        value: impl Fn([f64; 3]) -> V + Sync,
     ) -> Result<(), Error> {
         let n_judges = self.judges.len();
         let (got, wanted) = (rows.len(), out.len() * n_judges);
@@ -197,15 +184,16 @@ impl Panel {
                             features.push((judge, has_votes.then_some(found)));
                         }
                     }
-                    *out = value(&self.logits(&features));
+                    *out = value(self.logits(&features));
                 }
             }
             Ok(())
         })
     }
 
-    /// Of the features of the judges that are heard; none of one without votes.
-    fn logits(&self, judges: &[(&Judge, Option<Features>)]) -> Logits {
+    /// Margin and tie logit, and the sum of the sizes of what they are sums of. Of the features of
+    /// the judges that are heard; none of one without votes.
+    fn logits(&self, judges: &[(&Judge, Option<Features>)]) -> [f64; 3] {
         let present = || judges.iter().filter_map(|(_, features)| features.as_ref());
         let n_present = present().fold(0.0, |n, _| n + 1.0_f64).max(1.0);
         let mean = Features {
@@ -220,7 +208,7 @@ impl Panel {
             size += (judge.beta * s).abs() + (judge.gamma * t).abs();
         }
         let bounded = |x: f64| x.clamp(-SATURATED, SATURATED);
-        Logits { u: bounded(u), eta: bounded(eta), size: size.min(SATURATED) }
+        [bounded(u), bounded(eta), size.min(SATURATED)]
     }
 }
 

@@ -144,18 +144,13 @@ impl Posteriors {
         let densities = Densities::new(&axes);
         let grid = Points::of_grid(&axes, &rows)?;
         let log_densities = densities.logs(&grid.thetas);
-        let steps = [
-            axes.axes[0].iter().map(|beta| beta.ln()).collect(),
-            axes.axes[1].clone(),
-            axes.axes[2].clone(),
-        ]
-        .map(|axis: Vec<f64>| axis[1] - axis[0]);
+        let [beta, eta0, gamma] = &axes.axes;
+        let steps = [beta[1].ln() - beta[0].ln(), eta0[1] - eta0[0], gamma[1] - gamma[0]];
         let mut grid_cell = [[0.0; 3]; 3];
         (0..3).for_each(|i| grid_cell[i][i] = steps[i] * steps[i] / 12.0);
-        let neighbours = match prior {
-            Some((prior, share)) => Some((Points::new(prior.thetas.clone(), &rows)?, share)),
-            None => None,
-        };
+        let neighbours =
+            prior.map(|(prior, share)| Ok((Points::new(prior.thetas.clone(), &rows)?, share)));
+        let neighbours = neighbours.transpose()?;
         Ok(Self {
             rows,
             counts: set.counts.clone(),

@@ -3,7 +3,6 @@
 //! Each is the fit of a calibration set; they share the table of losses.
 
 use crate::counts::Counts;
-use crate::davidson::{self, Lead};
 use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::fit::fit_rows;
@@ -12,9 +11,10 @@ use crate::loss_table::LossTable;
 use crate::memory::collected;
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
+use crate::prior::upright;
 use crate::region::Region;
 use crate::rows::{Row, WeightedRows};
-use crate::{Bounds, Error, Execution, Fit, Label, Model, Parameters};
+use crate::{Bounds, Error, Execution, Fit, Label};
 
 /// Counts with a label: what weights are given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,19 +67,26 @@ impl Refits {
         }
         // Swapping A and B together with the label leaves a score as it is.
         let upright = |cell: &Cell| {
-            let Counts { minus, plus, .. } = cell.counts;
-            if minus > plus || minus == plus && cell.label == Label::Minus {
-                (cell.counts.mirrored(), cell.label.mirrored().column())
-            } else {
-                (cell.counts, cell.label.column())
-            }
+            let mut weights = [0.0; 3];
+            weights[cell.label.column()] = 1.0;
+            upright(cell.counts, weights)
         };
         let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
         distinct.sort_unstable();
         distinct.dedup();
-        let places = collected(cells.iter().map(upright).map(|(counts, column)| {
+        let places = collected(cells.iter().map(upright).map(|(counts, [_, tie, plus])| {
             // All are among them, so that either is the place.
-            (distinct.binary_search(&counts).unwrap_or_else(|place| place), column)
+            let place = distinct.binary_search(&counts).unwrap_or_else(|place| place);
+            (
+                place,
+                if tie > 0.0 {
+                    1
+                } else if plus > 0.0 {
+                    2
+                } else {
+                    0
+                },
+            )
         }))?;
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
@@ -140,47 +147,10 @@ impl Refits {
     }
 }
 
-/// The decision of every row under each of many parameters, set after set: how sure a decision is
-/// where the parameters are not.
-///
-/// # Errors
-/// [`Error::Input`] if `out` has not a decision for
-/// each row of each set; [`Error::Memory`]; [`Error::Interrupted`].
-pub fn decide_under(
-    parameters: &[Parameters],
-    (alpha, kappa): (f64, f64),
-    counts: &[Counts],
-    out: &mut [i8],
-    execution: Execution<'_>,
-) -> Result<(), Error> {
-    check_smoothing(alpha, kappa)?;
-    for &Parameters { beta, eta0, gamma } in parameters {
-        Model::new(beta, eta0, gamma)?;
-    }
-    let (got, wanted) = (out.len(), counts.len() * parameters.len());
-    same_length("out", got, wanted, "rows and parameters")?;
-    if counts.is_empty() {
-        return Ok(());
-    }
-    let features =
-        collected(counts.iter().map(|&counts| features::features(counts, alpha, kappa)))?;
-    for_each_part(out, counts.len(), execution, |start, part, watch| {
-        let sets = parameters.iter().skip(start / counts.len());
-        for (parameters, out) in sets.zip(part.chunks_mut(counts.len())) {
-            watch.ask_now()?;
-            for (features, out) in features.iter().zip(out) {
-                let lead = Lead::new(parameters.margin_logit(features.s));
-                *out = davidson::action(lead, parameters.tie_logit(features.t)).value();
-            }
-        }
-        Ok(())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CalibrationSet;
+    use crate::{CalibrationSet, Parameters};
 
     fn cells(n: u64, n_votes: u64) -> Vec<Cell> {
         (0..n)
@@ -305,23 +275,5 @@ mod tests {
         assert!(fit(&[0.0; 5], single).contains("expected at least one"));
         assert_eq!(fit(&[1.0; 5], single.stop_when(&|| true)), "interrupted");
         assert_eq!(Refits::new(&[], 1.0, 1.0, &Bounds::default()).unwrap_err(), Error::no_weight());
-    }
-
-    #[test]
-    fn decisions_under_many_parameters_are_those_of_their_models() {
-        let counts: Vec<Counts> = cells(30, 8).iter().map(|cell| cell.counts).collect();
-        let sets: Vec<Parameters> = (1..6)
-            .map(|i| Parameters { beta: f64::from(i) * 0.4, eta0: 0.5, gamma: 0.3 })
-            .collect();
-        let mut out = vec![0; sets.len() * counts.len()];
-        let execution = Execution::threads(3.try_into().unwrap());
-        decide_under(&sets, (0.5, 2.0), &counts, &mut out, execution).unwrap();
-        for (parameters, decided) in sets.iter().zip(out.chunks(counts.len())) {
-            let model = Model::new(parameters.beta, parameters.eta0, parameters.gamma).unwrap();
-            let model = model.with_smoothing(0.5, 2.0).unwrap();
-            for (&counts, &label) in counts.iter().zip(decided) {
-                assert_eq!(label, model.decide(counts).value());
-            }
-        }
     }
 }

@@ -68,10 +68,12 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         K: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
-        let place = match self.places.get(item) {
-            Some(&place) => place,
-            None => self.open(item.to_owned()),
-        };
+        let place = self.places.get(item).copied().unwrap_or_else(|| {
+            self.places.insert(item.to_owned(), self.items.len());
+            self.items.push(item.to_owned());
+            self.counts.push(Counts::default());
+            self.items.len() - 1
+        });
         &mut self.counts[place]
     }
 
@@ -95,14 +97,6 @@ impl<K: Eq + Hash + Clone> Tally<K> {
             vote.add_to(self.counts_of(item), row)?;
         }
         Ok(())
-    }
-
-    fn open(&mut self, item: K) -> usize {
-        let place = self.items.len();
-        self.items.push(item.clone());
-        self.counts.push(Counts::default());
-        self.places.insert(item, place);
-        place
     }
 
     /// Counts of one item; `None` if it has no votes.

@@ -161,18 +161,16 @@ impl Index {
         }
     }
 
-    /// The place of the id of a row, which is made where there is none; none where memory ends.
+    /// The place of the id of a row, which is made where there is none.
     #[inline]
     pub(super) fn find_or_insert(
         &mut self,
         keys: &Keys<'_>,
         row: usize,
         hash: u64,
-    ) -> Option<usize> {
-        match self.find(keys, row, hash) {
-            Ok(place) => Some(place),
-            Err(slot) => self.insert(slot, keys, row, hash),
-        }
+    ) -> Result<usize, Error> {
+        let found = self.find(keys, row, hash);
+        found.or_else(|slot| self.insert(slot, keys, row, hash).ok_or(Error::Memory))
     }
 
     #[inline]
@@ -243,7 +241,7 @@ mod tests {
                 assert_eq!(integers.find(&keys, 0, keys.hash(0)).is_ok(), round == 1);
                 let place = integers.find_or_insert(&keys, 0, keys.hash(0)).unwrap();
                 assert_eq!(integer(integers.hash(place)), key[0]);
-                assert_eq!(texts.find_or_insert(&names, 0, names.hash(0)), Some(place));
+                assert_eq!(texts.find_or_insert(&names, 0, names.hash(0)), Ok(place));
                 assert_eq!(texts.text(place), name.as_bytes());
             }
         }
@@ -259,8 +257,8 @@ mod tests {
         let places = ["", "a", "b", "a", ""].map(|text| {
             let end = [i64::try_from(text.len()).unwrap()];
             let keys = Keys::Texts(Texts::new(text.as_bytes(), 0, &end).unwrap());
-            ids.find_or_insert(&keys, 0, 42)
+            ids.find_or_insert(&keys, 0, 42).unwrap()
         });
-        assert_eq!(places, [0, 1, 2, 1, 0].map(Some));
+        assert_eq!(places, [0, 1, 2, 1, 0]);
     }
 }

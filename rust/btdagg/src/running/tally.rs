@@ -236,10 +236,8 @@ impl RunningTally {
                 shard.lanes.resize_with(n_lanes, Vec::new);
                 for routed in &routed[start..ends[number]] {
                     let row = first_row + routed.row as usize;
-                    let place = shard.ids.find_or_insert(keys, row, routed.hash);
-                    let place = place.ok_or(Error::Memory)?;
-                    let planes = at(&mut shard.lanes[usize::from(routed.lane)], place);
-                    let planes = planes.ok_or(Error::Memory)?;
+                    let place = shard.ids.find_or_insert(keys, row, routed.hash)?;
+                    let planes = at(&mut shard.lanes[usize::from(routed.lane)], place)?;
                     let votes = &mut planes[usize::from(routed.column)];
                     if deduplicates {
                         *votes |= 1 << routed.bit;
@@ -289,7 +287,7 @@ impl RunningTally {
         let (mut labels, mut all_counts) = (reserved(items.len())?, reserved(items.len())?);
         for &(number, place) in &items {
             let shard = &mut self.shards[number];
-            *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
+            *at(&mut shard.reported, place)? = true;
             let counts = shard.counts(place, self.deduplicates);
             labels.push(rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts)));
             all_counts.push(counts);
@@ -358,19 +356,19 @@ impl RunningTally {
             let hash = keys.hash(row);
             let shard = &mut self.shards[shard_of(hash)];
             shard.lanes.resize_with(self.lanes.len(), Vec::new);
-            let place = shard.ids.find_or_insert(keys, row, hash).ok_or(Error::Memory)?;
+            let place = shard.ids.find_or_insert(keys, row, hash)?;
             for (&lane, theirs) in here.iter().zip(planes.iter().skip(row * lanes.len())) {
                 if *theirs == [0; 3] {
                     continue;
                 }
-                let own = at(&mut shard.lanes[lane], place).ok_or(Error::Memory)?;
+                let own = at(&mut shard.lanes[lane], place)?;
                 for (own, &theirs) in own.iter_mut().zip(theirs) {
                     let sum = own.saturating_add(theirs);
                     *own = if self.deduplicates { *own | theirs } else { sum };
                 }
             }
             if is_reported {
-                *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
+                *at(&mut shard.reported, place)? = true;
             }
         }
         Ok(())
@@ -498,14 +496,14 @@ fn numbered(lanes: &[(u32, u32)]) -> FxHashMap<(u32, u32), usize> {
     lanes.iter().copied().zip(0..).collect()
 }
 
-/// The value at a place, which is made where the values end before it; none where memory ends.
+/// The value at a place, which is made where the values end before it.
 #[inline]
-fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> Option<&mut V> {
-    if let Some(missing) = (place + 1).checked_sub(values.len()).filter(|&missing| missing > 0) {
-        values.try_reserve(missing).ok()?;
+fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> Result<&mut V, Error> {
+    if place >= values.len() {
+        values.try_reserve(place + 1 - values.len()).map_err(|_| Error::Memory)?;
         values.resize(place + 1, V::default());
     }
-    values.get_mut(place)
+    Ok(&mut values[place])
 }
 
 #[inline]
