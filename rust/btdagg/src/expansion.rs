@@ -16,7 +16,11 @@ impl WeightedRows {
         let sum = self.sum(execution, add, |total, block| {
             total.add(block.value, block.gradient, &block.hessian);
         })?;
-        Ok(sum.divided_by(self.total_weight))
+        Ok(Expansion {
+            value: sum.value / self.total_weight,
+            gradient: sum.gradient.map(|x| x / self.total_weight),
+            hessian: sum.hessian.map(|row| row.map(|x| x / self.total_weight)),
+        })
     }
 }
 
@@ -89,13 +93,6 @@ impl Expansion {
         for (sum, term) in self.hessian.iter_mut().flatten().zip(hessian.iter().flatten()) {
             *sum += term;
         }
-    }
-
-    fn divided_by(mut self, weight: f64) -> Self {
-        self.value /= weight;
-        self.gradient.iter_mut().for_each(|x| *x /= weight);
-        self.hessian.iter_mut().flatten().for_each(|x| *x /= weight);
-        self
     }
 
     /// The step to the minimum of the damped expansion over the free parameters, or `None` where

@@ -25,11 +25,7 @@ impl Label {
     /// Column of this label in arrays with one column per label: 0, 1 or 2.
     #[must_use]
     pub const fn column(self) -> usize {
-        match self {
-            Self::Minus => 0,
-            Self::Tie => 1,
-            Self::Plus => 2,
-        }
+        self.column_bits() as usize
     }
 
     /// The column in few bits.

@@ -155,11 +155,8 @@ impl Model {
             let tie = if self.parameters.gamma >= 0.0 { 0 } else { n_votes - decisive };
             Counts::whole(0, tie, decisive)
         };
-        if self.parameters.gamma >= 0.0 {
-            return self.decide(unanimous(n_votes)) == Label::Tie;
-        }
-        // Elsewhere all others are ties, and the lead's excess over the tie logit is a concave
-        // function of the decisive votes: its summit is where it begins to fall.
+        // Elsewhere all others are ties. The lead's excess over the tie logit is a concave function
+        // of the decisive votes: its summit is where it begins to fall.
         let excess = |decisive: u64| {
             let counts = unanimous(decisive);
             let lead = Lead::new(self.margin_logit(0.0, counts.plus));

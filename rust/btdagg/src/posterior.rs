@@ -257,12 +257,8 @@ impl Posteriors {
             let (log_prior, _) = thresholds.log_prior(&points, &log_densities, RATE, Some(&sums));
             let losses = points.losses(&scaled);
             let weights = softmax(gibbs(&log_prior, &losses, RATE));
-            let at_edge: f64 = weights
-                .iter()
-                .zip(&lattice.at_edge)
-                .filter(|(_, at_edge)| **at_edge)
-                .map(|(weight, _)| weight)
-                .sum();
+            let edge = weights.iter().zip(&lattice.at_edge).filter(|(_, at_edge)| **at_edge);
+            let at_edge: f64 = edge.map(|(weight, _)| weight).sum();
             if carriers(&weights) >= LATTICE_CARRIERS && at_edge < AT_EDGE || tried == MAX_LATTICES
             {
                 let log_volume = (lattice.volume / grid_volume).ln();

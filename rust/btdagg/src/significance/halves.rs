@@ -25,21 +25,13 @@ pub(crate) fn upper_tail(magnitudes: &[i128], least: i128) -> f64 {
 }
 
 /// All sums of signed magnitudes in ascending order, as often as there are patterns.
+#[expect(clippy::stable_sort_primitive, reason = "it merges runs")]
 fn sums(magnitudes: &[i128]) -> Vec<i128> {
     let mut sums = vec![0];
     for magnitude in magnitudes {
-        let (mut lower, mut upper) = (sums.iter().peekable(), sums.iter().peekable());
-        let mut merged = Vec::with_capacity(2 * sums.len());
-        while let Some(&sum) = lower.peek() {
-            let low = sum - magnitude;
-            while let Some(high) = upper.next_if(|&&other| other + magnitude < low) {
-                merged.push(high + magnitude);
-            }
-            merged.push(low);
-            lower.next();
-        }
-        merged.extend(upper.map(|sum| sum + magnitude));
-        sums = merged;
+        let lower = sums.iter().map(|sum| sum - magnitude);
+        sums = lower.chain(sums.iter().map(|sum| sum + magnitude)).collect();
+        sums.sort();
     }
     sums
 }

@@ -13,7 +13,7 @@ mod tilt;
 
 use std::num::NonZeroU64;
 
-use crate::memory::{filled, reserved};
+use crate::memory::filled;
 use crate::parallel::{Watch, for_each_part};
 use crate::{Error, Execution};
 use differences::Differences;
@@ -147,15 +147,11 @@ impl PermutationTest {
             return Err(Error::input("losses", came, "at least two"));
         }
         let n = methods.len();
-        let with_place = || methods.iter().enumerate();
-        let mut pairs = reserved(n * (n - 1) / 2)?;
-        pairs.extend(
-            with_place()
-                .flat_map(|(i, a)| with_place().skip(i + 1).map(move |(j, b)| (i, j, a, b))),
-        );
+        let pairs: Vec<_> = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).collect();
         let mut p_values = filled(1.0, pairs.len())?;
         for_each_part(&mut p_values, 1, execution, |start, part, mut watch| {
-            for (p_value, (_, _, a, b)) in part.iter_mut().zip(pairs.iter().skip(start)) {
+            for (p_value, &(i, j)) in part.iter_mut().zip(pairs.iter().skip(start)) {
+                let (a, b) = (&methods[i], &methods[j]);
                 let differences = Differences::between(a, b, grouping)?;
                 *p_value = match self.exact(&differences, a, b, grouping, &mut watch)? {
                     Some(exact) => exact,
@@ -165,7 +161,7 @@ impl PermutationTest {
             Ok(())
         })?;
         let mut matrix = filled(1.0, n * n)?;
-        for ((i, j, _, _), p_value) in pairs.iter().zip(p_values) {
+        for ((i, j), p_value) in pairs.into_iter().zip(p_values) {
             for place in [i * n + j, j * n + i] {
                 matrix[place] = p_value;
             }
