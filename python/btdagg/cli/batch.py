@@ -78,11 +78,9 @@ def write(pairs: PairsFile, flags: JudgeFlags, store: Store = None, json: Json =
             written = asyncio.run(writer.write(judging.plan(pairs_read), judging.again))
         batches = [batch for batch in opened.batches() if batch.id in writer.batches]
     if json:
-        counts = {"stored": dict(written.stored), "n_elsewhere": written.n_elsewhere}
-        values = {"n_items": written.n_items, "n_wanted": written.n_wanted, **counts}
-        batches_as_json = [asdict(batch) for batch in batches]
-        values["n_requests"] = sum(batch.n_requests for batch in batches)
-        print_json({**values, "stopped": written.stopped, "batches": batches_as_json})
+        n_requests = sum(batch.n_requests for batch in batches)
+        as_json = [asdict(batch) for batch in batches]
+        print_json({**written.as_dict(), "n_requests": n_requests, "batches": as_json})
     else:
         for batch in batches:
             out.print(

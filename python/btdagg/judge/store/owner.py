@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 _OURS = 0x62746461  # what sets our advisory locks apart from those of others
 BATCHED = "batched"
-OPEN = ("written", "sending", "sent")  # a file; it may be at the endpoint; it is
+_OPEN = ("written", "sending", "sent")  # a file; it may be at the endpoint; it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,11 @@ class Batch:
 _BATCH = [schema.batches.c[name] for name in Batch.__dataclass_fields__]
 
 
-def batches_of(connection: Connection, states: Collection[str] = OPEN) -> list[Batch]:
-    """Return the batches of a store in some states, the oldest first."""
-    state = schema.batches.c.state.in_(list(states))
-    query = sa.select(*_BATCH).where(state).order_by(schema.batches.c.id)
+def open_batches(connection: Connection) -> list[Batch]:
+    """Return the batches of a store that are not done with, the oldest first."""
+    query = (
+        sa.select(*_BATCH).where(schema.batches.c.state.in_(_OPEN)).order_by(schema.batches.c.id)
+    )
     return [Batch(*row) for row in connection.execute(query)]
 
 
@@ -300,7 +301,7 @@ class Owner:
 
     def open_batches(self, ask: int, endpoint: str) -> list[Batch]:
         """Return the batches of an ask at an endpoint that are not done with."""
-        batches = batches_of(self._connection)
+        batches = open_batches(self._connection)
         self.commit()
         return [b for b in batches if b.ask == ask and b.endpoint == endpoint]
 
@@ -319,7 +320,7 @@ class Owner:
         holder, *row = self._connection.execute(query.with_for_update()).one()
         held = Batch(*row)
         is_elsewhere = holder not in (None, self.id) and not self._is_dead(holder)
-        if is_elsewhere or held.state not in OPEN:
+        if is_elsewhere or held.state not in _OPEN:
             return None
         self.note_batch(batch, holder=self.id)
         return held

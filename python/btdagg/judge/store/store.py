@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from btdagg.judge.client import ORDERS, STATUSES, Order, Setup, Status
+from btdagg.judge.client import ORDERS, STATUSES, Order, Setup, Status, batched
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, in_parts
-from btdagg.judge.store.owner import OPEN, Batch, Owner, batches_of
+from btdagg.judge.store.owner import Batch, Owner, open_batches
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,10 +121,10 @@ class VoteStore(Database):
                 samples[item][order, sample] = (status, vote)
         return dict(samples)
 
-    def batches(self, states: Collection[str] = OPEN) -> list[Batch]:
-        """Batches in some states, the oldest first; unless given, those that are not done with."""
+    def batches(self) -> list[Batch]:
+        """Batches that are not done with, the oldest first."""
         with self.reading() as connection:
-            return batches_of(connection, states)
+            return open_batches(connection)
 
     def votes_of(self, setup: Setup, items: Iterable[str]) -> dict[str, list[int]]:
         """Votes by item."""
@@ -157,21 +157,13 @@ class VoteStore(Database):
         """
         table = schema.decisions
         key = {"judge": setup.judge, "template_digest": setup.template_digest, "name": name}
-        rows = [
-            {**key, "item": item, "decision": int(decision)}
-            for item, decision in sorted(decided.items())
-        ]
-        is_ours = sa.and_(*(table.c[column] == value for column, value in key.items()))
-        insert = self.insert(table)
-        update = insert.on_conflict_do_update(
-            index_elements=[*key, "item"], set_={"decision": insert.excluded.decision}
-        )
+        rows = [{**key, "item": item, "decision": int(decided[item])} for item in decided]
+        earlier = table.delete().where(*(table.c[column] == value for column, value in key.items()))
         with self._engine.begin() as connection:
-            if undecided:
-                earlier = table.c.item.in_(sorted(undecided))
-                connection.execute(table.delete().where(is_ours, earlier))
+            for items in batched([*decided, *undecided], _ROWS):
+                connection.execute(earlier.where(table.c.item.in_(items)))
             if rows:
-                connection.execute(update, rows)
+                connection.execute(table.insert(), rows)
 
 
 def _has_setup(setup: Setup) -> sa.ColumnElement[bool]:
