@@ -54,9 +54,6 @@ class _Commands(TyperGroup):
             command = typer.main.get_command(command)
             for subcommand in (command, *getattr(command, "commands", {}).values()):
                 _show_no_types_of_flags(subcommand)
-                # Lines of a docstring would be broken once more, at the width of the terminal.
-                paragraphs = (subcommand.help or "").split("\n\n")
-                subcommand.help = "\n\n".join(" ".join(text.split()) for text in paragraphs)
                 # Lines are the terminal's; paragraphs are kept.
                 subcommand.help = re.sub(r"(?<!\n)\n(?!\n)", " ", subcommand.help or "")
             self.commands[cmd_name] = command
