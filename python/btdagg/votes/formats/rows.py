@@ -140,8 +140,8 @@ def _paired(frame: pl.DataFrame) -> pl.DataFrame:
         "vote": pl.when(swap).then(-vote).otherwise(vote),
     }
     if "p_minus" in frame:
-        for own, other in (("p_minus", "p_plus"), ("p_plus", "p_minus")):
-            columns[own] = pl.when(swap).then(pl.col(other)).otherwise(pl.col(own))
+        for side, turned_side in (("p_minus", "p_plus"), ("p_plus", "p_minus")):
+            columns[side] = pl.when(swap).then(turned_side).otherwise(side)
     if "order" in frame:
         turned = pl.col("order").replace({"AB": "BA", "BA": "AB"})
         columns["order"] = pl.when(swap).then(turned).otherwise("order")
