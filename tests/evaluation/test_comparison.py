@@ -246,5 +246,5 @@ def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
         assert line.endswith("; count signs instead")
     assert about_strength(graded(margins[:19], 19)) == []
     assert about_strength(LabelledItems(SAMPLE.counts, LABELS)) == []
-    alike = LabelledItems(items.evidence, np.ones(N))
-    assert about_strength(alike) == []
+    assert about_strength(LabelledItems(items.evidence, np.ones(N))) == []
+    assert about_strength(LabelledItems(items.evidence, LABELS, ["g"] * N)) == []

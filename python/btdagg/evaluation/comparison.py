@@ -194,7 +194,8 @@ def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) 
     strength is worse beyond chance (one-sided, at 5%).
     """
     own = items.evidence
-    if own.signs is own.counts or len(items) < _FEWEST or len(set(items.labels.tolist())) < 2:
+    one_kind = len(set(items.labels.tolist())) < 2 or items.units.max() == 0
+    if own.signs is own.counts or len(items) < _FEWEST or one_kind:
         return []
     if len(items) > _ENOUGH:
         rows = np.random.default_rng(0).permutation(len(items))[:_ENOUGH]
