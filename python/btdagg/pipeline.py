@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
     from btdagg.judge.judging import JudgeJob, Judging
     from btdagg.votes.source import Source
+    from btdagg.votes.strength import FullMargin
 
 
 @readable
@@ -193,7 +194,8 @@ class Pipeline:
                 run.stopped = "the caps are used up by the pairs with a label"
             if labelling.run.stopped:
                 return labelling
-            votes = self._votes(job.store, self.pairs)
+            margins = votes.strength.full_margins if votes.strength is not None else ()
+            votes = self._votes(job.store, self.pairs, margins)
         labelling.all_votes = votes
         labelling.decided = _decided(votes, self.labels, labelling.fitted)
         n_empty = (labelling.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
@@ -201,7 +203,9 @@ class Pipeline:
             labelling.notes.append(f"{n_empty} items have no vote, and are decided without any")
         return labelling
 
-    def _votes(self, store: VoteStore, pairs: Pairs) -> Votes:
+    def _votes(
+        self, store: VoteStore, pairs: Pairs, full_margins: Sequence[FullMargin] = ()
+    ) -> Votes:
         """Return the votes wanted of some pairs, in their order; a store may have more."""
         import polars as pl
 
@@ -214,7 +218,8 @@ class Pipeline:
         if "task" in pairs.columns:
             items = items.with_columns(pairs.frame["task"].cast(pl.String))
             frame = frame.drop("task", strict=False)
-        return read_votes(items.join(frame, on="item", maintain_order="left_right"))
+        frame = items.join(frame, on="item", maintain_order="left_right")
+        return read_votes(frame, full_margin=full_margins or None)
 
     def _fit(self, votes: Votes, labelling: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""

@@ -7,16 +7,18 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_votes, tally
+from btdagg import InputError, calibrate, read_labels, read_votes, tally
 from btdagg.judge import ChatReply, FunctionClient, Judging, VoteStore, judge
 from btdagg.judge.answers import AnswerFormat, verdict_probabilities
 from btdagg.judge.client import ChatRequest, Token
-from btdagg.judge.judging import read_answer
+from btdagg.judge.judging import JudgeJob, read_answer
 from btdagg.judge.methods import asking_of
 from btdagg.judge.prompts import TEMPLATES
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.simulated import SimulatedClient
+from btdagg.judge.stopping import judge_by_rule
 from btdagg.judge.store import votes_frame
+from btdagg.online import StoppingRule
 from judging import config, pairs_of
 
 PAIRS = pairs_of(20)
@@ -132,6 +134,32 @@ def test_a_judge_has_probabilities_of_all_votes_or_of_none(tmp_path):
     asked(place, n=4, confidence="logprobs")
     with pytest.raises(InputError, match="40 of 80 votes have none"):
         read_votes(place)
+
+
+@pytest.mark.parametrize(
+    "options", [{"template": "response-scores"}, {"confidence": "logprobs"}], ids=str
+)
+def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
+    pairs = pairs_of(80)
+    labels = {"item": [f"q{k}" for k in range(40)], "label": [(0, -1, 1)[k % 3] for k in range(40)]}
+    judging = Judging("sim", n=12, request_seed=0, **options)
+    _, votes = asked(tmp_path / "all.db", pairs=pairs, n=12, **options)
+    all_votes = read_votes(votes)
+    model = calibrate(all_votes, read_labels(labels), prior="weak").model
+    rule = StoppingRule.lossless(model, 12, step=2)
+
+    async def ask():
+        with VoteStore(tmp_path / "few.db") as store:
+            return await judge_by_rule(pairs, judging, rule, JudgeJob(store, SimulatedClient()))
+
+    run = asyncio.run(ask())
+    assert run.n_calls == run.settled.n_samples < 12 * 80
+    few = frame_of(tmp_path / "few.db")
+    ids, counts = read_votes(few, **model.provenance.how_to_read(all_votes)).counts()
+    assert (counts % 1).any()
+    assert rule.stops(counts).all()
+    of_all = dict(zip(all_votes.ids, model.decide(all_votes), strict=True))
+    assert dict(zip(ids, rule.decide(counts), strict=True)) == of_all
 
 
 def test_an_answer_that_is_no_score_is_counted_and_never_a_tie(tmp_path):

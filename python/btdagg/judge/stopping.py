@@ -7,6 +7,7 @@ as much; and since each begins with what is in the store, a job goes on where it
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -23,9 +24,12 @@ from btdagg.online import StoppingRule
 from btdagg.votes.provenance import Provenance, warn_of
 
 _ITEMS_AT_A_TIME = 500
+_STRENGTH = ("margin", "p_minus", "p_plus")
+_PARTS = 1024  # of a vote, as `read_votes` rounds it
 
 RuleOf = Callable[[Pair], StoppingRule]
-_Samples = dict[tuple[Order, int], tuple[Status | None, int | None]]
+# Of a vote, how much of it is for B and for A.
+_Samples = dict[tuple[Order, int], tuple[Status | None, tuple[float, float] | None]]
 
 
 async def judge_by_rule(
@@ -160,10 +164,19 @@ class ByRule:
         """Pairs, each with those of its `n` samples that the store has."""
         counted = set(samples_of(self.judging.n, self.judging.order))
         for batch in batched(pairs, _ITEMS_AT_A_TIME):
-            stored = self.store.samples_of(self.judging.setup, [pair.item for pair in batch])
+            items = [pair.item for pair in batch]
+            stored = self.store.samples_of(self.judging.setup, items, *_STRENGTH)
             for pair in batch:
+                sides = self._sides_for(self._rule(pair))
                 samples = stored.get(pair.item, {})
-                yield pair, {key: samples[key] for key in samples if key in counted}
+                yield (
+                    pair,
+                    {
+                        key: (status, None if vote is None else sides(vote, *strength))
+                        for key, (status, vote, *strength) in samples.items()
+                        if key in counted
+                    },
+                )
 
     def is_settled(self, pair: Pair, stored: _Samples) -> bool:
         """Whether the rule asks for no more votes of a pair."""
@@ -176,6 +189,28 @@ class ByRule:
             n_settled += self.is_settled(pair, stored)
             statuses.update(status for status, _ in stored.values() if status is not None)
         return n_settled, statuses
+
+    def _sides_for(self, rule: StoppingRule) -> Callable[..., tuple[float, float]]:
+        """Return how much of a vote is for B and for A, as the model of a rule takes votes."""
+        fitted = rule.model.provenance or Provenance()
+        setup = self.judging.setup
+        margins = [
+            margin
+            for judge, template, margin in fitted.full_margins
+            if judge in ("", setup.judge) and template in ("", setup.template)
+        ]
+
+        def sides(
+            vote: int, margin: float | None, minus: float | None, plus: float | None
+        ) -> tuple[float, float]:
+            if fitted.strength == "probabilities" and minus is not None and plus is not None:
+                return tuple(math.ceil(p * _PARTS - 0.5) / _PARTS for p in (minus, plus))
+            size = 1.0
+            if fitted.strength == "margin" and margins and margin is not None:
+                size = math.floor(min(margin / margins[0], 1.0) * _PARTS + 0.5) / _PARTS
+            return size * (vote < 0), size * (vote > 0)
+
+        return sides
 
     def _rule(self, pair: Pair) -> StoppingRule:
         rule = self.rule_of(pair)
@@ -205,6 +240,7 @@ class ByRule:
         return tuple(wanted)
 
 
-def _counts(stored: _Samples) -> tuple[int, int, int]:
-    votes = Counter(vote for _, vote in stored.values())
-    return votes[-1], votes[0], votes[1]
+def _counts(stored: _Samples) -> tuple[float, float, float]:
+    votes = [sides for _, sides in stored.values() if sides is not None]
+    minus, plus = sum(side[0] for side in votes), sum(side[1] for side in votes)
+    return minus, len(votes) - minus - plus, plus

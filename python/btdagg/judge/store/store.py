@@ -105,20 +105,19 @@ class VoteStore(Database):
         return dict(answers)
 
     def samples_of(
-        self, setup: Setup, items: Iterable[str]
-    ) -> dict[str, dict[tuple[Order, int], tuple[Status | None, int | None]]]:
-        """Status and vote of each sample that is there, by item.
+        self, setup: Setup, items: Iterable[str], *more: str
+    ) -> dict[str, dict[tuple[Order, int], tuple[Status | None, int | None, *tuple[Any, ...]]]]:
+        """Status and vote of each sample that is there, and more columns, by item.
 
         The status is None while there is no answer, and the vote unless the status is ``ok``.
         """
         votes = schema.votes
-        query = _of(setup, votes.c.order, votes.c.sample, votes.c.status, votes.c.vote)
+        columns = [votes.c[name] for name in ("order", "sample", "status", "vote", *more)]
+        query = _of(setup, *columns)
         samples: dict[str, dict[Any, Any]] = defaultdict(dict)
         with self.reading() as connection:
-            for item, order, sample, status, vote in in_parts(
-                connection, query, votes.c.item, items
-            ):
-                samples[item][order, sample] = (status, vote)
+            for item, order, sample, *rest in in_parts(connection, query, votes.c.item, items):
+                samples[item][order, sample] = tuple(rest)
         return dict(samples)
 
     def batches(self) -> list[Batch]:
