@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -204,7 +204,7 @@ class Pipeline:
         return labelling
 
     def _votes(
-        self, store: VoteStore, pairs: Pairs, full_margins: Sequence[FullMargin] = ()
+        self, store: VoteStore, pairs: Pairs, full_margins: tuple[FullMargin, ...] = ()
     ) -> Votes:
         """Return the votes wanted of some pairs, in their order; a store may have more."""
         import polars as pl

@@ -164,7 +164,7 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
 
 
 def is_missing(
-    sample: tuple[Status | None, int | None] | None, again: Collection[str] = ()
+    sample: tuple[Status | None, *tuple[Any, ...]] | None, again: Collection[str] = ()
 ) -> bool:
     """Whether a sample, as `VoteStore.samples_of` has it, is still to be asked for."""
     return sample is None or sample[0] is None or sample[0] in again

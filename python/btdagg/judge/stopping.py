@@ -204,7 +204,10 @@ class ByRule:
             vote: int, margin: float | None, minus: float | None, plus: float | None
         ) -> tuple[float, float]:
             if fitted.strength == "probabilities" and minus is not None and plus is not None:
-                return tuple(math.ceil(p * _PARTS - 0.5) / _PARTS for p in (minus, plus))
+                return (
+                    math.ceil(minus * _PARTS - 0.5) / _PARTS,
+                    math.ceil(plus * _PARTS - 0.5) / _PARTS,
+                )
             size = 1.0
             if fitted.strength == "margin" and margins and margin is not None:
                 size = math.floor(min(margin / margins[0], 1.0) * _PARTS + 0.5) / _PARTS
