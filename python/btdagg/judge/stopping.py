@@ -123,8 +123,12 @@ def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str
         "temperature": () if setup.temperature is None else setup.temperature,
         "task": Provenance.of(pairs).task,
     }
-    # What is asked for is decided by signs, whatever the margins of the votes are.
-    return (*fitted.other_values(columns), *fitted.other_strength("none"))
+    # Judges give margins and probabilities; what else says a strength is not theirs.
+    is_theirs = fitted.strength in ("margin", "probabilities")
+    return (
+        *fitted.other_values(columns),
+        *fitted.other_strength(fitted.strength if is_theirs else "none"),
+    )
 
 
 def open_pairs(
