@@ -269,18 +269,15 @@ def note(text: str) -> None:
 
 
 def what_is_pooled(
-    votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, once: bool = True
+    votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> list[str]:
-    """Return remarks on what is pooled, and, if `once`, on the strength of votes and missing votes.
-
-    A command that sums up the same votes twice says the latter once.
-    """
+    """Return remarks on the strength of votes, on what is pooled, and on missing votes."""
     from btdagg.votes import Votes
     from btdagg.votes.provenance import Provenance
     from btdagg.votes.strength import Strength
 
     own, remarks = Provenance.of(votes), []
-    if once and isinstance(votes, Votes) and votes.kind != "none":
+    if isinstance(votes, Votes) and votes.kind != "none":
         remarks.append(str(Strength(votes.kind, own.full_margins)))
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
@@ -290,7 +287,7 @@ def what_is_pooled(
                     f"pooling {len(values)} values of {column} ({', '.join(values[:5])}"
                     f"{', ...' if len(values) > 5 else ''}); --filter {column}=... {verb} one"
                 )
-    if once and votes.n_missing:
+    if missing and votes.n_missing:
         remarks.append(f"{votes.n_missing} votes are missing and not counted")
     return remarks
 

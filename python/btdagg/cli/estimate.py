@@ -197,7 +197,8 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
     except InputError as error:
         note(f"no win rate over all items: {error}")
         return None
-    remarks = what_is_pooled(votes, "takes", ["task"], once=False)
+    # How strong they are is said beside the scores of the same votes.
+    remarks = what_is_pooled(votes.signs(), "takes", ["task"], missing=False)
     if items.probabilities is not None:
         remarks.append("the win rate is by the column probability of the labels")
     estimates = with_remarks(estimates, remarks)
