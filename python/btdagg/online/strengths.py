@@ -323,7 +323,7 @@ class _GridRule:
     def stops(self, counts: Any, n_threads: int) -> NDArray[np.bool_]:
         if self._kind == "lossless":
             return self._core.stops(counts, n_threads)
-        return self._table[1][self._places(counts)[0]] == 0
+        return np.asarray(self._table[1][self._places(counts)[0]] == 0)
 
     def decide(self, counts: Any, n_threads: int) -> NDArray[np.int8]:
         exact = self._core.decide(counts, n_threads)
