@@ -91,7 +91,8 @@ class Comparison:
         ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
         name, other = self.names[least], self.names[1 - least]
         own, others = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
-        verdict = f"{name} is better: MAE {own} against {others}"
+        are = "are" if name == "signs" else "is"
+        verdict = f"{name} {are} better: MAE {own} against {others}"
         if self.better is None:
             verdict = f"no difference beyond chance: MAE {own} ({name}), {others} ({other})"
         return (
