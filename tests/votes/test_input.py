@@ -323,7 +323,7 @@ def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
     # The row is that of the source, whatever was left out before.
     for part in (votes, votes.filter({"item": "y"}), votes.partition(["item"])[1][1]):
         with pytest.raises(InputError, match=message):
-            part.evidence(confidence="confidence")
+            method.decide(part.evidence()[1])
     good = votes.filter({"item": "x"}).evidence()[1]
     assert good.confidences.total.tolist() == [[0, 0, 0.5]]
     words = read_votes({**columns, "confidence": ["high", "low"]})

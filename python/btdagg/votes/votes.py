@@ -231,7 +231,7 @@ class Votes(Table, CountsItself):
         if column is None and "confidence" in self.columns and not self.are_counts:
             column = "confidence"
         if column is not None:
-            kind = schema.fractions if column == "confidence" else schema.amounts
+            kind = schema.fractions if confidence is None else schema.amounts
             try:
                 data = data.with_columns(checked(self, {column: kind})[0].alias(_CONFIDENCE))
             except InputError as error:
