@@ -67,7 +67,9 @@ fn kernels(c: &mut Criterion) {
     });
     group.finish();
 
+    let compiled = model.compile(N_VOTES);
     let votes = Counts::new(1, 3, 8);
+    c.bench_function("decide one, compiled", |b| b.iter(|| compiled.decide(black_box(votes))));
     c.bench_function("decide one", |b| b.iter(|| model.decide(black_box(votes))));
     let set = calibration_set(50);
     let parameters = Parameters { beta: 1.0, eta0: 1.0, gamma: 0.5 };

@@ -12,7 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, error, fs, thread};
 
-use btdagg::{Counts, Model};
+use btdagg::{CompiledModel, Counts, Model};
+
+/// Counts up to this are looked up; others are computed.
+const TABLE: u64 = 32;
 
 /// A request line and its headers are read up to so many bytes, and for so long.
 const MAX_HEAD: u64 = 8192;
@@ -24,7 +27,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let model = Model::from_json(&fs::read_to_string(&path)?)
         .map_err(|error| format!("{path}: {error}"))?;
-    let model = Arc::new(model);
+    let model = Arc::new(model.compile(TABLE));
     let listener = TcpListener::bind(address)?;
     println!("listening on {}", listener.local_addr()?);
     for stream in listener.incoming() {
@@ -38,7 +41,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
 }
 
 /// Answers the requests of a connection until the client closes it or is too slow.
-fn serve(model: &Model, mut stream: &TcpStream) -> std::io::Result<()> {
+fn serve(model: &CompiledModel, mut stream: &TcpStream) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
@@ -64,7 +67,7 @@ fn serve(model: &Model, mut stream: &TcpStream) -> std::io::Result<()> {
 }
 
 /// The JSON for a request such as `GET /decide?minus=0&tie=1&plus=11 HTTP/1.1`.
-fn answer(model: &Model, head: &str) -> Result<String, String> {
+fn answer(model: &CompiledModel, head: &str) -> Result<String, String> {
     let query = head
         .strip_prefix("GET /decide?")
         .and_then(|rest| rest.split_whitespace().next())
@@ -88,7 +91,7 @@ mod tests {
 
     #[test]
     fn requests_are_answered_or_named() {
-        let model = Model::new(1.2, 2.0, 0.8).unwrap();
+        let model = Model::new(1.2, 2.0, 0.8).unwrap().compile(TABLE);
         let answer = |query: &str| answer(&model, &format!("GET /decide?{query} HTTP/1.1\r\n\r\n"));
         assert!(answer("minus=0&tie=1&plus=11").unwrap().starts_with("{\"label\": 1, "));
         assert!(answer("plus=0&tie=1&minus=1100").unwrap().starts_with("{\"label\": -1, "));

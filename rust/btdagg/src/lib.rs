@@ -40,6 +40,7 @@
 //! so a process may fork at any time.
 
 mod calibration_set;
+mod compiled;
 mod counts;
 mod davidson;
 mod descent;
@@ -79,6 +80,7 @@ mod vectors;
 mod weak_prior;
 
 pub use calibration_set::CalibrationSet;
+pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::{Error, Input};
 pub use fit::Fit;
