@@ -136,7 +136,7 @@ def decisions_under(
     thetas: NDArray[np.float64], alpha: float, kappa: float, counts: NDArray[Any], n_threads: int
 ) -> NDArray[np.int8]:
     """Decision of each row of counts under each row of parameters, (k, n)."""
-    models = [_core.Model(*map(float, theta), alpha, kappa) for theta in thetas]
+    models = [_core.Model(b, eta0, gamma, alpha, kappa) for b, eta0, gamma in thetas.tolist()]
     return np.array([model.decide(counts, n_threads) for model in models], dtype=np.int8)
 
 
