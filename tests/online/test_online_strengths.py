@@ -230,3 +230,14 @@ def test_messages():
     with pytest.raises(InputError, match=r"votes\[0, 1\] is 1.5, expected a number from -1 to 1"):
         replace(rule, n=2).follow([[0.5, 1.5]])
     assert isinstance(FITTED, StrengthDistribution)
+
+
+def test_votes_with_a_part_for_either_side_are_foreseen_too():
+    # Probabilities of a vote: no sequence of strengths has such sums.
+    counts = np.array([[0.5, 0, 0.5], [0.25, 0.5, 0.25], [0, 0.25, 0.75], [1, 0, 0]] * 10)
+    labels = np.array([0, 0, 1, -1] * 10, dtype=np.int8)
+    votes = fit_votes(counts, labels)
+    assert np.isfinite(votes.strengths).all()
+    drawn = votes.in_order(counts, 1, np.random.default_rng(0))
+    assert set(drawn.ravel()) <= set(np.linspace(-1, 1, 17))
+    assert len(repr(votes)) < 400

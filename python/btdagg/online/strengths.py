@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +49,8 @@ class StrengthDistribution:
 
     strengths: tuple[float, ...]
     share_of_ties: float
-    tilts_of_ties: tuple[float, ...]
-    tilts_of_wins: tuple[float, ...]
+    tilts_of_ties: tuple[float, ...] = field(repr=False)  # hundreds
+    tilts_of_wins: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         for name in ("strengths", "tilts_of_ties", "tilts_of_wins"):
@@ -176,7 +176,12 @@ def _last_votes(ways: list[Floats], shares: Floats, minus: Any, plus: Any, total
             chances[of_n, parts + vote] = (
                 shares[abs(vote)] * before[others[0] + parts, others[1] + parts]
             )
-    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+    possible = chances.sum(axis=1, keepdims=True)
+    # A vote of probabilities has a part for either side; such sums are taken as of whole votes.
+    whole = np.zeros_like(chances)
+    whole[:, [0, parts, -1]] = np.column_stack([minus, totals * parts - minus - plus, plus])
+    whole = whole.clip(0) / np.maximum(totals * parts, 1)[:, None]
+    return np.where(possible > 0, chances / np.where(possible > 0, possible, 1.0), whole)
 
 
 def fit_strengths(counts: Floats, gold: NDArray[np.int8]) -> StrengthDistribution:
