@@ -255,3 +255,66 @@ def test_confidences_that_are_named_may_be_any_amounts():
     votes = read_votes({"item": ["x", "x"], "vote": [1, 0], "confidence": [6.0, 2.0]})
     assert votes.evidence(confidence="confidence")[1].confidences.total.tolist() == [[0, 2, 6]]
     assert "expected a number from 0 to 1" in votes.evidence()[1].no_confidences
+
+
+def test_repeated_samples_do_not_move_the_margin_of_a_whole_win():
+    once = {"item": ["x", "x", "y"], "sample": [0, 1, 0], "vote": [1, 1, -1], "margin": [2, 4, 6]}
+    twice = {name: [*values, values[2], values[2]] for name, values in once.items()}
+    assert read_votes(twice).tally().equals(read_votes(once).tally())
+    assert read_votes(twice).strength == read_votes(once).strength
+
+
+def test_margins_of_a_model_are_those_of_its_judges():
+    rows = {
+        "item": [1, 2, 3],
+        "judge": ["a", "b", None],
+        "vote": [1, 1, 1],
+        "margin": [1.0, 10.0, 100.0],
+    }
+    own = Provenance.of(read_votes(rows))
+    assert [margin.judge for margin in own.full_margins] == ["", "a", "b"]
+    model = btdagg.DavidsonModel(1.2, 2.0, 0.8, provenance=own)
+    assert np.array_equal(read_votes(rows).as_fitted(own).counts()[1], read_votes(rows).counts()[1])
+    of_a = Provenance(strength="margin", full_margins=[("a", "t", 4.0)])
+    other = {"item": [1, 1], "judge": ["b", "b"], "vote": [1, 1], "margin": [50.0, 150.0]}
+    assert read_votes(other).as_fitted(of_a).strength.full_margins[0].margin == 200.0
+    unnamed = {"item": [1], "vote": [1], "margin": [1.0]}
+    assert read_votes(unnamed).as_fitted(of_a).counts()[1].tolist() == [[0, 0.75, 0.25]]
+    assert model.provenance == own
+
+
+def test_what_was_chosen_is_kept_and_said():
+    origin = Provenance(strength="margin", full_margins=[("", "", 4.0)])
+    model = btdagg.DavidsonModel(1.2, 2.0, 0.8, provenance=origin)
+    rows = {"item": ["x", "x"], "vote": [1, 1], "margin": [1.0, 2.0]}
+    votes = read_votes(rows)
+    for chosen, text in (
+        (read_votes(rows, full_margin=2), "a whole win is a margin of 2, and the model was fitted"),
+        (read_votes(rows, strength="none"), "votes count by their sign"),
+        (votes.signs(), "votes count by their sign"),
+    ):
+        with pytest.warns(ProvenanceWarning, match=text):
+            shares = model.predict_proba(chosen)
+        assert np.array_equal(shares, model.predict_proba(chosen.counts()[1]))
+    expected = btdagg.tally(["x", "x"], [1, 2], full_margin=4)[1]
+    assert np.array_equal(model.predict_proba(votes), model.predict_proba(expected))
+    ties = read_votes({"item": ["x"], "vote": [0], "margin": [0.0]})
+    assert model.decide(ties).tolist() == [0]  # without a warning
+
+
+def test_counts_with_fractions_have_no_signs():
+    counts = read_votes({"item": [1, 2], "minus": [0.5, 0], "tie": [1.5, 1], "plus": [0, 2]})
+    evidence = counts.evidence()[1]
+    assert evidence.signs is evidence.counts
+
+
+def test_signed_margins_are_votes_however_they_count():
+    rows = {"item": ["x", "x", "y"], "margin": [-1.0, 2.0, 0.0]}
+    assert read_votes(rows, strength="none").counts()[1].tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_a_strength_that_was_asked_for_has_to_be_there():
+    with pytest.raises(InputError, match="expected a margin of at least one vote"):
+        read_votes({"item": ["x"], "vote": [1], "margin": [None]}, strength="margin")
+    with pytest.raises(InputError, match=r"full_margin is 'a', expected a number: there is no"):
+        read_votes({"item": ["x"], "vote": [1], "margin": [1]}, full_margin={"a": 7})

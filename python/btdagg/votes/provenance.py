@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_counts, as_integer
-from btdagg.votes.strength import STRENGTH_COLUMNS, FullMargin, as_full_margins
+from btdagg.votes.strength import STRENGTH_COLUMNS, FullMargin, are_counts, as_full_margins
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ class Provenance:
             margins = [
                 margin
                 for margin in strength.full_margins
-                if (not judge or margin.judge in judge)
-                and (not template or margin.template in template)
+                if margin.judge in ("", *judge) and margin.template in ("", *template)
             ]
             return replace(own, strength=strength.kind, full_margins=tuple(margins))
         # Counts that are no whole numbers are of votes whose strength nobody tells.
-        is_whole = "minus" not in votes.schema or votes.schema["minus"].is_integer()
-        return replace(own, strength="none") if is_whole else own
+        are_fractions = getattr(votes, "are_counts", True) and "minus" in votes.schema
+        are_fractions = are_fractions and not votes.schema["minus"].is_integer()
+        return own if are_fractions else replace(own, strength="none")
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
@@ -132,7 +132,7 @@ class Provenance:
         """
         differences = []
         totals = as_counts(counts).sum(axis=1, dtype=np.float64)
-        most = int(totals.max()) if len(totals) else self.n_votes
+        most = round(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 differences.append(f"items have up to {most} votes, and {self._fitted_for()}")
@@ -143,7 +143,8 @@ class Provenance:
                     differences.append(f"{more}, and {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
-            differences += self.other_strength(votes.kind)
+            own = self.of(votes)
+            differences += self.other_strength(own.strength, own.full_margins)
         return tuple(differences)
 
     def other_number(self, n_votes: int) -> tuple[str, ...]:
@@ -165,10 +166,20 @@ class Provenance:
                 )
         return tuple(texts)
 
-    def other_strength(self, kind: str) -> tuple[str, ...]:
-        """Return a text if votes count by other columns than those that the model was fitted to."""
-        if self.strength in ("", kind):
+    def other_strength(
+        self, kind: str, full_margins: tuple[FullMargin, ...] = ()
+    ) -> tuple[str, ...]:
+        """Return a text if votes count by other columns or margins than the model was fitted to."""
+        if "" in (self.strength, kind):
             return ()
+        if self.strength == kind:
+            fitted = {own[:2]: own.margin for own in self.full_margins}
+            others = [own for own in full_margins if fitted.get(own[:2], own.margin) != own.margin]
+            return tuple(
+                f"a whole win is a margin of {own.margin:.4g}, and the model was fitted to "
+                f"{fitted[own[:2]]:.4g}"
+                for own in others
+            )
         if self.strength == "none":
             return (f"votes have a {kind}, and the model was fitted to signs",)
         own = "sign" if kind == "none" else kind
@@ -179,12 +190,12 @@ class Provenance:
 
         Votes without the columns that say their strength are read by their signs.
         """
-        if not self.strength or "vote" not in votes.columns:
+        if not self.strength or are_counts(votes):
             return {}
         columns = STRENGTH_COLUMNS.get(self.strength, ())
         if not columns or not set(columns) <= set(votes.columns):
             return {"strength": "none"}
-        return {"strength": self.strength, "full_margin": self.full_margins or None}
+        return {"strength": self.strength, "full_margin": self.full_margins}
 
     def _fitted_for(self) -> str:
         return f"the model was fitted for {self.n_votes} an item"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from btdagg._util.errors import InputError
-from btdagg._util.validation import as_number, label_array, require_rows
+from btdagg._util.validation import COUNT_COLUMNS, as_number, label_array, require_rows
 from btdagg.votes import schema
 from btdagg.votes.schema import Kind, parse
 from btdagg.votes.table import AnyTable, Table, listing, refuse
@@ -106,6 +106,12 @@ class Strength:
         return f"votes count by their {self.kind}{full}"
 
 
+def are_counts(table: Table) -> bool:
+    """Whether a table has counts of votes and no votes."""
+    names = [name for pair in COUNT_COLUMNS.items() for name in pair]
+    return "vote" not in table.columns and not set(names).isdisjoint(table.columns)
+
+
 def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
     """Return which columns say how strong the votes of a table are, None if none do."""
     if strength is not None and strength not in get_args(StrengthKind):
@@ -164,7 +170,7 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
     import polars as pl
 
     vote = pl.col("vote")
-    if full_margin is not None and kind != "margin":
+    if full_margin not in (None, ()) and kind != "margin":
         raise InputError(
             f"{table.source}: full_margin is for a column margin, and votes count by their {kind}",
             argument="full_margin",
@@ -191,8 +197,8 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
     parts = rows.group_by(by).agg(quantities) if by else rows.select(quantities)
     sums = table.collect(parts).with_columns(same.values()).sort(by)
     sums = sums.with_columns(pl.col(whose).fill_null(""), n=pl.col("n") - pl.col("n_absent"))
-    if not sums["n"].sum():
-        return None
+    if not sums["n"].sum():  # which ties alone have no need of
+        return None if sums["n_absent"].sum() else Strength(kind)
     mixed = sums.filter((pl.col("n") > 0) & (pl.col("n_absent") > 0))
     if mixed.height:
         is_of_judge = [pl.col(name).fill_null("") == mixed[name][0] for name in whose]
@@ -208,11 +214,12 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
         refuse(table, (vote == -1) & (size < 0) & are_sizes, column, expected)
     if kind != "margin":
         return Strength(kind)
-    if isinstance(full_margin, Mapping) and "judge" in whose:
-        judges = sums["judge"].unique().sort().to_list()
+    if isinstance(full_margin, Mapping):
+        judges = sums["judge"].unique().sort().to_list() if "judge" in whose else []
         for name in full_margin:
             if name not in judges:
-                raise InputError(argument="full_margin", came=name, expected=listing(judges))
+                expected = listing(judges) if judges else "a number: there is no column judge"
+                raise InputError(argument="full_margin", came=name, expected=expected)
     own_margin, margins = _given_margins(full_margin), []
     for row in sums.filter(pl.col("n") > 0).iter_rows(named=True):
         judge, template = (row.get(name, "") for name in _WHOSE)
@@ -240,10 +247,20 @@ def _given_margins(full_margin: Any) -> Callable[[str, str], float | None]:
     if not isinstance(full_margin, tuple):
         margin = as_full_margin(full_margin)
         return lambda judge, template: margin
-    exact = {(own.judge, own.template): own.margin for own in full_margin}
-    of_judge = {own.judge: own.margin for own in full_margin}
-    alone = full_margin[0].margin if len(full_margin) == 1 else None
-    return lambda judge, template: exact.get((judge, template), of_judge.get(judge, alone))
+
+    def of_model(judge: str, template: str) -> float | None:
+        # Who has no name may be anyone, if there is but one.
+        alike = [
+            own
+            for own in full_margin
+            if own.judge in ("", judge) or not judge
+            if own.template in ("", template) or not template
+        ]
+        exact = [own for own in alike if own[:2] == (judge, template)]
+        chosen = exact or alike or [own for own in full_margin if own.judge == judge]
+        return chosen[0].margin if len(chosen) == 1 else None
+
+    return of_model
 
 
 def as_full_margins(margins: Any) -> tuple[FullMargin, ...]:

@@ -33,6 +33,7 @@ from btdagg.votes.source import read_table
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
     Strength,
+    are_counts,
     as_strengths,
     kind_in,
     kinds_of,
@@ -92,6 +93,8 @@ class Votes(Table, CountsItself):
     """
 
     strength: Strength | None = field(default=None, repr=False, kw_only=True)
+    # Whether someone said how strength is read; otherwise a model reads it as its own votes'.
+    is_chosen: bool = field(default=False, repr=False, kw_only=True)
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
     summed: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
 
@@ -154,7 +157,9 @@ class Votes(Table, CountsItself):
 
     def signs(self) -> Self:
         """Return the same votes without their strength."""
-        return self if self.strength is None else replace(self, strength=None, summed=None)
+        if self.strength is None:
+            return self
+        return replace(self, strength=None, summed=None, is_chosen=True)
 
     @property
     def kind(self) -> StrengthKind:
@@ -164,15 +169,17 @@ class Votes(Table, CountsItself):
     def as_fitted(self, origin: Provenance) -> Votes:
         """Return the same votes with the strength that those have which a model was fitted to.
 
-        Warns if these have a strength and those had none, or the other way round.
+        Votes whose strength was chosen stay as they are. Warns where votes still count otherwise,
+        and where the model has no use for their strength.
         """
-        if self.are_counts or not origin.strength:
-            return self
-        alike = self.signs() if origin.strength == "none" else self
-        own = Provenance.of(alike)
-        if (own.strength, own.full_margins) != (origin.strength, origin.full_margins):
-            alike = read_votes(self, **origin.how_to_read(self))
-        warn_of(origin.other_strength((self if alike.kind == "none" else alike).kind))
+        own = Provenance.of(self)
+        alike, told = self, own
+        if origin.strength and not self.are_counts and not self.is_chosen:
+            alike = self.signs()
+            if origin.strength != "none":
+                alike = read_votes(self, **origin.how_to_read(self))
+                told = Provenance.of(alike)
+        warn_of(origin.other_strength(told.strength, told.full_margins))
         return alike
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
@@ -246,7 +253,8 @@ class Votes(Table, CountsItself):
         summary = _confidences_of(rows) if "total tie" in rows.columns else None
         ids = ids_of(rows["item"])
         counts = counts_of(rows)
-        signs = None if counts.dtype.kind == "i" else self.signs().counts(n_votes)[1]
+        is_plain = self.are_counts or counts.dtype.kind == "i"
+        signs = None if is_plain else self.signs().counts(n_votes)[1]
         return ids, Evidence(counts, summary, decided, ids, no_confidences, signs=signs)
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
@@ -439,8 +447,8 @@ def read_votes(
         table = in_own_orders(table, order)
     if words is not None:
         table = in_own_words(table, words)
-    are_counts = any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair)
-    if "vote" not in table.columns and are_counts:
+    is_chosen = strength is not None or full_margin is not None
+    if are_counts(table):
         counts = _counts_of(table)
         counts.refuse_of_counts(full_margin=full_margin)
         counts.refuse_of_counts(strength=None if strength == "none" else strength)
@@ -449,10 +457,18 @@ def read_votes(
     if full_margin is not None and kind is None:
         require(table, ["margin"])
         raise InputError("full_margin is given, and strength is none", argument="full_margin")
-    if "vote" not in table.columns and kind not in (None, "confidence"):
-        table = with_votes(table, kind)
+    if "vote" not in table.columns:
+        signed = kind_in(table, None) if kind is None else kind
+        if signed is not None and signed != "confidence":
+            table = with_votes(table, signed)
     require(table, ["vote"])
-    return _votes_of(table, kind, full_margin)
+    votes = _votes_of(table, kind, full_margin)
+    # A model is used on votes without its strength, with a warning.
+    is_needed = is_chosen and not isinstance(full_margin, tuple)
+    if kind is not None and votes.strength is None and is_needed:
+        expected = f"a {STRENGTH_COLUMNS[kind][0]} of at least one vote"
+        raise InputError(source=table.source, expected=expected, argument="strength")
+    return replace(votes, is_chosen=is_chosen)
 
 
 def _votes_of(table: Table, kind: StrengthKind | None, full_margin: Any) -> Votes:
@@ -471,7 +487,11 @@ def _votes_of(table: Table, kind: StrengthKind | None, full_margin: Any) -> Vote
     if "confidence" in votes.columns:
         with suppress(InputError):  # it is refused by whoever uses it
             votes = _keeping_sums(votes, parse(votes, {"confidence": schema.fractions}))
-    return _without_repeats(votes) if "sample" in votes.columns else votes
+    if "sample" not in votes.columns:
+        return votes
+    without = _without_repeats(votes)
+    # A sample that was there twice counts once, also for the mean margin.
+    return without if without.data is votes.data else with_strength(without)
 
 
 def _summed(
