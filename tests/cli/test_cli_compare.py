@@ -116,6 +116,16 @@ def test_what_cannot_be_compared_is_status_2(cli, arguments, message):
     assert message in err
 
 
+@pytest.mark.usefixtures("folder")
+def test_strength_that_is_switched_off_is_not_said_to_be_absent(cli):
+    off = "-f", "judge=a", "--strength", "none"
+    status, _, err = cli("compare", "votes.csv", "labels.csv", *off)
+    assert status == 2
+    assert (
+        "votes.csv has signs alone by --strength none, and not two judges or two templates" in err
+    )
+
+
 def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_worse(cli, folder):
     sample = simulate("rb2-math", N, 6, seed=1)
     pl.DataFrame(sample.label_columns()).write_csv("gold.csv")
@@ -126,7 +136,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
     gold = pl.Series(np.repeat(sample.labels, 6))
     votes.with_columns(vote=gold, margin=pl.Series(margins)).write_csv("worse.csv")
     warning = "warning: the strength of votes is worse than their signs: MAE 0."
-    for name, line in (("worse", warning), ("better", "strength is better: MAE 0.")):
+    for name, line in (("worse", warning), ("better", "better: strength, MAE 0.")):
         status, out, err = cli("calibrate", f"{name}.csv", "gold.csv")
         assert status == 0
         assert (warning in err) == (name == "worse")
@@ -137,7 +147,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
             status, _, err = cli(*arguments, f"{name}.csv", "gold.csv", "--strength", "none")
             assert status == 0
             assert "strength of votes is worse" not in err
-            assert "strength is better" not in err
+            assert "better: strength" not in err
 
 
 def test_run_says_whether_strength_helps(cli, folder):

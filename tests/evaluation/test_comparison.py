@@ -98,13 +98,19 @@ def test_ways_that_decide_alike_do_not_differ():
     )
 
 
+@pytest.mark.parametrize("names", [("a",), ("a", "b", "c"), "ab"])
+def test_two_ways_have_two_names(names):
+    with pytest.raises(InputError, match=r"names is .*, expected two names"):
+        compare(SAMPLE.counts, STRENGTH, LABELS, names=names)
+
+
 def test_the_sentence_names_what_is_better():
     right = np.eye(3, dtype=int)[LABELS + 1] * 8
     found = compare(right, SAMPLE.first(1), LABELS, names=("eight", "one"), protocol=FEW)
     mean, low, high = found.difference
     assert found.better == "eight"
     assert str(found) == (
-        f"eight is better: MAE 0.000 against {-mean:.3f}, difference {-mean:.3f}, 95% interval "
+        f"better: eight, MAE 0.000 against {-mean:.3f}, difference {-mean:.3f}, 95% interval "
         f"{-high:.3f} to {-low:.3f}"
     )
     swapped = compare(SAMPLE.first(1), right, LABELS, names=("one", "eight"), protocol=FEW)
@@ -231,7 +237,7 @@ def test_a_line_says_whether_strength_is_better_than_signs():
     names = "signs", "strength"
     both = Evidence(signs, sure), items.evidence
     assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
-    assert line.startswith("math: strength is better: MAE 0.")
+    assert line.startswith("math: better: strength, MAE 0.")
     weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Davidson(prior="weak")])
     assert f"MAE {weak.cells[0].comparison.methods[0].mae_interval.mean:.3f} against" in line
     assert about_strength(items, warn=True) == []

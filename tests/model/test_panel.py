@@ -177,6 +177,8 @@ def test_files_keep_every_bit(tmp_path):
     again = PanelModel.load(tmp_path / "panel.json")
     assert again == model
     assert again.provenance == model.provenance == btdagg.votes.Provenance(n_votes=8, n_labels=50)
+    rounded = quiet(counts - 1e-10 * (counts > 0), labels)  # a rounding below whole votes
+    assert rounded.model.provenance.n_votes == rounded.max_votes == 8
     saved = json.loads((tmp_path / "panel.json").read_text())
     assert (saved["format"], saved["version"]) == ("btdagg.panel", 1)
     for changed, text in [

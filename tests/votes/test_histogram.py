@@ -114,11 +114,21 @@ def test_what_needs_items_says_so(tables, tmp_path, cli):
     for line, message in (
         (("evaluate", file, tmp_path / "labels.csv"), "no column 'item'"),
         (("calibrate", file, "-n", "3"), "-n is for single votes, and"),
+        (("calibrate", file, "--strength", "none"), "--strength is for single votes, and"),
+        (("calibrate", file, "--full-margin", "3"), "--full-margin is for single votes, and"),
         (("calibrate", tmp_path / "votes.csv"), "LABELS is missing"),
     ):
         status, _, err = cli(*line)
         assert status == 2
         assert message in err
+
+
+def test_a_histogram_has_no_margins(cli):
+    arguments = "sql", "--votes", "votes", "--labels", "gold", "--column"
+    for column in ("margin=m", "template=t"):
+        status, _, err = cli(*arguments, column)
+        assert status == 2
+        assert "a histogram counts signs, expected no column of margins or templates" in err
 
 
 def test_a_histogram_without_labels_is_refused():

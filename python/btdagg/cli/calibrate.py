@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from btdagg.votes.histogram import Histogram
     from btdagg.votes.join import LabelledCounts
 
+_OF_SINGLE_VOTES = {"n_votes": "-n", "strength": "--strength", "full_margin": "--full-margin"}
+
 
 def calibrate(
     context: typer.Context,
@@ -205,8 +207,9 @@ def _read(
             f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
             "sql --labels has"
         )
-    if n_votes is not None:
-        raise InputError(f"-n is for single votes, and {raw.source} is a histogram")
+    for name, option in _OF_SINGLE_VOTES.items():
+        if options[name] is not None:
+            raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
     table = filtered(everything, options["filters"])
     items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)

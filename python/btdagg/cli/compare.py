@@ -80,7 +80,7 @@ def compare(
     data = read_data(context)
     both = parse_filters(first, "first"), parse_filters(second, "second")
     if not any(both):
-        both = _usual(data.votes)
+        both = _usual(data.votes, strength)
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
     ways = [_way(settings, data, context.params) for settings in both]
@@ -117,7 +117,7 @@ def compare(
         note(remark)
 
 
-def _usual(votes: Votes) -> tuple[Settings, Settings]:
+def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
     """Signs and strength; or the two judges, or templates, that there are."""
     if votes.kind != "none":
         return {"strength": ["none"]}, {}
@@ -125,8 +125,9 @@ def _usual(votes: Votes) -> tuple[Settings, Settings]:
         values = [*votes.values(column).drop_nulls().sort()] if column in votes.columns else []
         if len(values) == 2:
             return {column: values[:1]}, {column: values[1:]}
+    has = "signs alone by --strength none" if strength == "none" else "no strength of votes"
     raise InputError(
-        f"{votes.source} has no strength of votes, and not two judges or two templates; say what "
+        f"{votes.source} has {has}, and not two judges or two templates; say what "
         "to compare, such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
     )
 

@@ -91,8 +91,7 @@ class Comparison:
         ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
         name, other = self.names[least], self.names[1 - least]
         own, others = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
-        are = "are" if name == "signs" else "is"
-        verdict = f"{name} {are} better: MAE {own} against {others}"
+        verdict = f"better: {name}, MAE {own} against {others}"
         if self.better is None:
             verdict = f"no difference beyond chance: MAE {own} ({name}), {others} ({other})"
         return (
@@ -152,11 +151,13 @@ def compare(
     >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [6, 1, 1]] * 9
     >>> others = [[0, 5, 3], [2, 6, 0], [0, 7, 1], [1, 6, 1]] * 9
     >>> print(compare(counts, others, [1, 0, -1, -1] * 9, names=("judge a", "judge b")))
-    judge a is better: MAE 0.000 against 0.500, difference 0.500, 95% interval 0.198 to 0.802
+    better: judge a, MAE 0.000 against 0.500, difference 0.500, 95% interval 0.198 to 0.802
     """
     level = as_level(level)
     if not isinstance(protocol.splitter, CrossFit):
         raise InputError("protocol has random splits, expected CrossFit", argument="protocol")
+    if isinstance(names, str) or len(names) != 2:
+        raise InputError(argument="names", came=names, expected="two names")
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
     if first is second and of_methods[0] == of_methods[1] and of_numbers[0] == of_numbers[1]:
         raise InputError("first and second are the same votes, decided in the same way")

@@ -387,7 +387,7 @@ def calibrate_panel(
     heard = (array.sum(axis=2) > 0).any(axis=0)
     if not heard.any():
         raise InputError(argument="counts", came=counts, expected="votes of at least one judge")
-    most_votes = int(array.sum(axis=2).max())
+    most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
     # In the order of what they hold, so that no sum depends on the order of the rows.
     content: list[NDArray[Any]] = [array, gold, weight[:, None]]

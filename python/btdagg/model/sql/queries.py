@@ -170,6 +170,8 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     item is none, a label of 2 if a label is none or the item has several.
     """
     words, table = dialect_named(dialect), _as_table(votes)
+    if table.margin is not None or table.template != VotesTable.template:
+        raise InputError("a histogram counts signs, expected no column of margins or templates")
     gold = labels if isinstance(labels, LabelsTable) else LabelsTable(labels)
     if gold.task is not None and table.task is None:
         raise InputError(
