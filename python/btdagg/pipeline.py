@@ -16,7 +16,14 @@ from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.runs import JudgeRun, total_of
-from btdagg.judge.stopping import RuleOf, differences, judge_by_rule, open_pairs, refuse_other_n
+from btdagg.judge.stopping import (
+    RuleOf,
+    differences,
+    judge_by_rule,
+    open_pairs,
+    refuse_other_n,
+    strength_for,
+)
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import CalibrationWarning
@@ -27,7 +34,8 @@ from btdagg.online.rule import RuleKind, settled_columns
 from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.join import with_task
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.table import listing, refuse, text
+from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
+from btdagg.votes.table import Table, listing, refuse, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
     from btdagg.judge.judging import JudgeJob, Judging
     from btdagg.votes.source import Source
-    from btdagg.votes.strength import FullMargin
+    from btdagg.votes.strength import StrengthKind
 
 
 @readable
@@ -107,6 +115,8 @@ class Pipeline:
     prior : Prior, "weak" or "neighbours", optional
         What models are calibrated with; see `btdagg.calibrate`. Neighbours are the other tasks
         with labels; where there is one task, it is the weak prior.
+    strength, full_margin : optional
+        How strong votes are; see `btdagg.read_votes`. A given rule says it itself.
 
     Attributes
     ----------
@@ -132,10 +142,19 @@ class Pipeline:
         *,
         rule: StoppingRule | RuleKind | str | None = None,
         prior: Prior | Literal["weak", "neighbours"] | None = None,
+        strength: StrengthKind | None = None,
+        full_margin: float | None = None,
     ) -> None:
         self.judging = judging
         self.prior = prior
+        self.strength = strength
+        self.full_margin = None if full_margin is None else as_full_margin(full_margin)
         self.rule = RuleKind.parse(rule) if isinstance(rule, str) else rule
+        if isinstance(self.rule, StoppingRule) and (strength or full_margin):
+            expected = "None beside a rule, which counts votes as its model does"
+            came = strength or full_margin
+            name = "strength" if strength else "full_margin"
+            raise InputError(argument=name, came=came, expected=expected)
         self._step = 2 if judging.order == "both" else 1
         if isinstance(self.rule, RuleKind):
             self.rule.refuse_out_of_range(judging.n, self._step)
@@ -194,8 +213,7 @@ class Pipeline:
                 run.stopped = "the caps are used up by the pairs with a label"
             if labelling.run.stopped:
                 return labelling
-            margins = votes.strength.full_margins if votes.strength is not None else ()
-            votes = self._votes(job.store, self.pairs, margins)
+            votes = self._votes(job.store, self.pairs, Provenance.of(votes))
         labelling.all_votes = votes
         labelling.decided = _decided(votes, self.labels, labelling.fitted)
         n_empty = (labelling.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
@@ -203,10 +221,11 @@ class Pipeline:
             labelling.notes.append(f"{n_empty} items have no vote, and are decided without any")
         return labelling
 
-    def _votes(
-        self, store: VoteStore, pairs: Pairs, full_margins: tuple[FullMargin, ...] = ()
-    ) -> Votes:
-        """Return the votes wanted of some pairs, in their order; a store may have more."""
+    def _votes(self, store: VoteStore, pairs: Pairs, alike: Provenance | None = None) -> Votes:
+        """Return the votes wanted of some pairs, in their order; a store may have more.
+
+        They have the strength of those that are alike, or of those that a given rule is for.
+        """
         import polars as pl
 
         judging = self.judging
@@ -219,7 +238,14 @@ class Pipeline:
             items = items.with_columns(pairs.frame["task"].cast(pl.String))
             frame = frame.drop("task", strict=False)
         frame = items.join(frame, on="item", maintain_order="left_right")
-        return read_votes(frame, full_margin=full_margins or None)
+        strength, full_margin = self.strength, self.full_margin
+        if isinstance(self.rule, StoppingRule):
+            strength, full_margin = strength_for(self.rule, judging.setup)
+            if not set(STRENGTH_COLUMNS.get(strength, ())) <= set(frame.columns):
+                strength, full_margin = "none", None
+        elif alike is not None:
+            return read_votes(frame, **alike.how_to_read(Table(frame, pairs.source)))
+        return read_votes(frame, strength=strength, full_margin=full_margin)
 
     def _fit(self, votes: Votes, labelling: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""

@@ -160,6 +160,10 @@ def test_run_says_whether_strength_helps(cli, folder):
     assert status == 0, err
     (line,) = (line for line in err.splitlines() if "95% interval" in line)
     assert line in (folder / "out/report/index.html").read_text()
+    assert err.count("votes count by their probabilities") == 1
+    status, _, signs = cli("run", "pairs.jsonl", *options, "--strength", "none")
+    assert (status, "votes count by" in signs, "95% interval" in signs) == (0, False, False)
+    assert btdagg.DavidsonModel.load("out/model.json").provenance.strength == "none"
     votes = btdagg.read_votes("out/judged_votes.parquet")
     expected = btdagg.compare(
         votes.signs(),

@@ -6,11 +6,14 @@ import warnings
 import polars as pl
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel, InputError, read_votes
 from btdagg.judge import FunctionClient, Judging, VoteStore
+from btdagg.judge.judging import JudgeJob
+from btdagg.judge.simulated import SimulatedClient
+from btdagg.judge.store import votes_frame
 from btdagg.online import StoppingRule
 from btdagg.pipeline import Pipeline, label_pairs
-from btdagg.votes import ProvenanceWarning
+from btdagg.votes import Provenance, ProvenanceWarning
 from judging import pairs_of, rows_of
 
 N = 4
@@ -147,3 +150,40 @@ def test_what_does_not_go_together_is_refused_before_any_call(tmp_path):
     with pytest.raises(InputError, match="all 15 labels of these pairs are 1"):
         Pipeline(PAIRS, alike, JUDGING)
     assert answers.n_calls == 0
+
+
+@pytest.mark.parametrize("strength", ["margin", "none"])
+def test_a_rule_decides_by_votes_as_strong_as_its_own(tmp_path, strength):
+    pairs = pairs_of(50)
+    labels = {"item": pairs.frame["item"].head(20), "label": [(0, -1, 1)[k % 3] for k in range(20)]}
+    judging = Judging("sim", n=8, request_seed=0, template="response-scores")
+    origin = Provenance(strength=strength, full_margins=[("sim", "response-scores", 2.0)])
+    rule = StoppingRule.lossless(DavidsonModel(1.2, 0.3, 0.8, provenance=origin), 8, step=2)
+    pipeline = Pipeline(pairs, labels, judging, rule=rule)
+    with VoteStore(tmp_path / "v.db") as store:
+        decided = asyncio.run(pipeline.run(JudgeJob(store, SimulatedClient()))).decided
+        votes = votes_frame(store)
+    full_margin = 2.0 if strength == "margin" else None
+    counts = read_votes(votes, strength=strength, full_margin=full_margin)
+    own = dict(zip(counts.ids, rule.decide(counts.counts()[1]), strict=True))
+    assert dict(decided["item", "label"].iter_rows()) == own
+    assert decided["settled"].all()
+    with pytest.raises(InputError, match=r"full_margin is 3\.0, expected None beside a rule"):
+        Pipeline(pairs, labels, judging, rule=rule, full_margin=3.0)
+
+
+@pytest.mark.parametrize("options", [{"strength": "none"}, {"full_margin": 3.0}, {}], ids=str)
+def test_strength_is_chosen_for_all_pairs(tmp_path, options):
+    judging = Judging("sim", n=8, request_seed=0, template="response-scores")
+    pipeline = Pipeline(PAIRS, labels_of(15), judging, rule="lossless", **options)
+    with VoteStore(tmp_path / "v.db") as store:
+        found = asyncio.run(pipeline.run(JudgeJob(store, SimulatedClient())))
+    origin = found.fitted[""].model.provenance
+    assert origin.strength == options.get("strength", "margin")
+    assert [margin for *_, margin in origin.full_margins][:1] == [
+        3.0
+    ] or "full_margin" not in options
+    assert Provenance.of(found.all_votes).full_margins == origin.full_margins
+    rule, counts = found.fitted[""].rule, found.decided["minus", "tie", "plus"].to_numpy()
+    assert found.decided["label"].to_list() == rule.decide(counts).tolist()
+    assert rule.stops(counts).all()

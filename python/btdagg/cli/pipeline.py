@@ -18,7 +18,9 @@ import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import (
+    FullMargin,
     Json,
+    Strength,
     differences_said,
     files_named,
     note,
@@ -70,6 +72,8 @@ def run(
         ),
     ] = Path("out"),
     prior: PriorOption = None,
+    strength: Strength = None,
+    full_margin: FullMargin = None,
     json: Json = False,
 ) -> int:
     """Judge pairs, calibrate on the labels, label every pair, and evaluate the result.
@@ -94,7 +98,13 @@ def run(
     gold = btdagg.read_labels(raw_labels)
     with differences_said():
         pipeline = Pipeline(
-            read_pairs(raw_pairs), gold, judging, rule=rule, prior=prior_of_tasks(prior)
+            read_pairs(raw_pairs),
+            gold,
+            judging,
+            rule=rule,
+            prior=prior_of_tasks(prior),
+            strength=strength,
+            full_margin=full_margin,
         )
     names = _files(pipeline.tasks, rule is not None)
     title = f"{judging.setup.judge} on {pairs.name}"
@@ -115,6 +125,8 @@ def run(
         if done.decided is None or done.votes is None or done.all_votes is None:
             return say_run(done.run, settings, place, json)
         everything = votes_frame(opened)
+    if done.votes.strength is not None:
+        note(str(done.votes.strength))
     if not json:
         say_run(done.run, settings, place)
     with folder.replacing(_VOTES) as file:

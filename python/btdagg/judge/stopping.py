@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from btdagg._util.errors import InputError
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched, samples_of
@@ -22,9 +23,13 @@ from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.strength import given_margins
+
+if TYPE_CHECKING:
+    from btdagg.votes.strength import StrengthKind
 
 _ITEMS_AT_A_TIME = 500
-_STRENGTH = ("margin", "p_minus", "p_plus")
+_STRENGTH = ("margin", "confidence", "p_minus", "p_plus")
 _PARTS = 1024  # of a vote, as `read_votes` rounds it
 
 RuleOf = Callable[[Pair], StoppingRule]
@@ -123,12 +128,22 @@ def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str
         "temperature": () if setup.temperature is None else setup.temperature,
         "task": Provenance.of(pairs).task,
     }
-    # Judges give margins and probabilities; what else says a strength is not theirs.
-    is_theirs = fitted.strength in ("margin", "probabilities")
+    # A column `strength` is none that judges give.
+    is_theirs = fitted.strength != "strength"
     return (
         *fitted.other_values(columns),
         *fitted.other_strength(fitted.strength if is_theirs else "none"),
     )
+
+
+def strength_for(rule: StoppingRule, setup: Setup) -> tuple[StrengthKind, float | None]:
+    """Return by which columns the model of a rule counts a judge's votes, and the full margin."""
+    fitted = rule.model.provenance or Provenance()
+    if fitted.strength == "margin":
+        full_margin = given_margins(fitted.full_margins)(setup.judge, setup.template)
+        return ("none", None) if full_margin is None else ("margin", full_margin)
+    is_theirs = fitted.strength in ("probabilities", "confidence")
+    return (cast("StrengthKind", fitted.strength) if is_theirs else "none"), None
 
 
 def open_pairs(
@@ -196,25 +211,26 @@ class ByRule:
 
     def _sides_for(self, rule: StoppingRule) -> Callable[..., tuple[float, float]]:
         """Return how much of a vote is for B and for A, as the model of a rule takes votes."""
-        fitted = rule.model.provenance or Provenance()
-        setup = self.judging.setup
-        margins = [
-            margin
-            for judge, template, margin in fitted.full_margins
-            if judge in ("", setup.judge) and template in ("", setup.template)
-        ]
+        strength, full_margin = strength_for(rule, self.judging.setup)
 
         def sides(
-            vote: int, margin: float | None, minus: float | None, plus: float | None
+            vote: int,
+            margin: float | None,
+            confidence: float | None,
+            minus: float | None,
+            plus: float | None,
         ) -> tuple[float, float]:
-            if fitted.strength == "probabilities" and minus is not None and plus is not None:
+            if strength == "probabilities" and minus is not None and plus is not None:
                 return (
                     math.ceil(minus * _PARTS - 0.5) / _PARTS,
                     math.ceil(plus * _PARTS - 0.5) / _PARTS,
                 )
             size = 1.0
-            if fitted.strength == "margin" and margins and margin is not None:
-                size = math.floor(min(margin / margins[0], 1.0) * _PARTS + 0.5) / _PARTS
+            if full_margin is not None and margin is not None:
+                size = min(margin / full_margin, 1.0)
+            elif strength == "confidence" and confidence is not None:
+                size = confidence
+            size = math.floor(size * _PARTS + 0.5) / _PARTS
             return size * (vote < 0), size * (vote > 0)
 
         return sides

@@ -220,7 +220,7 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
             if name not in judges:
                 expected = listing(judges) if judges else "a number: there is no column judge"
                 raise InputError(argument="full_margin", came=name, expected=expected)
-    own_margin, margins = _given_margins(full_margin), []
+    own_margin, margins = given_margins(full_margin), []
     for row in sums.filter(pl.col("n") > 0).iter_rows(named=True):
         judge, template = (row.get(name, "") for name in _WHOSE)
         margin = own_margin(judge, template) or 2 * row["total"] / row["n_votes"]
@@ -235,7 +235,7 @@ def _has_values(table: Table, column: str) -> bool:
     return bool(table.collect(table.data.lazy().select(pl.col(column).count())).item())
 
 
-def _given_margins(full_margin: Any) -> Callable[[str, str], float | None]:
+def given_margins(full_margin: Any) -> Callable[[str, str], float | None]:
     """Return a function from judge and template to the margin that was given for them."""
     if full_margin is None:
         return lambda judge, template: None
