@@ -437,6 +437,36 @@ def test_a_panel_with_margins_is_decided_as_the_package_does(engine):
     assert [by_name[item][3] for item in counts.ids] == panel.decide(counts.counts).tolist()
 
 
+@pytest.mark.parametrize("judges", [("a", "a"), (None, None), (None, "a"), ("a", None)])
+def test_templates_and_judges_without_margins_count_whole(engine, judges):
+    own = (("t", 3.0), ("u", None))
+    rows = [
+        (f"q{item}", judge, template, ("A", "B")[item % 2], margin and margin * (item % 3))
+        for item in range(4)
+        for judge, (template, margin) in zip(judges, own, strict=True)
+    ]
+    rows += [("q2", judges[0], "t", "B", 2.5)]
+    votes = read_votes(strong_columns(rows))
+    engine.table("votes", STRONG, [*rows, ("other", judges[0], "v", "A", 2.0)])
+    model = replace(MODEL, provenance=Provenance.of(votes))
+    by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, "votes")))
+    ids, counts = votes.counts()
+    assert [[*map(float, by_name[item][:3])] for item in ids] == counts.tolist()
+    assert by_name["other"] == (None,) * 4  # of a template that the model does not know
+
+
+@pytest.mark.parametrize("margins", [(None, None), (1.0, 8.0)])
+def test_full_margins_of_votes_of_nobody_are_their_own(engine, margins):
+    rows = [("x", None, "t", "A", 2.0), ("y", "a", "t", "B", margins[0])]
+    rows += [("y", "a", "t", "A", margins[1])]
+    votes = read_votes(strong_columns(rows))
+    engine.table("votes", STRONG, rows)
+    for of in (votes, votes.filter({"judge": "a"})):
+        model = replace(MODEL, provenance=Provenance.of(of))
+        by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, "votes")))
+        assert by_name["y"][:3] == tuple(votes.counts()[1][1].tolist())
+
+
 def test_a_vote_without_its_margin_takes_the_label(engine):
     margins = [0.0, 0.5, 3.0, 7, None, -1.0, 1e101]
     rows = [(f"{vote} {m}", "j", "t", vote, m) for vote in ("A", "B", "tie") for m in margins]

@@ -197,9 +197,15 @@ def test_a_margin_alone_is_a_vote_and_beside_one_it_is_kept():
     found = read(table(item=["x", "y"], winner=["B", "tie"], margin=[3, None], strength=[0.5, 1.0]),
                  columns={"vote": "winner"})  # fmt: skip
     assert rows(found, "vote", "margin", "strength") == [(-1, 3.0, 0.5), (0, None, 1.0)]
+    signed = table(id=[*"xyzuv"], winner=["B", "A", "tie", "", "B"], margin=[-2, 3, -1, -1, -5])
+    found = read(signed, "table", columns={"item": "id", "vote": "winner"})
+    assert found.frame["margin"].to_list() == [2, 3, 1, 1, 5]
+    sign = "a margin of the sign of its vote, or sizes of at least 0 in all rows"
+    with pytest.raises(InputError, match=f"row 2, column margin: got 2.0, expected {sign}"):
+        read(table(item=["x", "y"], vote=["B", "B"], margin=[-2, 2]))
     for name, values, expected in (
-        ("margin", [-1], "a number of at least 0"),
-        ("margin", ["inf"], "a number of at least 0"),
+        ("margin", [-1], sign),
+        ("margin", ["inf"], "a number of at most 1e"),
         ("strength", [1.5], "a number from 0 to 1, or nothing"),
     ):
         with pytest.raises(InputError, match=f"row 1, column {name}: got .*, expected {expected}"):

@@ -349,18 +349,23 @@ def _strengths(table: VotesTable, words: Dialect, origin: Provenance) -> dict[st
         )
     cell = f"v.{words.name(table.margin or origin.strength)}"
     real, largest = f"CAST({cell} AS {words.real})", _LARGEST_MARGIN
-    full_margins = origin.full_margins
-    full = words.number(full_margins[0].margin if full_margins else 1)
+    full, margins = f"CAST(NULL AS {words.real})", origin.full_margins
+    columns, fitted = (table.judge or "judge", table.template), (origin.judge, origin.template)
     if origin.strength != "margin":
-        largest = 1
-    elif len(full_margins) > 1 or len(origin.judge) > 1:
-        columns = (table.judge or "judge", table.template)
+        largest, full = 1, words.number(1)
+    elif len(margins) == 1 and not any(
+        {*values} - {name} for name, values in zip(margins[0], fitted, strict=False)
+    ):
+        full = words.number(margins[0].margin)
+    elif margins:
         cases = []
-        for *names, margin in full_margins:
+        for *names, margin in margins:
+            # Votes may be of no judge beside those of others.
             own = [
-                f"TRIM(CAST(v.{words.name(column)} AS {words.text})) = {words.texts([name])}"
-                for column, name in zip(columns, names, strict=True)
-                if name
+                f"COALESCE(TRIM(CAST(v.{words.name(column)} AS {words.text})), '') = "
+                f"{words.texts([name])}"
+                for column, name, values in zip(columns, names, fitted, strict=True)
+                if name or values
             ]
             cases.append(f"WHEN {' AND '.join(own) or '1 = 1'} THEN {words.number(margin)}")
         full = f"CASE {' '.join(cases)} END"

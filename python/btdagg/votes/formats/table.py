@@ -14,7 +14,7 @@ from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scor
 from btdagg.votes.schema import parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
-from btdagg.votes.table import NUMBER, Table, as_text, listing, text
+from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
 from btdagg.votes.words import in_own_orders, in_own_words
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
@@ -70,7 +70,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     selected = [column.alias(name) for name, column in (kept | added).items()]
     rows = Table(table.rows.select(NUMBER, *selected), table.source, files=table.files)
     kinds = {name: KINDS[name] for name in kept if name in KINDS}
-    if verdict == "margin":
+    if "margin" in kept and verdict != "score":
         kinds["margin"] = schema.margins
     if verdict == "score" or "item" not in kept:  # ids are made of them
         kinds |= {name: schema.groups for name in (*_PAIR, "system") if name in kept}
@@ -85,8 +85,18 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         frame = frame.drop("score_a", "score_b")
     elif verdict in _ALONE:
         frame = with_votes(rows, _ALONE[verdict]).frame
-        frame = frame.with_columns(pl.col("margin").abs()) if verdict == "margin" else frame
-    return frame, remark
+    elif "margin" in kept:
+        _refuse_other_signs(rows)
+    return frame.with_columns(pl.col("margin").abs()) if "margin" in kept else frame, remark
+
+
+def _refuse_other_signs(rows: Table) -> None:
+    """Refuse margins whose sign is not that of their vote; sizes have none."""
+    vote, margin = pl.col("vote"), pl.col("margin")
+    is_signed = ((vote == -1) & (margin < 0)).any()
+    is_other = ((vote == 1) & (margin < 0)) | ((vote == -1) & (margin > 0) & is_signed)
+    expected = "a margin of the sign of its vote, or sizes of at least 0 in all rows"
+    refuse(rows, is_other, "margin", expected)
 
 
 def _verdict(table: Table, mapped: Sequence[str]) -> str:
