@@ -1,6 +1,7 @@
 """Votes that have a strength: stopping rules by enumeration, plans and forecasts."""
 
 import itertools
+import math
 import pickle
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from btdagg.online import (
     forecast,
     plan,
 )
-from btdagg.votes import Provenance
+from btdagg.votes import Provenance, ProvenanceWarning
 
 MODEL = DavidsonModel(beta=1.2, eta0=1.0, gamma=0.8)
 TILTS = np.sinh(np.linspace(-4, 4, 17))
@@ -227,9 +228,39 @@ def test_messages():
         rule.stops([[0.5, 0, 8.5]])
     with pytest.raises(InputError, match=r"rule is .*, expected a rule for whole votes"):
         OnlineTally(rule=rule)
+    fitted = replace(MODEL, provenance=Provenance(strength="margin"))
+    with pytest.warns(ProvenanceWarning, match="their margin: a tally counts signs"):
+        tally = OnlineTally(fitted)
+    with pytest.raises(InputError, match=r"votes\[1\] is 0.5, expected .*: a tally counts signs"):
+        tally.add(["x", "x"], [1, 0.5], [0, 1])
     with pytest.raises(InputError, match=r"votes\[0, 1\] is 1.5, expected a number from -1 to 1"):
         replace(rule, n=2).follow([[0.5, 1.5]])
     assert isinstance(FITTED, StrengthDistribution)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"strengths": None}, "strengths is nothing"),
+        ({"strengths": ["x"] * 9}, "strengths"),
+        ({"strengths": [0.5, 0.5]}, r"strengths is \(2,\), expected 9 or 5 or 3 numbers"),
+        ({"strengths": [1, 1, 1]}, r"expected shares of at least 0 that add up to 1"),
+        ({"strengths": [2, -0.5, 0]}, r"expected shares of at least 0 that add up to 1"),
+        ({"tilts_of_wins": [1.0]}, r"tilts_of_wins is \(1,\), expected 289 numbers"),
+        ({"tilts_of_ties": [math.nan] * 289}, "tilts_of_ties"),
+        ({"share_of_ties": 1.5}, "share_of_ties is 1.5, expected a number from 0 to 1"),
+        ({"share_of_ties": "x"}, "share_of_ties is 'x'"),
+        ({"more": 1}, "votes is .*, expected an object of strengths, share_of_ties"),
+        (3, "votes is 3, expected an object of"),
+    ],
+    ids=str,
+)
+def test_damaged_distributions_are_refused(damage, message):
+    saved = StoppingRule.risk_bounded(MODEL, 2, FITTED).as_dict()
+    assert StoppingRule.from_dict(saved).votes == FITTED
+    saved["votes"] = {**saved["votes"], **damage} if isinstance(damage, dict) else damage
+    with pytest.raises(InputError, match=message):
+        StoppingRule.from_dict(saved)
 
 
 def test_votes_with_a_part_for_either_side_are_foreseen_too():

@@ -183,12 +183,12 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
 # Labels, weights, losses and groups
 
 
-def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
+def as_labels(labels: ArrayLike, name: str = "labels", expected: str = _LABELS) -> NDArray[np.int8]:
     """Return labels or votes, an array, list or series, as an (n,) int8 array of -1, 0 and 1."""
-    array = label_array(labels, name, _LABELS)
+    array = label_array(labels, name, expected)
     with np.errstate(invalid="ignore"):
         small = np.ascontiguousarray(array, dtype=np.int8)
-    require_rows((small == array) & (small >= -1) & (small <= 1), array, name, _LABELS)
+    require_rows((small == array) & (small >= -1) & (small <= 1), array, name, expected)
     return small
 
 

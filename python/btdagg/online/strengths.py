@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.validation import as_checked_counts
+from btdagg._util.validation import as_checked_counts, as_number, as_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _TILTS = np.sinh(np.linspace(-4, 4, 17))
 _ROUNDS = 40
 _LABELS = np.array([-1, 0, 1])
+_ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,24 @@ class StrengthDistribution:
     tilts_of_wins: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("strengths", "tilts_of_ties", "tilts_of_wins"):
-            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        n_tilts = len(_TILTS) ** 2
+        lengths = {"strengths": (9, 5, 3), "tilts_of_ties": (n_tilts,), "tilts_of_wins": (n_tilts,)}
+        for name, allowed in lengths.items():
+            shares = as_numbers(getattr(self, name), name).astype(np.float64)
+            total = shares.sum()
+            if name == "strengths" and shares.ndim == 1:
+                total += shares[1:].sum()  # of either side
+            if shares.shape not in [(length,) for length in allowed]:
+                expected = f"{' or '.join(map(str, allowed))} numbers"
+                raise InputError(argument=name, came=shares.shape, expected=expected)
+            if not ((shares >= 0).all() and abs(total - 1) < _ROUNDED):
+                expected = "shares of at least 0 that add up to 1"
+                raise InputError(argument=name, came=shares.tolist(), expected=expected)
+            object.__setattr__(self, name, tuple(shares.tolist()))
+        share = as_number(self.share_of_ties, "share_of_ties")
+        if not 0 <= share <= 1:
+            raise InputError(argument="share_of_ties", came=share, expected="a number from 0 to 1")
+        object.__setattr__(self, "share_of_ties", share)
 
     def on_grid(self, n: int) -> Floats:
         """Return the shares of strengths on the grid that `n` votes have."""

@@ -27,12 +27,14 @@ from btdagg._util.validation import (
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution
+from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _FILE = FileFormat("btdagg.tally", "tally")
 _MAX_SAMPLE = 4095
+_SIGNS = "-1, 0 or 1: a tally counts signs, and btdagg.tally counts votes with a strength"
 
 # Integers, or texts as UTF-8 bytes, where the first begins, and where each ends.
 _Ids: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]"
@@ -124,6 +126,9 @@ class OnlineTally:
             raise InputError(argument="late", came=late, expected="'refuse' or 'drop'")
         self.rule = rule
         self.model = rule.model if rule is not None else model
+        if self.model is not None and self.model.provenance is not None:
+            told = self.model.provenance.other_strength("none")
+            warn_of(f"{text}: a tally counts signs" for text in told)
         self.deduplicate = bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
         self.n_late = 0
@@ -164,7 +169,7 @@ class OnlineTally:
         n_threads : int
             Does not change a bit of the result.
         """
-        ids, cast = _as_ids(items), as_labels(votes, "votes")
+        ids, cast = _as_ids(items), as_labels(votes, "votes", _SIGNS)
         n_rows = len(ids[2]) if isinstance(ids, tuple) else len(ids)
         same_length("votes", len(cast), "items", n_rows)
         same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
