@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from btdagg import DavidsonModel, read_votes
+from btdagg import DavidsonModel, PanelModel, read_votes
 from btdagg.datasets import simulate
 from btdagg.online import StoppingRule
 from btdagg.votes import Provenance
@@ -123,6 +123,30 @@ def test_plan_warns_and_the_rule_carries_what_its_model_knows(cli):
     # The rows of other numbers are of other models: those of this one beside them cannot be.
     status, _, err = cli("plan", "model.json", "g.csv", "labels.csv", "-n", 4, "-o", "four.json")
     assert (status, err.count("the model was calibrated at 8 votes an item")) == (2, 1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_strength_that_votes_do_not_have_is_said_once_by_each_command(cli):
+    both = pl.read_csv("[gh].csv")
+    margins = both.with_columns(margin=pl.col("vote").abs() * (pl.col("sample") + 1))
+    for name, votes in (("signs", both), ("margins", margins)):
+        votes.write_csv(f"both-{name}.csv")
+        votes.filter(judge="g").write_csv(f"{name}.csv")
+    assert cli("calibrate", "--prior", "none", "margins.csv", "labels.csv")[0] == 0
+    panel = PanelModel(("g", "h"), (1.0, 1.0), 0.5, (0.8, 0.8), provenance=provenance())
+    panel.save("panel.json")
+    line = "warning: votes count by their sign, and the model was fitted to their margin"
+    for command in (
+        ("decide", "model.json", "VOTES"),
+        ("plan", "model.json", "VOTES", "labels.csv", "-n", 8),
+        ("estimate", "VOTES", "labels.csv", "--model", "model.json"),
+        ("estimate", "both-VOTES", "labels.csv", "--panel", "judge", "--model", "panel.json"),
+    ):
+        for name, times in (("signs", 1), ("margins", 0)):
+            status, _, err = cli(*(str(text).replace("VOTES", f"{name}.csv") for text in command))
+            assert (status, err.splitlines().count(line)) == (0, times), (command, name, err)
+    _, _, err = cli("decide", "model.json", "margins.csv", "--strength", "none")
+    assert err.splitlines().count(line) == 1
 
 
 @pytest.mark.usefixtures("folder")

@@ -142,8 +142,12 @@ def read_data(context: typer.Context, origin: Provenance | None = None) -> Data:
 
 
 def votes_of(context: typer.Context, table: Table, origin: Provenance | None = None) -> Votes:
-    """Read votes as --strength and --full-margin say, or as those that a model was fitted to."""
+    """Read votes as --strength and --full-margin say, or as those that a model was fitted to.
+
+    Prints where their strength is another than the model's.
+    """
     from btdagg.votes import read_votes
+    from btdagg.votes.provenance import Provenance
     from btdagg.votes.strength import kind_in
 
     # Commands without the option count signs.
@@ -151,11 +155,15 @@ def votes_of(context: typer.Context, table: Table, origin: Provenance | None = N
         "strength": context.params.get("strength", "none"),
         "full_margin": context.params.get("full_margin"),
     }
-    if any(chosen.values()) or origin is None:
+    if origin is None:
         return read_votes(table, **chosen)
-    votes = read_votes(table, **origin.how_to_read(table))
-    if votes.kind == "none" and origin.strength == "none" and not votes.are_counts:
-        say_differences(origin.other_strength(kind_in(table, None) or "none"))
+    is_chosen = any(chosen.values())
+    votes = read_votes(table, **(chosen if is_chosen else origin.how_to_read(table)))
+    own = Provenance.of(votes)
+    kind: str = own.strength
+    if kind == origin.strength == "none" and not is_chosen and not votes.are_counts:
+        kind = kind_in(table, None) or "none"
+    say_differences(origin.other_strength(kind, own.full_margins))
     return votes
 
 
