@@ -338,6 +338,34 @@ def test_answers_say_where_items_are_not_what_the_model_was_fitted_to():
     assert json.loads(metadata[b"warnings"]) == [more]
 
 
+def test_votes_are_as_strong_as_the_model_takes_them():
+    def answer(body, **provenance):
+        model = replace(MODEL, provenance=Provenance(**provenance))
+        return TestClient(create_app({"m": model})).post("/v1/decide", json=body).json()
+
+    votes = {"item": ["x", "x", "y"], "vote": [1, 1, -1], "margin": [1, 2, 8]}
+    fitted = {"strength": "margin", "full_margins": [("", "", 4.0)]}
+    found = answer(votes, **fitted)
+    assert found["counts"] == [[0, 1.25, 0.75], [1, 0, 0]]
+    assert found["labels"] == MODEL.decide(found["counts"]).tolist()
+    assert "warnings" not in found
+    table = pa.table({**votes, "margin": [1.0, 2.0, 8.0]})
+    client = TestClient(create_app({"m": replace(MODEL, provenance=Provenance(**fitted))}))
+    decided = pa.ipc.open_stream(posted(client, stream_of(table)).content).read_all()
+    assert decided.column("plus").to_pylist() == [0.75, 0]
+    found = answer(votes, strength="none")
+    assert found["counts"] == [[0, 0, 2], [1, 0, 0]]
+    assert found["warnings"] == ["votes have a margin, and the model was fitted to signs"]
+    # What a whole win is must not hang on the other votes of a request.
+    expected = "margin is 'a column', expected strength: the model has no full margin of these"
+    assert expected in answer(votes)["detail"]
+    strengths = {"item": ["x", "y"], "vote": [1, 0], "strength": [0.5, None]}
+    assert answer(strengths)["counts"] == [[0, 0.5, 0.5], [0, 1, 0]]
+    p = {"item": ["x"], "vote": [1], "p_minus": [0.25], "p_tie": [0.25], "p_plus": [0.5]}
+    assert answer(p, strength="probabilities")["counts"] == [[0.25, 0.25, 0.5]]
+    assert "strength" in answer({**strengths, "strength": [2, None]})["detail"]
+
+
 def test_health_metrics_and_description(client):
     assert client.get("/healthz").json() == {"status": "ok"}
     client.post("/v1/decide", json={"counts": [[1, 2]]})

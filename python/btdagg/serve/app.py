@@ -32,6 +32,7 @@ from btdagg.serve.bodies import (
     read_json,
     write_stream,
 )
+from btdagg.votes.strength import kind_in
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -164,7 +165,8 @@ def create_app(
         media = next((kind for kind in (sent, JSON, ARROW) if kind in accepted), sent)
 
         def work() -> tuple[bytes, int]:
-            items = read_json(body) if sent == JSON else read_arrow(body)
+            read = read_json if sent == JSON else read_arrow
+            items = read(body, chosen.provenance)
             write = _as_json if media == JSON else _as_arrow
             return write(items, chosen, probabilities), len(items.counts)
 
@@ -243,7 +245,10 @@ def _warnings(items: Items, served: _Served) -> list[str]:
     """Where items differ from what the model was fitted to."""
     if served.provenance is None or not len(items.counts):
         return []
-    return list(served.provenance.differences(items.counts, items.votes, fewer=False))
+    told = served.provenance.differences(items.counts, items.votes, fewer=False)
+    if items.votes is not None and served.provenance.strength == "none":
+        told += served.provenance.other_strength(kind_in(items.votes, None) or "none")
+    return list(told)
 
 
 def _as_json(items: Items, served: _Served, probabilities: bool) -> bytes:

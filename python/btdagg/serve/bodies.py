@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_counts, same_length
-from btdagg.votes import Votes, read_votes
+from btdagg.votes import Provenance, Votes, read_table, read_votes
+from btdagg.votes.strength import PROBABILITIES
 
 ARROW = "application/vnd.apache.arrow.stream"
 COUNTS = ("minus", "tie", "plus")
@@ -24,7 +25,7 @@ COUNTS = ("minus", "tie", "plus")
 _FORMS = {
     "counts": ("counts", "item"),
     "minus": (*COUNTS, "item"),
-    "vote": ("item", "vote", "sample", "order", "judge"),
+    "vote": ("item", "vote", "sample", "order", "judge", "margin", "strength", *PROBABILITIES),
 }
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # the mark at the end of a stream
@@ -52,6 +53,15 @@ class Body(BaseModel):
     sample: list[_Integer] | None = None
     order: list[str] | None = Field(None, description="AB or BA.")
     judge: list[str] | None = None
+    margin: list[float | None] | None = Field(
+        None, description="How strong votes are, on the scale of the model's full margin."
+    )
+    strength: list[float | None] | None = Field(None, description="The same, from 0 to 1.")
+    p_minus: list[float | None] | None = Field(
+        None, description="The same, by probabilities of -1, 0 and 1."
+    )
+    p_tie: list[float | None] | None = None
+    p_plus: list[float | None] | None = None
 
 
 class DecidedItems(BaseModel):
@@ -59,7 +69,9 @@ class DecidedItems(BaseModel):
 
     model: str = Field(description="Digest of the model that decided.")
     items: list[str] | list[int] | None = Field(None, description="Their ids, if there were any.")
-    counts: list[Annotated[list[int], _Three]] | None = Field(None, description="Where votes came.")
+    counts: list[Annotated[list[int | float], _Three]] | None = Field(
+        None, description="Where votes came."
+    )
     n_missing: int | None = Field(None, description="Votes that are missing.")
     labels: list[Literal[-1, 0, 1]] = Field(
         description="-1 (B is better), 0 (tie), 1 (A is better)."
@@ -80,17 +92,18 @@ class Items(NamedTuple):
     votes: Votes | None = None
 
 
-def read_json(body: bytes) -> Items:
-    """Read a JSON body."""
-    return _items(Body.model_validate_json(body or b"null").model_dump(exclude_none=True))
+def read_json(body: bytes, origin: Provenance | None = None) -> Items:
+    """Read a JSON body; votes are as strong as those that a model was fitted to."""
+    columns = Body.model_validate_json(body or b"null").model_dump(exclude_none=True)
+    return _items(columns, origin)
 
 
-def read_arrow(body: bytes) -> Items:
-    """Read an Arrow stream with the columns of `Body`."""
-    return _items({column.name: column for column in read_stream(body)})
+def read_arrow(body: bytes, origin: Provenance | None = None) -> Items:
+    """Read an Arrow stream with the columns of `Body`; see `read_json`."""
+    return _items({column.name: column for column in read_stream(body)}, origin)
 
 
-def _items(columns: dict[str, Any]) -> Items:
+def _items(columns: dict[str, Any], origin: Provenance | None) -> Items:
     forms = columns.keys() & _FORMS.keys()
     if len(forms) != 1:
         raise InputError("body: expected counts, or minus, tie and plus, or item and vote")
@@ -103,7 +116,13 @@ def _items(columns: dict[str, Any]) -> Items:
     counts: np.ndarray[Any, Any]
     if "vote" in columns:
         try:
-            votes = read_votes(columns)
+            table = read_table(columns, [])
+            votes = read_votes(table, **(origin or Provenance()).how_to_read(table))
+            full_margins = () if votes.strength is None else votes.strength.full_margins
+            fitted = () if origin is None else origin.full_margins
+            if not {own.margin for own in full_margins} <= {own.margin for own in fitted}:
+                expected = "strength: the model has no full margin of these votes"
+                raise InputError(argument="margin", came="a column", expected=expected)
             ids, counts = votes.counts()
         except InputError as error:
             raise InputError(str(error).replace("data frame", "body", 1)) from None
