@@ -187,7 +187,7 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
     assert "10 pairs are not judged, since no label is of their task" in err
     assert {file.name for file in (folder / "out").glob("rule*")} == {
         "rule-x.json",
-        "rule-y-z.json",
+        "rule-y z.json",
     }
     assert pl.read_csv("out/decided.csv").height == 50
     assert len({row["item"] for row in rows_of("out/votes.db")}) == 50
