@@ -529,7 +529,7 @@ def assert_same_counts(votes, frame):
 @real_data
 def test_rewardbench_votes():
     frame = pd.read_parquet(DATA / "rb2" / "votes.parquet")
-    votes = read_votes(DATA / "rb2" / "votes.parquet")
+    votes = read_votes(DATA / "rb2" / "votes.parquet", strength="none")
     assert (votes.frame.height, votes.n_missing) == (1_580_347, 0)
     assert_same_counts(votes, frame)
     where = {"judge": "gpt-5.4", "template": "base", "temperature": "default"}
