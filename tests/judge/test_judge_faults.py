@@ -81,6 +81,27 @@ def test_what_passes_loses_no_vote(tmp_path, dialect, fault, limited):
     assert (done.n_limited, done.n_retries) == (3 * limited, 3)
 
 
+def test_a_last_fault_just_after_another_was_answered_may_be_the_endpoints(tmp_path):
+    n_calls = n_away = 0
+
+    async def answer(request):
+        nonlocal n_calls, n_away
+        is_second = (request.item, request.order) == ("q1", "AB")
+        n_calls += is_second
+        if is_second and n_calls == 2:
+            n_away = 3  # calls, short ones too
+        if n_away or (is_second and n_calls == 1):
+            n_away -= n_away > 0
+            raise ChatError("no connection: disconnected")
+        return "[[A]]"
+
+    place = tmp_path / "v.db"
+    client = FunctionClient(answer)
+    done = run_on(place, client, plan_of(4, 2), limits=Limits(2), max_attempts=2)
+    assert done.statuses == {"ok": 8}
+    assert done.n_canaries > 0
+
+
 def test_refusals_and_cut_answers_have_their_status_and_usage_is_kept(tmp_path, dialect):
     finish = {"q0": "refused", "q1": "blocked", "q2": "length"}
 

@@ -102,17 +102,17 @@ class Asker:
                 self._run.n_pair_faults += is_of_the_pair
                 return outcome if is_of_the_pair else None, n_requests
             n_faults += 1
-            is_telling = (
-                n_faults >= min(_FAULTS_IN_A_ROW, self._judging.max_attempts)
-                or self._clock() - since > _LONG
-            )
-            if is_telling and self._answered_at < since:
-                was_away = await self._waited_for(request, since)
+            is_last = n_faults >= self._judging.max_attempts
+            is_telling = n_faults >= _FAULTS_IN_A_ROW or self._clock() - since > _LONG
+            # Others may have been answered just before the endpoint went away: whoever would give
+            # up looks anew.
+            if is_last or (is_telling and self._answered_at < since):
+                was_away = await self._waited_for(request, since, self._clock())
                 if self.stopping.is_set():
                     return None, n_requests
+                if is_last and not was_away:
+                    return outcome, n_requests
                 n_faults = 0 if was_away else n_faults
-            if n_faults >= self._judging.max_attempts:
-                return outcome, n_requests
             since = self._clock()
             longest = min(_FIRST_DELAY * 2.0 ** (n_faults - 1), _LONGEST_DELAY)
             await self.sleep(self._draw.uniform(0, longest))
@@ -130,10 +130,10 @@ class Asker:
                 self._end(f"refuses a short request, too: {outcome}")
             return isinstance(outcome, ChatReply)
 
-    async def _waited_for(self, request: ChatRequest, since: float) -> bool:
+    async def _waited_for(self, request: ChatRequest, since: float, now: float) -> bool:
         """Wait for an endpoint that may be away; whether it was, so that the faults are its own."""
         async with self._one_canary:
-            if self._answered_at < since and not self.stopping.is_set():
+            if self._answered_at < now and not self.stopping.is_set():
                 outcome = await self._outcome_of_short_request(request)
                 if isinstance(outcome, ChatError) and not self._pacing.has_worked:
                     self._end(f"refuses a short request, too: {outcome}")
