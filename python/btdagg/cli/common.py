@@ -148,7 +148,6 @@ def votes_of(context: typer.Context, table: Table, origin: Provenance | None = N
     """
     from btdagg.votes import read_votes
     from btdagg.votes.provenance import Provenance
-    from btdagg.votes.strength import kind_in
 
     # Commands without the option count signs.
     chosen = {
@@ -160,10 +159,9 @@ def votes_of(context: typer.Context, table: Table, origin: Provenance | None = N
     is_chosen = any(chosen.values())
     votes = read_votes(table, **(chosen if is_chosen else origin.how_to_read(table)))
     own = Provenance.of(votes)
-    kind: str = own.strength
-    if kind == origin.strength == "none" and not is_chosen and not votes.are_counts:
-        kind = kind_in(table, None) or "none"
-    say_differences(origin.other_strength(kind, own.full_margins))
+    told = origin.other_strength(own.strength, own.full_margins)
+    is_read = is_chosen or votes.are_counts
+    say_differences(told if is_read else (*told, *origin.unused_strength(table)))
     return votes
 
 

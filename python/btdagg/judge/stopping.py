@@ -1,13 +1,12 @@
 """Votes as far as a stopping rule wants them.
 
 The rule is asked in rounds: how many more votes of an item may settle it, given those that the
-store has. Setup for at once they are as many as one after the other would be, so that rounds save
+store has. Asked at once they are as many as one after the other would be, so that rounds save
 as much; and since each begins with what is in the store, a job goes on where it left off.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -23,14 +22,13 @@ from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.strength import given_margins
+from btdagg.votes.strength import given_margins, rounded, rounded_probability
 
 if TYPE_CHECKING:
     from btdagg.votes.strength import StrengthKind
 
 _ITEMS_AT_A_TIME = 500
 _STRENGTH = ("margin", "confidence", "p_minus", "p_plus")
-_PARTS = 1024  # of a vote, as `read_votes` rounds it
 
 RuleOf = Callable[[Pair], StoppingRule]
 # Of a vote, how much of it is for B and for A.
@@ -221,16 +219,13 @@ class ByRule:
             plus: float | None,
         ) -> tuple[float, float]:
             if strength == "probabilities" and minus is not None and plus is not None:
-                return (
-                    math.ceil(minus * _PARTS - 0.5) / _PARTS,
-                    math.ceil(plus * _PARTS - 0.5) / _PARTS,
-                )
+                return rounded_probability(minus), rounded_probability(plus)
             size = 1.0
             if full_margin is not None and margin is not None:
                 size = min(margin / full_margin, 1.0)
             elif strength == "confidence" and confidence is not None:
                 size = confidence
-            size = math.floor(size * _PARTS + 0.5) / _PARTS
+            size = rounded(size)
             return size * (vote < 0), size * (vote > 0)
 
         return sides

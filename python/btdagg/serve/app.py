@@ -32,7 +32,6 @@ from btdagg.serve.bodies import (
     read_json,
     write_stream,
 )
-from btdagg.votes.strength import kind_in
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -246,8 +245,8 @@ def _warnings(items: Items, served: _Served) -> list[str]:
     if served.provenance is None or not len(items.counts):
         return []
     told = served.provenance.differences(items.counts, items.votes, fewer=False)
-    if items.votes is not None and served.provenance.strength == "none":
-        told += served.provenance.other_strength(kind_in(items.votes, None) or "none")
+    if items.votes is not None:
+        told += served.provenance.unused_strength(items.votes)
     return list(told)
 
 

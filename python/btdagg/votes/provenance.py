@@ -12,7 +12,13 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_counts, as_integer
-from btdagg.votes.strength import STRENGTH_COLUMNS, FullMargin, are_counts, as_full_margins
+from btdagg.votes.strength import (
+    STRENGTH_COLUMNS,
+    FullMargin,
+    are_counts,
+    as_full_margins,
+    kind_in,
+)
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
@@ -184,6 +190,11 @@ class Provenance:
             return (f"votes have a {kind}, and the model was fitted to signs",)
         own = "sign" if kind == "none" else kind
         return (f"votes count by their {own}, and the model was fitted to their {self.strength}",)
+
+    def unused_strength(self, votes: Table) -> tuple[str, ...]:
+        """Return a text if votes have a strength, and the model was fitted to signs."""
+        kind = kind_in(votes, None) if self.strength == "none" else None
+        return () if kind is None else self.other_strength(kind)
 
     def how_to_read(self, votes: Table) -> dict[str, Any]:
         """Return arguments with which `read_votes` reads votes as those that were fitted to.

@@ -303,6 +303,16 @@ def as_strengths(votes: ArrayLike, full_margin: float | None) -> NDArray[np.int8
         require_rows(np.isfinite(array), array, "votes", "a finite margin")
         margin = as_full_margin(full_margin)
         strengths = np.clip(array.astype(np.float64) / margin, -1, 1)
-    rounded = np.copysign(np.floor(np.abs(strengths) * _PARTS + 0.5) * _STEP, strengths)
-    is_whole = bool((rounded % 1 == 0).all())
-    return rounded.astype(np.int8) if is_whole else rounded
+    on_steps = np.copysign(rounded(np.abs(strengths)), strengths)
+    is_whole = bool((on_steps % 1 == 0).all())
+    return on_steps.astype(np.int8) if is_whole else on_steps
+
+
+def rounded(strengths: Any) -> Any:
+    """Round strengths, numbers or arrays of at least 0, as `Strength.sides` does columns."""
+    return np.floor(strengths * _PARTS + 0.5) * _STEP
+
+
+def rounded_probability(probability: Any) -> Any:
+    """Round the probability of a side, a half down; see `Strength.sides`."""
+    return np.ceil(probability * _PARTS - 0.5) * _STEP

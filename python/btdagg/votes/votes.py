@@ -172,14 +172,15 @@ class Votes(Table, CountsItself):
         Votes whose strength was chosen stay as they are. Warns where votes still count otherwise,
         and where the model has no use for their strength.
         """
-        own = Provenance.of(self)
-        alike, told = self, own
-        if origin.strength and not self.are_counts and not self.is_chosen:
+        alike, own = self, Provenance.of(self)
+        is_alike = (own.strength, own.full_margins) == (origin.strength, origin.full_margins)
+        is_fixed = self.are_counts or self.is_chosen
+        if origin.strength == "none" and not is_fixed:
             alike = self.signs()
-            if origin.strength != "none":
-                alike = read_votes(self, **origin.how_to_read(self))
-                told = Provenance.of(alike)
-        warn_of(origin.other_strength(told.strength, told.full_margins))
+        elif origin.strength and not is_alike and not is_fixed:
+            alike = read_votes(self, **origin.how_to_read(self))
+            own = Provenance.of(alike)
+        warn_of(origin.other_strength(own.strength, own.full_margins))
         return alike
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
