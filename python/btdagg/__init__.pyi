@@ -58,6 +58,8 @@ from .model.calibration import Calibration as Calibration
 from .model.calibration import calibrate as calibrate
 from .model.calibration_set import Bounds as Bounds
 from .model.davidson import DavidsonModel as DavidsonModel
+from .model.grades import GradeModel as GradeModel
+from .model.grades import calibrate_grades as calibrate_grades
 from .model.panel import PanelModel as PanelModel
 from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior
@@ -65,6 +67,9 @@ from .model.prior import fit_prior as fit_prior
 from .model.refits import bootstrap as bootstrap
 from .votes import (
     Labels as Labels,
+)
+from .votes import (
+    Scale as Scale,
 )
 from .votes import (
     Votes as Votes,

@@ -122,16 +122,26 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """
     if isinstance(counts, CountsItself):
         counts = counts.counts()[1]
-    array = as_numbers(in_label_order(counts, "counts"), "counts")
+    return as_columns(in_label_order(counts, "counts"), 3, "minus, tie, plus of each item")
+
+
+def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:
+    """Return counts as an (n, columns) array of numbers that the core reads in place."""
+    array = as_numbers(counts, "counts")
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    hint = "; for one item use decide_one or wrap it: [counts]" if array.shape == (3,) else ""
-    return _shaped(array, "counts", (3,), f"(n, 3): minus, tie, plus of each item{hint}")
+    is_item = array.shape == (n_columns,)
+    hint = "; for one item use decide_one or wrap it: [counts]" if is_item else ""
+    return _shaped(array, "counts", (n_columns,), f"(n, {n_columns}): {meaning}{hint}")
 
 
 def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as an (n, 3) array of int64, or of float64 if they are not whole."""
-    array = as_counts(counts)
+    return finite_counts(as_counts(counts))
+
+
+def finite_counts(array: NDArray[Any]) -> NDArray[Any]:
+    """Return counts as int64, or as float64 if they are not whole."""
     with np.errstate(invalid="ignore"):
         good = (array >= 0) & np.isfinite(array)
     require_rows(good, array, "counts", "a finite number of at least 0")
@@ -156,12 +166,7 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
     order and case, with or without the `prefix`. Columns numbered 0, 1, 2, as pandas numbers
     columns without names, are in label order.
     """
-    if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "__array__"):
-        return values
-    # The columns of a PyArrow table are arrays, and it has the names beside them.
-    names = getattr(values, "column_names", None)
-    names = getattr(values, "columns", None) if names is None else names
-    names = None if names is None else list(names)
+    names = column_names(values)
     if names is None or [str(column) for column in names] == ["0", "1", "2"]:
         return values
     sides_by_name = {other: side for side, other in COUNT_COLUMNS.items()}
@@ -176,8 +181,22 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
         )
     if sides == list(COUNT_COLUMNS):
         return values
-    ordered = [names[sides.index(side)] for side in COUNT_COLUMNS]
-    return values.select(ordered) if hasattr(values, "select") else values[ordered]
+    return with_columns(values, [names[sides.index(side)] for side in COUNT_COLUMNS])
+
+
+def column_names(values: Any) -> list[Any] | None:
+    """Return the names of a data frame's columns, None for anything else."""
+    if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "__array__"):
+        return None
+    # The columns of a PyArrow table are arrays, and it has the names beside them.
+    names = getattr(values, "column_names", None)
+    names = getattr(values, "columns", None) if names is None else names
+    return None if names is None else list(names)
+
+
+def with_columns(frame: Any, names: list[Any]) -> Any:
+    """Return a data frame's columns in an order."""
+    return frame.select(names) if hasattr(frame, "select") else frame[names]
 
 
 # Labels, weights, losses and groups
@@ -198,6 +217,13 @@ def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.flo
     NaN, None, missing values of pandas and masked values are missing.
     """
     expected = "-1, 0, 1, or NaN where there is no label"
+    array = numbers_or_missing(labels, name, expected)
+    require_rows(np.isnan(array) | np.isin(array, (-1, 0, 1)), array, name, expected)
+    return array
+
+
+def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[np.float64]:
+    """Return numbers as (n,) floats, NaN where one is missing."""
     values: Any = labels
     if isinstance(values, np.ma.MaskedArray):
         values = values.tolist()  # None for what is masked
@@ -207,10 +233,7 @@ def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.flo
             values = values.tolist()
     if isinstance(values, list | tuple):
         values = [np.nan if is_missing(value) else value for value in values]
-    array = label_array(values, name, expected).astype(np.float64)
-    good = np.isnan(array) | np.isin(array, (-1, 0, 1))
-    require_rows(good, array, name, expected)
-    return array
+    return label_array(values, name, expected).astype(np.float64)
 
 
 def as_outcomes(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:

@@ -28,6 +28,9 @@ from .provenance import (
 from .provenance import (
     ProvenanceWarning as ProvenanceWarning,
 )
+from .scale import (
+    Scale as Scale,
+)
 from .source import (
     read_table as read_table,
 )
