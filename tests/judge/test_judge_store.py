@@ -7,29 +7,22 @@ import pytest
 import sqlalchemy as sa
 
 import btdagg
-from btdagg.judge.client import Setup, samples_of
-from btdagg.judge.store import Answered, StoreError, VoteStore, summaries, votes_frame
+from btdagg.judge.client import ChatReply, Reading, Setup, Usage, samples_of
+from btdagg.judge.store import Answered, Claimed, StoreError, VoteStore, summaries, votes_frame
 from btdagg.judge.store import database as schema
 from judging import SETUP
 
 
-def fill(store, setup=SETUP, items=("q1", "q2"), *, n=4, vote=1, status="ok", **fields):
+def fill(store, setup=SETUP, items=("q1", "q2"), *, n=4, vote=1, status="ok", reply=None):
     """Write n answers for each item; the second half of them against the first."""
     ask = store.ask_of(setup)
     with store.owner() as owner:
         owner.know_items([(item, f"digest of {item}", None) for item in items])
         claimed, _, _ = owner.claim(ask, {item: samples_of(n) for item in items})
-        answered = [
-            Answered(
-                *(claim.item, claim.order, claim.sample, status),
-                (vote if claim.order == "AB" else -vote) if status == "ok" else None,
-                1,
-                reason="" if status == "ok" else "no verdict",
-                **fields,
-            )
-            for claim in claimed
-        ]
-        owner.save(ask, answered)
+        readings = {"AB": Reading("ok", vote), "BA": Reading("ok", -vote)}
+        if status != "ok":
+            readings = dict.fromkeys(readings, Reading(status, reason="no verdict"))
+        owner.save(ask, [Answered(claim, readings[claim.order], 1, reply) for claim in claimed])
         owner.commit()
     return ask
 
@@ -97,7 +90,7 @@ def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
             assert (keys_of(claimed), elsewhere) == ([("AB", 0), ("BA", 0)], {})
             # What was taken from it, the first can no longer write.
             with pytest.raises(StoreError, match="another process has taken over our claims"):
-                first.save(ask, [Answered("q1", "AB", 0, "ok", 1, 1)])
+                first.save(ask, [Answered(Claimed("q1", "AB", 0, 0), Reading("ok", 1), 1)])
             first.roll_back()
             with store.reading() as connection:
                 query = sa.select(schema.votes.c.status)
@@ -125,8 +118,9 @@ def test_claims_are_given_back(store_place):
 
 def test_summaries(store_place):
     with VoteStore(store_place) as store:
-        fill(store, cost=0.5, prompt_tokens=10, completion_tokens=5, latency=2.0)
-        fill(store, items=["q3"], status="unparsed", n=2, prompt_tokens=10, latency=4.0)
+        fill(store, reply=ChatReply("", usage=Usage(10, 5, cost=0.5), latency=2.0))
+        reply = ChatReply("", usage=Usage(10, 0), latency=4.0)
+        fill(store, items=["q3"], status="unparsed", n=2, reply=reply)
         fill(store, Setup("other", "plain", "digest of plain"), items=["q1"], vote=0, n=2)
         first, second = summaries(store)
     expected = {"judge": "sim", "n_items": 3, "n_votes": 8, "statuses": {"ok": 8, "unparsed": 2}}
@@ -168,13 +162,14 @@ def test_prompts_that_go_by_one_name_are_told_apart(store_place):
 
 def test_exchanges_are_kept_or_dropped(store_place):
     with VoteStore(store_place) as store:
-        fill(store, answer="because", reasoning="hm", model="m")
+        fill(store, reply=ChatReply("because", "hm", model="m"))
         frame = votes_frame(store, exchanges=True)
         assert frame["answer"].unique().to_list() == ["because"]
         assert frame["reasoning"].unique().to_list() == ["hm"]
-        assert store.answers_of(SETUP, ["q1"])["q1"][0] == ("AB", 0, 1, "because")
+        assert store.samples_of(SETUP, ["q1"], "answer")["q1"]["AB", 0] == ("ok", 1, "because")
     with VoteStore(store_place, keep_exchanges=False) as store:
-        fill(store, items=["q9"], answer="because")
+        fill(store, items=["q9"], reply=ChatReply("because"))
+        assert store.samples_of(SETUP, ["q9"], "answer")["q9"]["AB", 0] == ("ok", 1, None)
         frame = votes_frame(store, exchanges=True).filter(pl.col("item") == "q9")
         assert frame["answer"].unique().to_list() == [None]
 

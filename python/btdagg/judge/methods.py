@@ -10,7 +10,7 @@ Self-Consistency asks which of them agrees best with the others, and takes its v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -104,7 +104,7 @@ async def decide_by(
     wanted = set(samples_of(judging.n, judging.order))
     for batch in batched(pairs, _ITEMS_AT_A_TIME):
         items = [pair.item for pair in batch]
-        decided |= _medians(store.votes_of(asking.setup, items), asking.n)
+        decided |= _medians(store.samples_of(asking.setup, items), asking.n)
         stored = store.samples_of(judging.setup, items).values()
         has_more_samples |= any(not wanted.issuperset(samples) for samples in stored)
     undecided = tuple(pair.item for pair in pairs if pair.item not in decided)
@@ -181,14 +181,17 @@ class _Aggregation:
         )
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
-        wanted = set(samples_of(self.samples.n, self.samples.order))
+        wanted = samples_of(self.samples.n, self.samples.order)
         for batch in batched(pairs, _ITEMS_AT_A_TIME):
-            answers = self.store.answers_of(self.samples.setup, [pair.item for pair in batch])
+            items = [pair.item for pair in batch]
+            stored = self.store.samples_of(self.samples.setup, items, "answer")
             for pair in batch:
+                of_item = stored.get(pair.item, {})
                 samples = tuple(
-                    Sample(order, vote, text)
-                    for order, sample, vote, text in answers.get(pair.item, ())
-                    if (order, sample) in wanted
+                    Sample(key[0], vote, text)
+                    for key in wanted
+                    for _, vote, text in [of_item.get(key, (None, None, None))]
+                    if vote is not None and text is not None
                 )
                 if samples:
                     yield self._work(judging.prompt, pair, samples)
@@ -215,9 +218,10 @@ def _read_choice(votes: Sequence[int], reply: ChatReply, order: Order) -> Readin
     return Reading("ok", votes[number])
 
 
-def _medians(votes: dict[str, list[int]], n: int) -> dict[str, int]:
+def _medians(stored: Mapping[str, Mapping[Any, tuple[Any, ...]]], n: int) -> dict[str, int]:
     """Rounded median of the items that have all n votes."""
-    items = [item for item, of_item in votes.items() if len(of_item) == n]
+    votes = {item: [vote for _, vote in samples.values()] for item, samples in stored.items()}
+    items = [item for item, of_item in votes.items() if len(of_item) - of_item.count(None) == n]
     counts = np.array(
         [[votes[item].count(label) for label in (-1, 0, 1)] for item in items], dtype=np.int64
     ).reshape(-1, 3)

@@ -219,11 +219,12 @@ class JudgeRun:
     waits_for: str = ""
     waits_seconds: float = 0.0
 
-    def add(self, status: str, reason: str) -> None:
+    def add(self, reading: Reading) -> None:
         """Count a sample that is in the store now."""
-        self.statuses[status] += 1
-        if status != "ok" and (reason in self.reasons or len(self.reasons) < _REASONS):
-            self.reasons[reason] += 1
+        self.statuses[reading.status] += 1
+        is_listed = reading.reason in self.reasons or len(self.reasons) < _REASONS
+        if reading.status != "ok" and is_listed:
+            self.reasons[reading.reason] += 1
 
     def count_usage(self, usage: Usage | None, prices: Prices | None) -> float:
         """Count the tokens and the cost of an answer, and return the cost."""

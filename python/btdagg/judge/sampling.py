@@ -195,7 +195,7 @@ class _Sampler:
         self._run.stored.update(stored)
         calls: dict[tuple[str, Order], list[_Call]] = {}
         for sample in claimed:
-            self._claimed[sample.item, sample.order, sample.sample] = sample
+            self._claimed[sample[:3]] = sample
             work, place = works[sample.item], (sample.item, sample.order)
             if place in calls:
                 request = calls[place][0].request
@@ -245,15 +245,16 @@ class _Sampler:
             self._run.n_confident += reading.confidence is not None
             self._see(reading)
             prices = self._judging.prices
-            answered = Answered.of_reply(claimed, outcome, reading, n_requests, prices)
+            answered = Answered(claimed, reading, n_requests, outcome, prices)
         else:
+            reading = Reading("failed", reason=str(outcome))
             if outcome.kind not in ("rejected", "forbidden"):
-                self._see(Reading("failed", reason=str(outcome)))
-            answered = Answered.of_failure(claimed, str(outcome), n_requests)
+                self._see(reading)
+            answered = Answered(claimed, reading, n_requests)
         self._works.set()
         await self._writer.save(answered)
-        del self._claimed[claimed.item, claimed.order, claimed.sample]
-        self._run.add(answered.status, answered.reason)
+        del self._claimed[claimed[:3]]
+        self._run.add(reading)
         self._run.waits_for, self._run.waits_seconds = self._asker.state()
         self._job.watch(self._run)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
-from btdagg.judge.client import ChatError, ChatReply
+from btdagg.judge.client import ChatError, ChatReply, Reading
 from btdagg.judge.judging import JudgeJob, Judging, Work, read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.retries import EndpointError
@@ -220,7 +220,7 @@ async def collect_batch(
         owner.roll_back()
         raise
     for sample in answered:
-        collected.run.add(sample.status, sample.reason)
+        collected.run.add(sample.reading)
     return collected
 
 
@@ -252,14 +252,13 @@ def _answered(
             reading = read_answer(form, outcome, sample.order)
             run.n_confident += reading.confidence is not None
             run.count_usage(outcome.usage, prices)
-            answer = Answered.of_reply(sample, outcome, reading, 1, prices)
-            kept.append(replace(answer, latency=None))
+            kept.append(Answered(sample, reading, 1, outcome, prices))
         elif outcome.kind in ("rejected", "forbidden"):
-            refused.append(Answered.of_failure(sample, str(outcome), 1))
+            refused.append(Answered(sample, Reading("failed", reason=str(outcome)), 1))
         else:
             collected.why[str(outcome)] += 1
     if refused and not kept:  # then it is no fault of the pairs
-        collected.why.update(sample.reason for sample in refused)
+        collected.why.update(sample.reading.reason for sample in refused)
         return []
     run.n_pair_faults = len(refused)
     return kept + refused

@@ -13,20 +13,19 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from btdagg.judge.client import Messages, Order, Status
+from btdagg.judge.client import ChatReply, Messages, Order, Reading
 from btdagg.judge.prices import cost_of
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatReply, Reading
     from btdagg.judge.prices import Prices
 
 _CLAIMING = 0x636C616D  # advisory lock: one claims at a time
@@ -35,8 +34,7 @@ BATCHED = "batched"
 _OPEN = ("written", "sending", "sent")  # a file; it may be at the endpoint; it is
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A sample that this owner is to ask for; `attempts` calls were made for it before."""
 
     item: str
@@ -47,71 +45,41 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of a sample: its vote from A's point of view, or why there is none.
+    """What came of a sample after some requests: what its reply says, or why there is none.
 
-    `attempts` counts the calls of earlier runs too, tokens and cost are of the whole request, and
-    the last four fields are the exchange. See docs/store.md.
+    `attempts` counts the requests of this run, `prices` are what tokens cost that the endpoint does
+    not price itself.
     """
 
-    item: str
-    order: Order
-    sample: int
-    status: Status
-    vote: int | None
+    claimed: Claimed
+    reading: Reading
     attempts: int
-    confidence: float | None = None
-    margin: float | None = None
-    p_minus: float | None = None
-    p_tie: float | None = None
-    p_plus: float | None = None
-    reason: str = ""
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost: float | None = None
-    latency: float | None = None
-    model: str = ""
-    finish_reason: str = ""
-    reasoning: str = ""
-    answer: str = ""
+    reply: ChatReply | None = None
+    prices: Prices | None = None
 
-    @classmethod
-    def of_reply(
-        cls,
-        claimed: Claimed,
-        reply: ChatReply,
-        reading: Reading,
-        attempts: int,
-        prices: Prices | None,
-    ) -> Self:
-        """What is kept of a reply to a sample after so many requests."""
-        usage = reply.usage
-        p_minus, p_tie, p_plus = reading.probabilities or (None, None, None)
-        return cls(
-            *(claimed.item, claimed.order, claimed.sample, reading.status, reading.vote),
-            claimed.attempts + attempts,
-            confidence=reading.confidence,
-            margin=reading.margin,
-            p_minus=p_minus,
-            p_tie=p_tie,
-            p_plus=p_plus,
-            reason=_clean(reading.reason),
-            prompt_tokens=None if usage is None else usage.prompt,
-            completion_tokens=None if usage is None else usage.completion,
-            reasoning_tokens=None if usage is None else usage.reasoning,
-            cost=cost_of(usage, prices),
-            latency=reply.latency,
-            model=_clean(reply.model),
-            finish_reason=_clean(reply.finish_reason),
-            reasoning=_clean(reply.reasoning),
-            answer=_clean(reply.text),
-        )
+    def vote(self) -> dict[str, Any]:
+        """Columns of the votes; tokens and cost are of the whole request. See docs/store.md."""
+        *columns, probabilities = self.reading
+        vote = dict(zip(Reading._fields, columns, strict=False))
+        vote |= dict(zip(schema.PROBABILITIES, probabilities or (None,) * 3, strict=True))
+        vote |= {
+            "attempts": self.claimed.attempts + self.attempts,
+            "reason": _clean(self.reading.reason),
+        }
+        usage = self.reply.usage if self.reply else None
+        return vote | {
+            "prompt_tokens": usage and usage.prompt,
+            "completion_tokens": usage and usage.completion,
+            "reasoning_tokens": usage and usage.reasoning,
+            "cost": cost_of(usage, self.prices),
+            "latency": (self.reply and self.reply.latency) or None,
+        }
 
-    @classmethod
-    def of_failure(cls, claimed: Claimed, reason: str, attempts: int) -> Self:
-        """What is kept of a sample for which so many requests brought no reply."""
-        key = claimed.item, claimed.order, claimed.sample
-        return cls(*key, "failed", None, claimed.attempts + attempts, reason=_clean(reason))
+    def exchange(self) -> dict[str, str]:
+        """Columns of what came back."""
+        reply = self.reply or ChatReply("", finish_reason="")
+        texts = reply.model, reply.finish_reason, reply.reasoning, reply.text
+        return dict(zip(_EXCHANGE, map(_clean, texts), strict=True))
 
 
 def _clean(text: str) -> str:
@@ -123,6 +91,10 @@ def _clean(text: str) -> str:
 
 _KEY = ("item", "order", "sample")
 _EXCHANGE = ("model", "finish_reason", "reasoning", "answer")
+
+
+def _key(claimed: Claimed) -> dict[str, Any]:
+    return dict(zip(_KEY, claimed, strict=False))
 
 
 @dataclass(frozen=True)
@@ -246,7 +218,7 @@ class Owner:
                     stored[status] += 1
         if claimed:
             new = {"ask": ask, "owner": self.id, "reason": ""}
-            self._connection.execute(votes.insert(), [asdict(c) | new for c in claimed])
+            self._connection.execute(votes.insert(), [c._asdict() | new for c in claimed])
         for owner, of_owner in taken.items():
             self._change(votes.update().values(owner=self.id), ask, of_owner, owner)
             claimed += of_owner
@@ -260,17 +232,17 @@ class Owner:
         """
         if not answered:
             return
-        values = [name for name in Answered.__dataclass_fields__ if name not in _KEY + _EXCHANGE]
+        claimed = [sample.claimed for sample in answered]
         finish = schema.votes.update().values(owner=None, finished=time.time())
-        self._change(finish, ask, answered, self.id if owner is None else owner, values)
+        values = [sample.vote() for sample in answered]
+        self._change(finish, ask, claimed, self.id if owner is None else owner, values)
         if self._keep_exchanges:
             insert = self._db.insert(schema.exchanges)
             update = insert.on_conflict_do_update(
                 index_elements=["ask", *_KEY],
                 set_={name: insert.excluded[name] for name in _EXCHANGE},
             )
-            kept = _KEY + _EXCHANGE
-            rows = [{k: getattr(row, k) for k in kept} | {"ask": ask} for row in answered]
+            rows = [{"ask": ask, **_key(row.claimed), **row.exchange()} for row in answered]
             self._connection.execute(update, rows)
 
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
@@ -333,7 +305,7 @@ class Owner:
     def claims_of(self, batch: Batch) -> list[Claimed]:
         """Return the samples of a batch."""
         votes = schema.votes
-        query = sa.select(*(votes.c[name] for name in Claimed.__dataclass_fields__))
+        query = sa.select(*(votes.c[name] for name in Claimed._fields))
         mine = votes.c.ask == batch.ask, votes.c.owner == batch.owner
         return [Claimed(*row) for row in self._connection.execute(query.where(*mine))]
 
@@ -383,37 +355,34 @@ class Owner:
         self,
         statement: Any,
         ask: int,
-        samples: Sequence[Claimed | Answered],
+        claimed: Sequence[Claimed],
         owner: int | None,
-        values: Collection[str] = (),
+        values: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Change the rows of samples, of which all have to be the owner's."""
-        if self._execute(statement, ask, samples, owner, values) != len(samples):
+        if self._execute(statement, ask, claimed, owner, values) != len(claimed):
             raise StoreError(f"{self._db.name}: another process has taken over our claims")
 
     def _execute(
         self,
         statement: Any,
         ask: int,
-        samples: Sequence[Claimed | Answered],
+        claimed: Sequence[Claimed],
         owner: int | None,
-        values: Collection[str] = (),
+        values: Sequence[Mapping[str, Any]] = (),
     ) -> int:
         """Change those rows of samples that are an owner's; return how many."""
-        if not samples:
+        if not claimed:
             return 0
         votes = schema.votes
-        key = {f"of_{name}": votes.c[name] for name in _KEY}
         statement = statement.where(
             votes.c.ask == ask,
             votes.c.owner.is_(None) if owner is None else votes.c.owner == owner,
-            *(column == sa.bindparam(name) for name, column in key.items()),
+            *(votes.c[name] == sa.bindparam(f"of_{name}") for name in _KEY),
         )
-        rows = [
-            {name: getattr(sample, column.name) for name, column in key.items()}
-            | {name: getattr(sample, name) for name in values}
-            for sample in samples
-        ]
+        rows: list[dict[str, Any]] = [dict(more) for more in values or [{}] * len(claimed)]
+        for row, sample in zip(rows, claimed, strict=True):
+            row |= {f"of_{name}": part for name, part in _key(sample).items()}
         return int(self._connection.execute(statement, rows).rowcount)
 
 

@@ -83,37 +83,21 @@ class VoteStore(Database):
 
     # Reading
 
-    def answers_of(
-        self, setup: Setup, items: Iterable[str]
-    ) -> dict[str, list[tuple[Order, int, int, str]]]:
-        """Order, sample, vote and answer of each sample with a vote, by item.
-
-        Empty where exchanges are not kept.
-        """
-        votes, exchanges = schema.votes, schema.exchanges
-        key = ("ask", "item", "order", "sample")
-        query = (
-            _of(setup, votes.c.order, votes.c.sample, votes.c.vote, exchanges.c.answer)
-            .join(exchanges, sa.and_(*(votes.c[name] == exchanges.c[name] for name in key)))
-            .where(votes.c.status == "ok")
-            .order_by(votes.c.sample, votes.c.order)
-        )
-        answers: dict[str, list[tuple[Order, int, int, str]]] = defaultdict(list)
-        with self.reading() as connection:
-            for item, *answer in in_parts(connection, query, votes.c.item, items):
-                answers[item].append(tuple(answer))
-        return dict(answers)
-
     def samples_of(
         self, setup: Setup, items: Iterable[str], *more: str
     ) -> dict[str, dict[tuple[Order, int], tuple[Status | None, int | None, *tuple[Any, ...]]]]:
         """Status and vote of each sample that is there, and more columns, by item.
 
-        The status is None while there is no answer, and the vote unless the status is ``ok``.
+        The status is None while there is no answer, and the vote unless the status is ``ok``. The
+        column `answer` is None where exchanges are not kept.
         """
-        votes = schema.votes
-        columns = [votes.c[name] for name in ("order", "sample", "status", "vote", *more)]
-        query = _of(setup, *columns)
+        votes, answer = schema.votes, schema.exchanges.c.answer
+        names = ("item", "order", "sample", "status", "vote", *more)
+        query = sa.select(*(answer if name == "answer" else votes.c[name] for name in names))
+        query = query.select_from(votes).join(schema.asks).where(_has_setup(setup))
+        if "answer" in more:
+            same = _same(schema.exchanges, "ask", "item", "order", "sample")
+            query = query.outerjoin(schema.exchanges, same)
         samples: dict[str, dict[Any, Any]] = defaultdict(dict)
         with self.reading() as connection:
             for item, order, sample, *rest in in_parts(connection, query, votes.c.item, items):
@@ -124,13 +108,6 @@ class VoteStore(Database):
         """Batches that are not done with, the oldest first."""
         with self.reading() as connection:
             return open_batches(connection)
-
-    def votes_of(self, setup: Setup, items: Iterable[str]) -> dict[str, list[int]]:
-        """Votes by item."""
-        return {
-            item: [vote for _, vote in samples.values() if vote is not None]
-            for item, samples in self.samples_of(setup, items).items()
-        }
 
     def answer_tokens_of(self, judge: str) -> float | None:
         """Mean number of tokens of a judge's answers, thinking included; None without any."""
@@ -168,13 +145,6 @@ class VoteStore(Database):
 def _has_setup(setup: Setup) -> sa.ColumnElement[bool]:
     asks = schema.asks
     return sa.and_(asks.c.judge == setup.judge, asks.c.prompt == setup.prompt)
-
-
-def _of(setup: Setup, *columns: sa.Column[Any]) -> sa.Select[Any]:
-    """Items, and columns of their votes of a setup."""
-    votes = schema.votes
-    query = sa.select(votes.c.item, *columns).select_from(votes).join(schema.asks)
-    return query.where(_has_setup(setup))
 
 
 # As a table, and summed up
