@@ -10,6 +10,7 @@ from btdagg import DavidsonModel, PanelModel, read_votes
 from btdagg.datasets import simulate
 from btdagg.online import StoppingRule
 from btdagg.votes import Provenance
+from commands import one_line
 from judging import config, pairs_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
@@ -194,3 +195,14 @@ def test_run_writes_what_is_known(cli, folder, judge_server, monkeypatch):
     assert provenance("out/model.json") == Provenance(
         strength="none", n_votes=4, n_labels=40, judge="m", template="response", temperature=0.5
     )
+
+
+def test_run_refuses_tasks_whose_files_some_systems_take_for_one(cli, folder):
+    tasks = ["de", "DE"] * 20
+    pairs_of(40).frame.with_columns(task=pl.Series(tasks)).write_ndjson("pairs.jsonl")
+    items = pairs_of(40).frame["item"]
+    pl.DataFrame({"item": items, "label": [0, -1, 1, 1] * 10, "task": tasks}).write_csv("gold.csv")
+    options = ["--labels", "gold.csv", "--model", "simulated", "-n", 4, "-o", "out"]
+    line = one_line(*cli("run", "pairs.jsonl", *options))
+    assert line == "names of tasks differ in capitals alone; expected other names"
+    assert not (folder / "out").exists()

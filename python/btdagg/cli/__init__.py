@@ -26,6 +26,7 @@ _INTERRUPTED = 130  # 128 + SIGINT
 _NOT_READ = 141  # 128 + SIGPIPE
 
 _DEBUG = "--debug"
+_ISSUES = "https://github.com/btdagg/btdagg/issues"
 
 _unread: set[str] = set()  # streams whose readers have left
 
@@ -173,20 +174,9 @@ def _of_bug(error: BaseException) -> str:
         where = f" ({file}, line {place.tb_lineno})"
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return (
-        f"this is a bug in btdagg, not in your input: {what}{where}; please report it"
-        f"{_where_to_report()} with the command and what it prints with {_DEBUG} added"
+        f"this is a bug in btdagg, not in your input: {what}{where}; please report it at "
+        f"{_ISSUES} with the command and what it prints with {_DEBUG} added"
     )
-
-
-def _where_to_report() -> str:
-    """Return " at URL" if the package metadata name a bug tracker."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
-    with suppress(PackageNotFoundError):
-        for url in metadata("btdagg").get_all("Project-URL") or []:
-            if url.startswith("Issues, "):
-                return f" at {url.removeprefix('Issues, ')}"
-    return ""
 
 
 def _fail(message: str, status: int) -> int:

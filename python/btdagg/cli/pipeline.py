@@ -192,7 +192,9 @@ def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
 def _files(tasks: Iterable[str], has_rules: bool) -> list[str]:
     """Return the names of the files that a job may write, besides its store and its report."""
     kinds = ("model", "rule") if has_rules else ("model",)
-    names = (_file_of(kind, task) for task in dict.fromkeys(tasks) for kind in kinds)
+    names = [_file_of(kind, task) for task in dict.fromkeys(tasks) for kind in kinds]
+    if len({name.casefold() for name in names}) < len(names):  # one file on some systems
+        raise btdagg.InputError("names of tasks differ in capitals alone; expected other names")
     return [_DECIDED, _VOTES, _EVALUATION, *names]
 
 
