@@ -80,6 +80,9 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
         "spread", "transfer", "ablations", "by-order", "ties",
     ]  # fmt: skip
     assert found["skipped"] == []
+    assert set(found["models"]) == {
+        f"Davidson: {name}" for name in ("math g", "math h", "ties g", "ties h")
+    }
     assert found["settings"]["n_votes"] == "2,8"
     on_disk = {
         str(file.relative_to(folder / "out"))

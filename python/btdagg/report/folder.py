@@ -16,12 +16,14 @@ from btdagg import __version__
 from btdagg._core import InputError
 from btdagg._util.files import is_draft, remove_drafts
 from btdagg._util.outputs import OutputFolder, require_folder
+from btdagg.report.decision_map import decision_map, decision_map_script
 from btdagg.report.markup import asset, script_hash, template
 from btdagg.report.wording import stem as file_stem
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from btdagg.model.davidson import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.table import ReportTable
 
@@ -101,6 +103,8 @@ class ReportFolder:
         self._title, self._subtitle, self._settings = title, subtitle, dict(settings or {})
         self._sections: list[_Section] = []
         self._skipped: list[tuple[str, str]] = []
+        self._models: dict[str, DavidsonModel] = {}
+        self._n_votes = 20
         self._collected: dict[str, str | bytes] = {}
 
     def section(self, name: str, title: str, text: str = "", *, folded: bool = False) -> None:
@@ -169,6 +173,18 @@ class ReportFolder:
             raise InputError("no section was begun, expected section() before add()")
         return self._sections[-1]
 
+    def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
+        """Offer fitted models in the decision map, which starts with the first of them.
+
+        Parameters
+        ----------
+        models : mapping of str to DavidsonModel
+            By the name under which they can be selected.
+        n_votes : int
+            Votes per item that the map starts with.
+        """
+        self._models, self._n_votes = dict(models), n_votes
+
     def __enter__(self) -> Self:
         return self
 
@@ -216,10 +232,11 @@ class ReportFolder:
                 for section in sections
             ],
             "skipped": [{"what": what, "reason": why} for what, why in self._skipped],
+            "models": {name: json.loads(m.to_json()) for name, m in self._models.items()},
             "files": list(self._collected),
         }
         # Of scripts the browser runs this one alone, and it fetches nothing.
-        script = asset("choices.js")
+        script = f'"use strict";\n{asset("choices.js")}{decision_map_script()}'
         page = template("page.html.jinja").render(
             **shared,
             sections=sections,
@@ -229,6 +246,7 @@ class ReportFolder:
             "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
             css=asset("colours.css") + asset("page.css"),
             formats=_FORMATS,
+            decision_map=decision_map(self._models, self._n_votes),
             script=script,
         )
         description = json.dumps(described, indent=2, default=str) + "\n"

@@ -1,10 +1,12 @@
-"""Text from anywhere as HTML."""
+"""Text from anywhere as HTML and as JSON within a script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import html
+import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 def escaped(text: object) -> str:
     """Text as it stands in HTML, between tags or in a quoted attribute."""
     return html.escape(shown(str(text)))
+
+
+def script_json(value: object) -> str:
+    """JSON that nothing in it can end early when it stands in a ``<script>``."""
+    text = json.dumps(value, allow_nan=False)  # ASCII alone, so U+2028 is written as an escape
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def script_hash(script: str) -> str:

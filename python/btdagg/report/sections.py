@@ -229,6 +229,13 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     report.add(tables.answers_table(scores), tables.scores_table(scores))
     if len(scores.cells[0].comparison.methods) > 1:
         report.add(tables.pvalue_table(scores), folded=True)
+    fits = {
+        ": ".join(filter(None, (fitted.name, name))): fitted.calibration
+        for name, fitted in _fits(scores).items()
+        if fitted.calibration is not None
+    }
+    most = max((fit.max_votes for fit in fits.values()), default=0)
+    report.show_models({name: fit.model for name, fit in fits.items()}, most or MOST_MAPPED)
 
 
 def write_protocols(
