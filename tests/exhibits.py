@@ -31,6 +31,9 @@ class Table:
     def markdown(self):
         return "\n".join(" | ".join(row) for row in self.rows) + "\n"
 
+    def latex(self):
+        return "\\begin{tabular}{lr}\n\\end{tabular}\n"
+
     def html(self):
         head, *body = ([html.escape(cell) for cell in row] for row in self.rows)
         kinds = ("", *[' class="number"'] * (len(head) - 1))
@@ -44,7 +47,7 @@ class Table:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
 
     def rendered(self):
-        return self.html(), {"md": self.markdown(), "csv": self.csv()}
+        return self.html(), {"md": self.markdown(), "csv": self.csv(), "tex": self.latex()}
 
 
 @dataclass

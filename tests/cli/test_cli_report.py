@@ -91,7 +91,7 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
     }
     assert on_disk == set(found["files"])
     stems = {file.rsplit(".", 1)[0] for file in on_disk}
-    assert {f"{stem}.{end}" for stem in stems if stem[0] == "t" for end in ("md", "csv")} | {
+    assert {f"{stem}.{end}" for stem in stems if stem[0] == "t" for end in ("md", "csv", "tex")} | {
         f"{stem}.{end}" for stem in stems if stem[0] == "f" for end in ("svg", "png")
     } == on_disk
     assert {

@@ -58,10 +58,11 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
         report.skipped("Transfer", "there is one task")
     assert files(out) == [
         *("figures/scaling.png", "figures/scaling.svg", "index.html", "report.json"),
-        *("tables/mae.csv", "tables/mae.md"),
+        *("tables/mae.csv", "tables/mae.md", "tables/mae.tex"),
     ]
     assert (out / "tables/mae.csv").read_text() == Table().csv()
     assert (out / "tables/mae.md").read_text() == Table().markdown()
+    assert (out / "tables/mae.tex").read_text() == Table().latex()
     assert (out / "figures/scaling.svg").read_text() == Figure().svg()
     assert (out / "figures/scaling.png").read_bytes() == PNG
     page = text(out)
@@ -82,7 +83,7 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
     assert found["status"] == "complete"
     assert found["settings"] == {"seed": 7, "path": str(out)}
     assert found["sections"][0]["exhibits"][0]["files"] == [
-        *("tables/mae.md", "tables/mae.csv"),
+        *("tables/mae.md", "tables/mae.csv", "tables/mae.tex"),
     ]
     assert found["skipped"] == [{"what": "Transfer", "reason": "there is one task"}]
 
@@ -105,7 +106,7 @@ def test_an_interruption_is_on_the_page_and_goes_on(out, error, said):
 
 def test_names_that_are_the_same_have_files_of_their_own(out):
     small_report(out, "a-b", "a-b", "../../x")
-    csvs = files(out / "tables")[::2]
+    csvs = files(out / "tables")[::3]
     assert csvs[:2] == ["a-b-2.csv", "a-b.csv"]
     assert re.fullmatch(r"x-[0-9a-f]{6}\.csv", csvs[2])
 
@@ -137,8 +138,8 @@ def test_an_earlier_report_gives_way_file_by_file(out):
         assert "tables/c.csv" not in files(out)
         assert "tables/a.csv" in text(out)
     assert files(out) == [
-        *("index.html", "notes.txt", "report.json", "tables/b.csv", "tables/b.md"),
-        *("tables/c.csv", "tables/c.md", "tables/own.txt"),
+        *("index.html", "notes.txt", "report.json", "tables/b.csv", "tables/b.md", "tables/b.tex"),
+        *("tables/c.csv", "tables/c.md", "tables/c.tex", "tables/own.txt"),
     ]
 
 
@@ -153,7 +154,7 @@ def test_a_manifest_cannot_make_it_remove_other_files(out, tmp_path):
     (out / MANIFEST).write_text(json.dumps(found))
     small_report(out, "b")
     assert (tmp_path / "mine.txt").exists()
-    assert files(out / "tables") == [".hidden", "b.csv", "b.md"]
+    assert files(out / "tables") == [".hidden", "b.csv", "b.md", "b.tex"]
 
 
 WRITER = """

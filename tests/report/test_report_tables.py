@@ -148,12 +148,26 @@ def test_what_turns_text_around_is_shown_instead(letter):
     table = small([(f"a{letter}b", "1")], note=f"c{letter}d")
     for text in (
         table.markdown(),
+        table.latex(),
         table.html(),
         *wrapped([f"x{letter}y"], 9).values(),
     ):
         assert letter not in text
         assert "�" in text
     assert letter in rows_of(small(records=({"name": letter},)))[0]["name"]
+
+
+def test_latex_escapes_every_special_character():
+    text = small().latex()
+    body = text.splitlines()[10]
+    assert body == (
+        r"a\_b \& 100\% \$x\$ \textbackslash{} \textasciitilde{} \textasciicircum{} \# \{ \} "
+        r"\textbar{} \textless{}b\textgreater{} \textasciigrave{}* & 1 \\"
+    )
+    assert "\\toprule" in text
+    assert "\\caption{title.}" in text
+    assert "\\label{tab:t}" in text
+    assert "\\begin{tabular}{lr}" in text
 
 
 def test_markdown_escapes_and_stays_a_table():
@@ -215,7 +229,7 @@ def test_scores_equal_the_result_and_rank_1_is_bold(evaluation):
     assert len(rows) == len(records) == 2 * 2 * 2 * 2 + 2 * 2  # averages by votes and method
     expected = np.mean([cells[t, j, 2].methods[1].mae for t, j, n in cells if n == 2], axis=0)
     assert rows[17][5].text == with_error(mean_interval(expected))
-    assert "nan" not in table.markdown() + table.html()
+    assert "nan" not in table.markdown() + table.latex() + table.html()
 
 
 def test_pvalues_are_those_of_the_rankings(evaluation):

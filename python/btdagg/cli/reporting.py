@@ -29,7 +29,7 @@ ReportOption = Annotated[
     Path | None,
     typer.Option(
         "--report",
-        help="Write a report to this folder: a page, tables (Markdown, CSV) and figures (SVG, "
+        help="Write a report to this folder: a page, tables (Markdown, CSV, LaTeX), figures (SVG, "
         "PNG).",
         rich_help_panel="Output",
     ),

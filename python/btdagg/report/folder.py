@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MARKER = "report.json"
 _PAGE = "index.html"
-_FORMATS = {"md": "Markdown", "csv": "CSV", "svg": "SVG", "png": "PNG"}
+_FORMATS = {"md": "Markdown", "csv": "CSV", "tex": "LaTeX", "svg": "SVG", "png": "PNG"}
 _FOLDERS = ("tables", "figures")
 _OWN_FILE = re.compile(
     rf"index\.html|report\.json|(?:{'|'.join(_FOLDERS)})/\w[\w.-]*\.(?:{'|'.join(_FORMATS)})"

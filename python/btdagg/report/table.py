@@ -1,10 +1,11 @@
-"""A table as Markdown, CSV and HTML."""
+"""A table as Markdown, CSV, LaTeX and HTML."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
@@ -16,7 +17,7 @@ from btdagg.report.markup import escaped, template
 from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _MARKDOWN = str.maketrans(
     {
@@ -24,6 +25,23 @@ _MARKDOWN = str.maketrans(
         "<": "&lt;",
         ">": "&gt;",
         **{letter: "\\" + letter for letter in "\\`*_{}[]|~$#!"},
+    }
+)
+
+_LATEX = str.maketrans(
+    {
+        **{letter: "\\" + letter for letter in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        "−": r"\ensuremath{-}",
+        "±": r"\ensuremath{\pm}",
+        "–": "--",
+        "—": "---",
     }
 )
 
@@ -129,15 +147,7 @@ class ReportTable:
         labels = self.n_label_columns
         rule = ["---" if place < labels else "---:" for place in range(len(self.header))]
         rows = [[in_markdown(text) for text in self.header], rule]
-        for row, spans in zip(self.rows, self._spans, strict=True):
-            texts = (entry.text if span else "" for entry, span in zip(row, spans, strict=True))
-            written = [in_markdown(text) for text in texts]
-            rows.append(
-                [
-                    f"**{text}**" if entry.bold and text else text
-                    for entry, text in zip(row, written, strict=True)
-                ]
-            )
+        rows += self._written(in_markdown, "**{}**")
         lines = [f"| {' | '.join(row)} |" for row in rows]
         title, note = in_markdown(self.title), in_markdown(self.note)
         return "\n".join((f"### {title}", "", *lines, "", *([note, ""] if note else [])))
@@ -156,18 +166,45 @@ class ReportTable:
             writer.writerow(_in_csv(record.get(name, "")) for name in columns)
         return file.getvalue()
 
+    def latex(self) -> str:
+        """Return a `table*` for a document that uses the packages booktabs and graphicx.
+
+        A table that is wider than the page is scaled down. The first line names the packages.
+        """
+        columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
+        cells = self._written(_in_latex, r"\textbf{{{}}}")
+        lines = [_latex_row([_in_latex(text) for text in self.header])]
+        for row, spans in zip(cells, self._spans, strict=True):
+            if len(lines) == 1 or self._begins_group(spans):
+                lines.append(r"\midrule")
+            lines.append(_latex_row(row))
+        note, rows = f" {_in_latex(self.note)}" if self.note else "", "\n".join(lines)
+        return rf"""% Needs \usepackage{{booktabs}} and \usepackage{{graphicx}}.
+\begin{{table*}}
+\centering
+\caption{{{_in_latex(self.title)}.{note}}}
+\label{{tab:{self.name}}}
+\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{%
+\begin{{tabular}}{{{columns}}}
+\toprule
+{rows}
+\bottomrule
+\end{{tabular}}}}
+\end{{table*}}
+"""
+
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
         groups: list[list[list[tuple[Entry, int]]]] = []
         for row, spans in zip(self.rows, self._spans, strict=True):
-            if not groups or (self.n_label_columns > 1 and spans[0] > 0):
+            if not groups or self._begins_group(spans):
                 groups.append([])
             groups[-1].append(list(zip(row, spans, strict=True)))
         return template("table.html.jinja").render(table=self, groups=groups)
 
     def rendered(self) -> tuple[str, dict[str, str | bytes]]:
         """Return HTML for a page, and the files by their endings."""
-        return self.html(), {"md": self.markdown(), "csv": self.csv()}
+        return self.html(), {"md": self.markdown(), "csv": self.csv(), "tex": self.latex()}
 
     def _repr_html_(self) -> str | None:
         """Return title, table and note for a notebook; None without jinja2, where it has a repr."""
@@ -179,6 +216,15 @@ class ReportTable:
             f"<p><strong>{escaped(self.title)}</strong></p>\n"
             f'<div style="overflow-x: auto">{table}</div>\n<p>{escaped(self.note)}</p>'
         )
+
+    def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:
+        """Rows of texts in which a label is empty where the row above has it."""
+
+        def text(entry: Entry, span: int) -> str:
+            written = write(entry.text) if span else ""
+            return bold.format(written) if entry.bold and written else written
+
+        return [list(map(text, *row)) for row in zip(self.rows, self._spans, strict=True)]
 
     @cached_property
     def _spans(self) -> list[list[int]]:
@@ -195,10 +241,26 @@ class ReportTable:
                     first = number
         return spans
 
+    def _begins_group(self, spans: Sequence[int]) -> bool:
+        return self.n_label_columns > 1 and spans[0] > 0
+
 
 def in_markdown(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return printable(text).translate(_MARKDOWN)
+
+
+def _in_latex(text: str) -> str:
+    # TeX joins two hyphens to a dash, two quotes to one mark.
+    parts = re.split("(?<=[-'`,–—])(?=[-'`,–—])", printable(text))
+    return "{}".join(part.translate(_LATEX) for part in parts)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    first, *others = cells
+    # After the end of a row TeX takes a bracket or a star for an argument of that end.
+    guarded = "{}" + first if first.startswith(("[", "*")) else first
+    return " & ".join((guarded, *others)) + r" \\"
 
 
 def _in_csv(value: object) -> object:
