@@ -6,7 +6,7 @@ Data frames are recognized by their attributes, so that no data frame library is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -236,29 +236,40 @@ def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[n
     return label_array(values, name, expected).astype(np.float64)
 
 
-def as_outcomes(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:
-    """Return labels as (N, 3) shares of B, tie and A, rows of NaN where there is none.
+def as_outcomes(
+    labels: ArrayLike,
+    names: Sequence[str] = ("B", "tie", "A"),
+    places: Callable[[ArrayLike], NDArray[np.int64]] | None = None,
+) -> NDArray[np.float64]:
+    """Return labels as (N, labels) shares of each, rows of NaN where there is none.
 
-    Labels of which some may be missing, (N,), become rows of one 1 and zeros. Shares of an item's
-    raters, (N, 3), are checked.
+    Labels of which some may be missing, (N,), become rows of one 1 and zeros; `places` reads the
+    place of each in label order, -1 where there is none. Shares of an item's raters, (N, labels),
+    are checked.
     """
     values: Any = labels
     if isinstance(values, list | tuple) and len(values) and np.ndim(values[0]) == 1:
-        values = as_numbers(values, name)
-    if isinstance(values, list | tuple) or np.shape(values)[1:] != (3,):
-        partial = as_partial_labels(labels, name)
-        outcomes = np.full((len(partial), 3), np.nan)
-        rows = np.flatnonzero(~np.isnan(partial))
+        values = as_numbers(values, "labels")
+    if isinstance(values, list | tuple) or np.shape(values)[1:] != (len(names),):
+        place = (places or _places)(labels)
+        outcomes = np.full((len(place), len(names)), np.nan)
+        rows = np.flatnonzero(place >= 0)
         outcomes[rows] = 0.0
-        outcomes[rows, partial[rows].astype(np.int64) + 1] = 1.0
+        outcomes[rows, place[rows]] = 1.0
         return outcomes
-    shares = as_numbers(values, name).astype(np.float64)
+    shares = as_numbers(values, "labels").astype(np.float64)
     with np.errstate(invalid="ignore"):
         good = (shares >= 0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1) < 1e-6)
     good |= np.isnan(shares).all(axis=1)
-    expected = "shares of B, tie and A that add up to 1, or NaN where there is no label"
-    require_rows(good, shares, name, expected)
+    of = f"{', '.join(names[:-1])} and {names[-1]}"
+    expected = f"shares of {of} that add up to 1, or NaN where there is no label"
+    require_rows(good, shares, "labels", expected)
     return shares
+
+
+def _places(labels: ArrayLike) -> NDArray[np.int64]:
+    """Return the places of labels of pairs in label order, -1 where there is none."""
+    return np.nan_to_num(as_partial_labels(labels) + 1, nan=-1).astype(np.int64)
 
 
 def label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:

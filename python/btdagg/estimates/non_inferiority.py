@@ -14,7 +14,7 @@ from btdagg.model.intervals import as_level
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from btdagg.estimates.population import Predictor
+    from btdagg.estimates.kinds import Predictor
     from btdagg.model.prior import Prior
 
 Outcome = Literal["not worse", "worse", "inconclusive"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -13,7 +13,7 @@ from scipy import stats
 from btdagg._core import InputError
 from btdagg._util.folds import deal
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_checked_counts
+from btdagg.estimates.kinds import PAIRS, Kind, Predictor
 from btdagg.estimates.mean import (
     Ends,
     LabelledSample,
@@ -28,14 +28,10 @@ from btdagg.estimates.mean import (
     limits_of,
     unknown_mean,
 )
-from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning
-from btdagg.model.panel import as_panel_counts, calibrate_panel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from btdagg.model.prior import Prior
 
 
 _ROUNDING = 1e-6
@@ -48,52 +44,47 @@ _UNLIKE = 0.01  # p-value below which labelled items are said to be unlike the o
 _FEWER = 0.05  # share of votes by which one kind of items may have more than the other
 
 
-class Predictor(Protocol):
-    """What has probabilities of labels for counts: a model, a panel, or a user's own."""
-
-    def predict_proba(self, counts: Any) -> NDArray[np.float64]:
-        """Return probabilities of B, tie and A, (n, 3)."""
-
-
-def as_any_counts(counts: ArrayLike) -> NDArray[Any]:
-    """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3)."""
-    array = as_panel_counts(counts) if np.ndim(counts) == 3 else as_checked_counts(counts)
+def as_any_counts(counts: ArrayLike, kind: Kind = PAIRS) -> NDArray[Any]:
+    """Return counts of a judge, (n, votes), or of a panel, (n, judges, 3)."""
+    array = kind.counts(counts)
     if not len(array):
         raise InputError("counts is empty, expected at least one item", argument="counts")
     return array
 
 
 Predictions: TypeAlias = "tuple[NDArray[np.float64], NDArray[np.int64]]"
-"""Probabilities of k distinct rows of counts by each model, (folds, k, 3), and the number of the
-model that did not see each labelled item, (n,)."""
+"""Probabilities of k distinct rows of counts by each model, (folds, k, labels), and the number of
+the model that did not see each labelled item, (n,)."""
 
 
-def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictions:
+def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, kind: Kind = PAIRS) -> Predictions:
     """Predict by a model that was there before the labels."""
     table = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    good = table.shape == (len(rows), 3) and bool((table >= 0).all())
+    names = kind.labels
+    good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
     if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
-            "predict_proba of model returned no probabilities of B, tie and A, expected (n, 3) of "
-            "numbers that add up to 1",
+            f"predict_proba of model returned no probabilities of {', '.join(names[:-1])} and "
+            f"{names[-1]}, expected (n, {len(names)}) of numbers that add up to 1",
             argument="model",
         )
     return table[None], np.zeros(n_labels, dtype=np.int64)
 
 
 def cross_fitted(
-    counts: NDArray[np.int64],
+    counts: NDArray[Any],
     outcomes: NDArray[np.float64],
     groups: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    prior: Prior | Literal["weak"],
+    rows: NDArray[Any],
+    prior: Any,
     seed: int,
     sign: NDArray[np.int8] | None = None,
+    kind: Kind = PAIRS,
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
-    `counts` and `outcomes`, (n, 3), are the votes of the labelled items and the shares of their
-    raters for B, tie and A, `groups` their groups as numbers from 0, and `rows` the counts to
+    `counts` and `outcomes`, (n, labels), are the votes of the labelled items and the shares of
+    their raters for each label, `groups` their groups as numbers from 0, and `rows` the counts to
     predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped.
     """
     is_panel = rows.ndim == 3
@@ -103,22 +94,15 @@ def cross_fitted(
         content = [_turned(values, sign) for values in content]
     fold = deal(groups, content, n_folds, seed)
     # Each label that raters gave is one of its own, which weighs what their share is.
-    row, column = np.nonzero(outcomes)
-    counts, weights = counts[row], outcomes[row, column]
-    labels = column.astype(np.int8) - 1
-    tables = np.empty((n_folds, len(rows), 3))
+    row, place = np.nonzero(outcomes)
+    columns = counts[row], place, outcomes[row, place], groups[row]
+    tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     with warnings.catch_warnings():
         # Whatever a fit is worth, the labels correct it.
         warnings.simplefilter("ignore", CalibrationWarning)
         for number in range(n_folds):
             seen = fold[row] != number
-            own = counts[seen], labels[seen]
-            model: Predictor
-            if is_panel:
-                of_panel = {"weights": weights[seen], "groups": groups[row][seen]}
-                model = calibrate_panel(*own, **of_panel).model
-            else:
-                model = calibrate(*own, weights=weights[seen], prior=prior).model
+            model = kind.calibrated(*(column[seen] for column in columns), prior)
             tables[number] = model.predict_proba(rows)
     return tables, fold
 
@@ -261,9 +245,9 @@ class Population:
 
     Attributes
     ----------
-    quantities : mapping of str to tuple
-        What is estimated; the functions of labels are the only place that knows the labels.
-    rows : (k, 3) or (k, judges, 3) array
+    kind : Kind
+        What labels are, and what is estimated.
+    rows : (k, votes) or (k, judges, 3) array
         Distinct counts of items.
     place : (N,) array of int
         The row of each item.
@@ -281,8 +265,8 @@ class Population:
         Whether the model was there before the labels.
     """
 
-    quantities: Quantities
-    rows: NDArray[np.int64]
+    kind: Kind
+    rows: NDArray[Any]
     place: NDArray[np.int64]
     labelled: NDArray[np.int64]
     outcomes: NDArray[np.float64]
@@ -308,7 +292,7 @@ class Population:
         if enough:
             predictions = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
         means, alone, proxies, raters_worth = {}, {}, {}, {}
-        for quantity, values in self.quantities.items():
+        for quantity, values in self.kind.quantities.items():
             y = self.outcomes[rows] @ np.array(values)
             alone[quantity] = labelled_mean(y, sample) if enough else unknown_mean(y)
             means[quantity] = alone[quantity]
@@ -319,7 +303,7 @@ class Population:
                 means[quantity] = corrected_mean(y, proxies[quantity], sample)
         n_items = len(self.place) if inside is None else int(inside.sum())
         return Domain(
-            self.quantities,
+            self.kind.quantities,
             means,
             alone,
             proxies,
@@ -354,9 +338,9 @@ class Population:
     def remarks(self, whole: Domain) -> list[str]:
         """Say where labelled items are not such as intervals assume."""
         every = np.arange(len(self.labelled))
-        tables = _features_of(self.rows)[None]
+        tables = self._features()[None]
         features = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
-        remarks = [] if features is None else _unlike_votes(features, whole.sample)
+        remarks = [] if features is None else _unlike_votes(features, whole.sample, self.kind)
         if self.groups is not None and self.weights is None:
             size = np.bincount(self.groups)[self.groups]
             remarks += _unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
@@ -365,6 +349,13 @@ class Population:
                 f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
             )
         return remarks
+
+    def _features(self) -> NDArray[np.float64]:
+        """Return two means of the votes of counts, and their number, as (k, 3)."""
+        values = np.array(list(self.kind.features.values())).T
+        counts = self.rows.reshape(len(self.rows), -1, len(values)).sum(axis=1)
+        n = counts.sum(axis=1)
+        return np.column_stack([counts @ values / np.maximum(n, 1)[:, None], n])
 
     def _stand_ins(
         self,
@@ -411,14 +402,6 @@ class Population:
         return Proxies(tables[fold, own], means[fold], shared, rest, names, spread)
 
 
-def _features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return margin, share of ties and number of votes of counts, as (k, 3)."""
-    minus, tie, plus = rows.reshape(len(rows), -1, 3).sum(axis=1).T
-    n = minus + tie + plus
-    votes = np.maximum(n, 1)
-    return np.stack([(plus - minus) / votes, tie / votes, n.astype(np.float64)], axis=1)
-
-
 def _unlike_sizes(
     sizes: NDArray[np.int64], mean_of_all: float, sample: LabelledSample
 ) -> list[str]:
@@ -438,19 +421,26 @@ def _unlike_sizes(
     ]
 
 
-def _unlike_votes(features: Proxies, sample: LabelledSample) -> list[str]:
+def _unlike_votes(features: Proxies, sample: LabelledSample, kind: Kind) -> list[str]:
     """Say whether the mean features of labelled items are not those of the others."""
     mean = sample.weights @ features.labelled
     of_others = sample.weights @ features.means
     pvalue = _hotelling(features, sample, mean - of_others)
-    (margin, ties, n), (margin_of_others, ties_of_others, n_of_others) = mean, of_others
+    *_, n = mean
+    *_, n_of_others = of_others
     remarks = []
     if pvalue < _UNLIKE:
+        compared = [
+            f"{name} {own:{sign}.2f} against {other:{sign}.2f}"
+            for (name, values), own, other in zip(
+                kind.features.items(), mean, of_others, strict=False
+            )
+            for sign in ["+" if min(values) < 0 else ""]
+        ]
         remarks.append(
-            f"labelled items are not like the others (p = {pvalue:.1g}): mean margin of "
-            f"votes {margin:+.2f} against {margin_of_others:+.2f}, share of tie votes "
-            f"{ties:.2f} against {ties_of_others:.2f}; intervals hold for items that were "
-            "chosen by chance, or with the probabilities by which they were chosen"
+            f"labelled items are not like the others (p = {pvalue:.1g}): {', '.join(compared)}; "
+            "intervals hold for items that were chosen by chance, or with the probabilities by "
+            "which they were chosen"
         )
     if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
         remarks.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -20,17 +20,16 @@ from btdagg._util.validation import (
     as_losses,
     as_names,
     as_number,
-    as_outcomes,
     distinct_rows,
     same_index,
     same_length,
 )
 from btdagg.estimates.items import AllItems, all_items, with_remarks
-from btdagg.estimates.mean import QUANTITIES, MeanEstimate, Quantities
+from btdagg.estimates.kinds import PAIRS, Kind, Predictor, kind_of
+from btdagg.estimates.mean import MeanEstimate
 from btdagg.estimates.population import (
     Domain,
     Population,
-    Predictor,
     as_any_counts,
     cross_fitted,
     fixed,
@@ -43,7 +42,7 @@ from btdagg.votes.votes import Votes
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.prior import Prior
+    from btdagg.votes.scale import Scale
 
 
 @readable
@@ -74,7 +73,8 @@ class Estimates(Drawn):
     ----------
     estimates : dict of str to MeanEstimate
         Of ``"A"``, ``"tie"``, ``"B"`` (shares of labels), ``"net win rate"`` (A minus B) and
-        ``"win rate"`` (ties as half).
+        ``"win rate"`` (ties as half). Of grades ``"mean grade"``, and ``"share >= 4"`` for each but
+        the lowest; of two grades ``"pass rate"``, the share of the upper one.
     by : dict of value to dict of str to MeanEstimate
         The same of the items with each value of `by`.
     n_items, n_labels, n_groups : int
@@ -83,6 +83,8 @@ class Estimates(Drawn):
         Of the intervals.
     remarks : tuple of str
         What a reader has to know before using the numbers.
+    main : str
+        The quantity that forecasts are of where none is named: the net win rate, or mean grade.
     """
 
     estimates: dict[str, MeanEstimate]
@@ -92,6 +94,7 @@ class Estimates(Drawn):
     n_groups: int
     level: float
     remarks: tuple[str, ...]
+    main: str
     _whole: Domain = field(repr=False)
     _parts: dict[Any, Domain] = field(repr=False)
 
@@ -105,7 +108,7 @@ class Estimates(Drawn):
         """
         return _differences(self._parts, self.level)
 
-    def labels_for(self, width: float, quantity: str = "net win rate") -> int | None:
+    def labels_for(self, width: float, quantity: str | None = None) -> int | None:
         """How many labels, the present ones included, would make an interval so wide.
 
         `None` if labelling every item would not be enough. `width` is from the low to the high end.
@@ -116,7 +119,8 @@ class Estimates(Drawn):
         that comes from the items without labels grows as they become fewer. Judges and weights are
         taken to stay as they are.
         """
-        width, ends = as_number(width, "width"), self._whole.ends(self._known_quantity(quantity))
+        width, quantity = as_number(width, "width"), self._known_quantity(quantity)
+        ends = self._whole.ends(quantity)
         most = ends.greatest - ends.least
         if not 0 < width < most:
             expected = f"a number above 0 and below {most:g}"
@@ -125,7 +129,7 @@ class Estimates(Drawn):
             quantity, self.level, lambda low, high: high - low <= width
         )
 
-    def labels_to_tell(self, bound: float, quantity: str = "net win rate") -> int | None:
+    def labels_to_tell(self, bound: float, quantity: str | None = None) -> int | None:
         """How many labels would tell on which side of a bound a quantity is.
 
         They leave the bound outside of the interval, if the estimate stays as it is. `None` if
@@ -138,7 +142,8 @@ class Estimates(Drawn):
             lambda low, high: (low > bound) | (high < bound),
         )
 
-    def _known_quantity(self, name: str) -> str:
+    def _known_quantity(self, name: str | None) -> str:
+        name = self.main if name is None else name
         if name not in self.estimates:
             raise InputError(
                 argument="quantity", came=name, expected=f"one of {', '.join(self.estimates)}"
@@ -154,15 +159,16 @@ def estimate(
     counts: ArrayLike,
     labels: ArrayLike,
     *,
+    scale: Scale | None = None,
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     by: ArrayLike | None = None,
     model: Predictor | None = None,
-    prior: Prior | Literal["weak"] = "weak",
+    prior: Any = "weak",
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimates:
-    """Estimate shares of labels and win rates over all items, most of which have no label.
+    """Estimate shares of labels and win rates, or grades, of all items, most without a label.
 
     The mean of a judge's labels has no valid interval: it is off by the judge's bias, which no
     number of votes shows. Here the labels measure that bias. The interval is for new items of the
@@ -177,6 +183,9 @@ def estimate(
         Labels of items that were chosen by chance. Where items have several raters, (N, 3) shares
         of them for B, tie and A, NaN where there is no label. With votes, labels as
         `btdagg.read_labels` returns them; then an item with several raters counts as their mean.
+    scale : Scale, optional
+        Votes and labels are grades: `counts` are (N, J) numbers of votes for each point of the
+        scale, and `labels` are (N,) grades, or (N, K) shares of raters for each.
     groups : (N,) array, optional
         What items share, such as their prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
@@ -186,11 +195,12 @@ def estimate(
     by : (N,) array, optional
         A column, such as the task: also estimate for the items of each of its values. Of votes the
         name of a column.
-    model : DavidsonModel, PanelModel or other with `predict_proba`, optional
+    model : DavidsonModel, PanelModel, GradeModel or other with `predict_proba`, optional
         A model that was calibrated on other labels. By default models are calibrated on these,
         and each item's probabilities are those of one that did not see its group.
-    prior : Prior or "weak"
-        Of the calibration; of no meaning with `model` or a panel.
+    prior : optional
+        Of the calibration, as `btdagg.calibrate` or `btdagg.calibrate_grades` takes it; of grades
+        ``"weak"`` is their ``"votes"``. Of no meaning with `model` or a panel.
     level : float
         Of the intervals.
     seed : int
@@ -213,7 +223,8 @@ def estimate(
     groups (fewer, where groups differ in size). With a fixed `model`, at least 50 labels, no
     `groups` and no `probabilities`, estimates and intervals are those of PPI++ as published, normal
     and symmetric, unless such an interval goes past the ends of what the mean can be. Each share
-    has a weight of its own, so that A, tie and B add up to 1 only roughly.
+    has a weight of its own, so that A, tie and B add up to 1 only roughly, and the mean grade is
+    only roughly the sum of shares.
 
     References
     ----------
@@ -227,10 +238,13 @@ def estimate(
     >>> net = estimate(counts, labels).estimates["net win rate"]
     >>> 0 < net.low < net.high < 1
     True
+    >>> counts, labels = [[0, 1, 4], [3, 2, 0], [1, 3, 1]] * 9, [3, 1, 2, 3] + [None] * 23
+    >>> print(estimate(counts, labels, scale=Scale((1, 2, 3), (1, 2, 3))).main)
+    mean grade
     """
     level = as_level(level)
     if isinstance(labels, Labels):
-        items = _of_tables(counts, labels, groups, probabilities, by)
+        items = _of_tables(counts, labels, groups, probabilities, by, scale)
         return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
     names: list[Any] = []
@@ -238,7 +252,10 @@ def estimate(
     if by is not None:
         names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
         told = [numbers]
-    population = population_of(counts, labels, groups, probabilities, model, prior, seed, *told)
+    kind = kind_of(scale)
+    population = population_of(
+        counts, labels, groups, probabilities, model, prior, seed, *told, kind=kind
+    )
     whole = population.domain()
     parts = {name: population.domain(told[0] == place) for place, name in enumerate(names)}
     return Estimates(
@@ -249,6 +266,7 @@ def estimate(
         whole.sample.n_groups,
         level,
         _remarks(whole, population),
+        kind.main,
         whole,
         parts,
     )
@@ -261,7 +279,9 @@ def estimate_items(items: AllItems, **options: Any) -> Estimates:
     return with_remarks(estimates, items.remarks)
 
 
-def _of_tables(votes: Any, labels: Labels, groups: Any, probabilities: Any, by: Any) -> AllItems:
+def _of_tables(
+    votes: Any, labels: Labels, groups: Any, probabilities: Any, by: Any, scale: Any
+) -> AllItems:
     """Return the items of tables of votes and labels."""
     if not isinstance(votes, Votes):
         raise InputError(
@@ -269,6 +289,8 @@ def _of_tables(votes: Any, labels: Labels, groups: Any, probabilities: Any, by: 
             "labels with NaN where there is none",
             argument="counts",
         )
+    if scale is not None:
+        raise InputError(argument="scale", came=scale, expected="arrays of votes and grades")
     for argument, values in (("groups", groups), ("probabilities", probabilities)):
         if values is not None:
             raise InputError(
@@ -285,11 +307,11 @@ def population_of(
     groups: ArrayLike | None,
     probabilities: ArrayLike | None,
     model: Predictor | None,
-    prior: Prior | Literal["weak"],
+    prior: Any,
     seed: int,
     *told: NDArray[Any],
     sign: NDArray[np.int8] | None = None,
-    quantities: Quantities = QUANTITIES,
+    kind: Kind = PAIRS,
 ) -> Population:
     """Check what `estimate` takes, and return all items with the predictions of models.
 
@@ -297,7 +319,7 @@ def population_of(
     for items to be turned so that all have the same side as A.
     """
     seed = as_integer(seed, "seed", 0)
-    array, outcomes = as_any_counts(counts), as_outcomes(labels)
+    array, outcomes = as_any_counts(counts, kind), kind.outcomes(labels)
     same_length("labels", len(outcomes), "counts", len(array))
     group = None if groups is None else as_groups(groups, "counts", len(outcomes))
     labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
@@ -319,10 +341,10 @@ def population_of(
         numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
         own_sign = None if sign is None else sign[labelled]
         own = array[labelled], outcomes, numbers
-        tables, fold = cross_fitted(*own, rows, prior, seed, own_sign)
+        tables, fold = cross_fitted(*own, rows, prior, seed, own_sign, kind)
     else:
-        tables, fold = fixed(model, rows, len(labelled))
-    items = quantities, rows, place, labelled, outcomes, group, weights
+        tables, fold = fixed(model, rows, len(labelled), kind)
+    items = kind, rows, place, labelled, outcomes, group, weights
     return Population(*items, tables, fold, model is not None)
 
 

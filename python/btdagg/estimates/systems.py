@@ -20,8 +20,9 @@ from btdagg.votes.labels import Labels
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.estimates.kinds import Predictor
     from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.population import Domain, Population, Predictor
+    from btdagg.estimates.population import Domain, Population
     from btdagg.model.prior import Prior
 
 

@@ -52,16 +52,20 @@ def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
 def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigure:
     """Draw shares and win rates with the judge, and from labels alone.
 
-    With values of a column, named `by`, the net win rate of each instead.
+    With values of a column, named `by`, the net win rate of each instead, or the mean grade.
     """
     rows, title, label = estimates.estimates, "Shares of labels and win rates", "share or win rate"
-    sides = None
+    sides, unit, is_graded = None, 100, "win rate" not in rows
+    if is_graded:
+        rows = {name: of for name, of in rows.items() if name != estimates.main}
+        title, label = "Shares of grades", "share"
     if estimates.by:
-        label, sides = "net win rate", ("B wins more", "A wins more")
-        rows = {"all items": rows[label]}
+        label = estimates.main
+        sides, unit = (None, 1) if is_graded else (("B wins more", "A wins more"), 100)
+        rows = {"all items": estimates.estimates[label]}
         rows |= {str(value): part[label] for value, part in estimates.by.items()}
-        title = f"Net win rate by {by or 'value'}"
-    return _estimates("estimates", title, rows, label, estimates.level, sides)
+        title = f"{label.capitalize()} by {by or 'value'}"
+    return _estimates("estimates", title, rows, label, estimates.level, sides, unit)
 
 
 def systems_figure(systems: SystemEstimates) -> ReportFigure:
@@ -81,6 +85,7 @@ def _estimates(
     label: str,
     level: float,
     sides: tuple[str, str] | None = None,
+    unit: int = 100,
 ) -> ReportFigure:
     note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
     note += " alone."
@@ -94,7 +99,8 @@ def _estimates(
         }
         for row, estimate in islice(rows.items(), _MOST)
     }
-    draw = partial(draw_intervals, points, series, "", f"{label} in percent", sides)
+    label = f"{label} in percent" if unit == 100 else label
+    draw = partial(draw_intervals, points, series, "", label, sides, unit)
     return ReportFigure(name, title, note + abridged(points, _IN_ROW), draw)
 
 
@@ -109,6 +115,7 @@ def draw_intervals(
     series_title: str,
     label: str,
     sides: tuple[str, str] | None,
+    unit: int = 100,
 ) -> Figure:
     """Draw one row of points per name, in percent; with `sides` around zero, else of shares."""
     from matplotlib.figure import Figure
@@ -123,7 +130,7 @@ def draw_intervals(
             axis.axhspan(place - 0.5, place + 0.5, color="#F4F4F4", linewidth=0, zorder=0)
         intervals = [(name, of) for name in series if (of := own.get(name)) is not None]
         for number, (name, interval) in enumerate(intervals):
-            mean, low, high = (100 * value for value in interval)
+            mean, low, high = (unit * value for value in interval)
             height = place + (number - (len(intervals) - 1) / 2) * _APART / row
             colour = styles[name].colour
             axis.plot([low, high], [height] * 2, color=colour, linewidth=1.2)

@@ -24,9 +24,13 @@ def estimates_table(estimates: Estimates, by: str | None = None) -> ReportTable:
         of = by or "value"
         parts = {"all items": estimates.estimates}
         parts |= {str(value): part for value, part in estimates.by.items()}
-        rows = [_row_of_part(of, value, part) for value, part in parts.items()]
-    title = "Shares of labels and win rates"
+        rows = [_row_of_part(of, value, part, estimates.main) for value, part in parts.items()]
+    title = "Mean grade and shares" if _of_grades(estimates) else "Shares of labels and win rates"
     return ReportTable.of_rows("estimates", title, _note(estimates), (of,), rows)
+
+
+def _of_grades(estimates: Estimates) -> bool:
+    return "win rate" not in estimates.estimates
 
 
 def _row_of(quantity: str, estimate: MeanEstimate) -> Row:
@@ -41,11 +45,11 @@ def _row_of(quantity: str, estimate: MeanEstimate) -> Row:
     return Row((quantity,), cells, [{"quantity": quantity, **fields_of(estimate)}])
 
 
-def _row_of_part(by: str, value: str, estimates: Mapping[str, MeanEstimate]) -> Row:
+def _row_of_part(by: str, value: str, estimates: Mapping[str, MeanEstimate], main: str) -> Row:
     # The win rate is half of one more than the net win rate.
     shown = {name: estimate for name, estimate in estimates.items() if name != "win rate"}
     cells = {name: f"{fixed(of.value)} ({interval_of(of)})" for name, of in shown.items()}
-    cells["worth in labels"] = _worth(estimates["net win rate"])
+    cells["worth in labels"] = _worth(estimates[main])
     records = [{by: value, "quantity": name, **fields_of(of)} for name, of in shown.items()]
     return Row((value,), cells, records)
 
@@ -53,24 +57,25 @@ def _row_of_part(by: str, value: str, estimates: Mapping[str, MeanEstimate]) -> 
 def _note(estimates: Estimates) -> str:
     grouped = estimates.n_groups != estimates.n_labels
     groups = f" in {counted(estimates.n_groups, 'group')}" if grouped else ""
-    of_net = " (of the net win rate)" if estimates.by else ""
+    of_main = f" (of the {estimates.main})" if estimates.by else ""
+    what = "" if _of_grades(estimates) else " Net win rate: A less B; win rate: ties as half."
     return (
         f"{counted(estimates.n_items, 'item')}, {estimates.n_labels:,} of them with a label"
         f"{groups}. "
         f"{100 * estimates.level:.3g}% intervals for new items of the kind, whatever the judge is "
-        "worth. Net win rate: A less B; win rate: ties as half. Worth in labels: how many labels "
-        f"alone would give an interval as narrow{of_net}."
+        f"worth.{what} Worth in labels: how many labels alone would give an interval as narrow"
+        f"{of_main}."
     )
 
 
 def differences_table(estimates: Estimates, by: str) -> ReportTable | None:
-    """Tabulate differences of net win rates; None where no two values have enough labels."""
+    """Tabulate differences of the main quantity; None where no two values have enough labels."""
     if not estimates.differences:
         return None
 
     def rows() -> Iterator[Row]:
         for (first, second), differences in estimates.differences.items():
-            net = differences["net win rate"]
+            net = differences[estimates.main]
             yield Row(
                 (str(first), str(second)),
                 {
@@ -83,7 +88,7 @@ def differences_table(estimates: Estimates, by: str) -> ReportTable | None:
 
     return ReportTable.of_rows(
         "differences",
-        f"Differences of net win rates by {by}",
+        f"Differences of {estimates.main}s by {by}",
         f"Of every two values of {by}. The {100 * estimates.level:.3g}% intervals hold together, "
         "and p is corrected for the number of pairs (Holm).",
         (by, "less"),

@@ -1,0 +1,198 @@
+"""Mean grades, pass rates and shares with intervals: against plain formulas, and drawn anew."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg import GradeModel, InputError, Scale, estimate
+
+FIVE = Scale(range(1, 11), range(1, 6))
+PASS = Scale(range(1, 6), (0, 1))
+MODEL = GradeModel(1.5, (2.5, 4.5, 6.0, 8.0), FIVE)
+
+
+def drawn(rng, scale, n_items, n_labels):
+    """Counts of eight votes, all grades, and labels of a simple sample; the judge is generous."""
+    gold = rng.choice(len(scale.grades), n_items)
+    places = np.arange(len(scale.votes)) / (len(scale.votes) - 1)
+    seen = 0.2 + 0.7 * gold / (len(scale.grades) - 1) + rng.normal(0, 0.1, n_items)
+    votes = np.exp(-8 * np.abs(places - seen[:, None]))
+    counts = rng.multinomial(8, votes / votes.sum(axis=1, keepdims=True))
+    gold = scale.grade_values[gold]
+    labels = np.full(n_items, np.nan)
+    chosen = rng.permutation(n_items)[:n_labels]
+    labels[chosen] = gold[chosen]
+    return counts, gold, labels
+
+
+def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
+    counts, _, labels = drawn(np.random.default_rng(1), FIVE, 500, 90)
+    known = ~np.isnan(labels)
+    proba = MODEL.predict_proba(counts)
+    values = {"mean grade": np.arange(1.0, 6)}
+    values |= {f"share >= {g}": np.arange(1, 6) >= g for g in (2, 3, 4, 5)}
+    found = estimate(counts, labels, scale=FIVE, model=MODEL)
+    assert list(found.estimates) == list(values)
+    for name, value in values.items():
+        y, f, others = (
+            value[labels[known].astype(int) - 1],
+            *(proba[s] @ value for s in (known, ~known)),
+        )
+        n, m = len(y), len(others)
+        together = np.mean((y - y.mean()) * (f - f.mean()))
+        pooled = np.concatenate([f, others]).var(ddof=1)
+        weight = min(max(together / ((1 + n / m) * pooled), 0.0), 1.0)
+        mean = weight * others.mean() + (y - weight * f).mean()
+        error = (weight**2 * others.var() / m + (y - weight * f).var() / n) ** 0.5
+        half = stats.norm.ppf(0.975) * error
+        own = found.estimates[name]
+        assert (own.value, own.low, own.high) == pytest.approx((mean, mean - half, mean + half))
+
+
+def test_pass_or_fail_is_what_pairs_without_ties_are():
+    """One engine: shares of A and pass rates are the same numbers where predictions are."""
+    rng = np.random.default_rng(2)
+    gold, groups = rng.integers(0, 2, 300), rng.integers(0, 60, 300)
+    upper = rng.binomial(8, 0.3 + 0.4 * gold)
+    labels = np.where(np.arange(300) < 70, gold.astype(float), np.nan)
+    model = GradeModel(3.0, (0.5,), Scale((0, 1), (0, 1)))
+    counts = np.stack([8 - upper, upper], axis=1)
+
+    class OfPairs:
+        def predict_proba(self, counts):
+            return np.insert(model.predict_proba(counts[:, [0, 2]]), 1, 0.0, axis=1)
+
+    options = {"groups": groups, "by": rng.integers(0, 2, 300)}
+    graded = estimate(counts, labels, scale=model.scale, model=model, **options)
+    pairs = estimate(np.insert(counts, 1, 0, axis=1), 2 * labels - 1, model=OfPairs(), **options)
+    assert graded.estimates["pass rate"] == pairs.estimates["A"]
+    assert graded.estimates["mean grade"].value == pairs.estimates["A"].value
+    assert graded.by[1]["pass rate"] == pairs.by[1]["A"]
+    assert graded.differences[0, 1]["pass rate"] == pairs.differences[0, 1]["A"]
+    assert graded.labels_for(0.15, "pass rate") == pairs.labels_for(0.15, "A")
+
+
+def test_the_judge_makes_intervals_narrow_and_labels_are_worth_more():
+    counts, gold, labels = drawn(np.random.default_rng(3), FIVE, 600, 60)
+    found = estimate(counts, labels, scale=FIVE)
+    mean = found.estimates["mean grade"]
+    assert mean.low < gold.mean() < mean.high
+    assert mean.high - mean.low < 0.6 * (mean.labels_only.high - mean.labels_only.low)
+    assert mean.effective_labels > 150
+    assert found.main == "mean grade"
+    assert found.labels_for(0.3) == found.labels_for(0.3, "mean grade") > 0
+    assert str(found).startswith("mean grade ")
+
+
+def test_raters_count_as_their_mean_and_a_flat_prior_is_possible():
+    counts, _, labels = drawn(np.random.default_rng(4), PASS, 200, 50)
+    shares = np.where(np.isnan(labels)[:, None], np.nan, np.stack([1 - labels, labels], axis=1))
+    single = estimate(counts, labels, scale=PASS)
+    assert estimate(counts, shares, scale=PASS).estimates == single.estimates
+    shares[np.flatnonzero(labels == 1)[0]] = [0.5, 0.5]
+    halved = estimate(counts, shares, scale=PASS).estimates["pass rate"].labels_only
+    alone = single.estimates["pass rate"].labels_only
+    assert halved.value == pytest.approx(alone.value - 0.5 / 50)
+    flat = estimate(counts, labels, scale=PASS, prior=None).estimates["pass rate"]
+    assert flat.value == pytest.approx(single.estimates["pass rate"].value, abs=0.05)
+
+
+def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
+    counts, gold, _ = drawn(np.random.default_rng(5), FIVE, 500, 0)
+    high = counts[:, 7:].sum(axis=1) > 4
+    remarks = estimate(counts, np.where(high, gold, np.nan), scale=FIVE).remarks
+    assert any("like the others" in text and "mean vote 8." in text for text in remarks)
+    alike = np.where(np.arange(500) < 12, 4.0, np.nan)
+    found = estimate(counts, alike, scale=FIVE)
+    assert found.estimates["mean grade"].value == 4
+    assert found.estimates["share >= 4"].high == 1
+    assert found.estimates["share >= 4"].low < 0.85
+    assert any("all labelled groups have the same mean" in text for text in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"labels": [6, 1, None, 2] * 5}, r"labels\[0\] is 6"),
+        ({"labels": [3.5, 1, None, 2] * 5}, r"labels\[0\] is 3.5"),
+        ({"labels": ["four", 1, None, 2] * 5}, r"labels\[0\] is 'four'"),
+        ({"labels": [4] + [None] * 19}, "labels has 1 label, expected at least 2"),
+        ({"labels": [4, 5]}, "labels has 2 rows, expected 20"),
+        ({"counts": [[1, 2, 3]] * 20}, r"counts has shape \(20, 3\)"),
+        ({"counts": [[0] * 10] + [[1] * 10] * 19}, r"counts\[0\].* at least one vote"),
+        ({"counts": [[-1] * 10] * 20}, r"counts\[0"),
+        ({"counts": np.ones((20, 2, 10))}, "counts has shape"),
+        ({"scale": (1, 5)}, r"scale is \(1, 5\), expected a btdagg.Scale"),
+        ({"model": btdagg.DavidsonModel(1.0, 0.5, 0.0)}, "counts has shape"),
+        ({"model": GradeModel(1.0, (3.0,), Scale(range(1, 11), (0, 1)))}, "1, 2, 3, 4 and 5"),
+    ],
+)
+def test_bad_input(changed, text):
+    arguments = {"counts": np.ones((20, 10)), "labels": [4, 1, None, 2] * 5, "scale": FIVE}
+    with pytest.raises(InputError, match=text):
+        estimate(**(arguments | changed))
+
+
+def test_tables_of_pairs_take_no_scale_and_quantities_of_pairs_are_none_of_grades():
+    labels = btdagg.read_labels({"item": ["a"], "label": [1]})
+    with pytest.raises(InputError, match="scale"):
+        estimate(btdagg.read_votes({"item": ["a"], "vote": [1]}), labels, scale=FIVE)
+    counts, _, labels = drawn(np.random.default_rng(6), PASS, 100, 20)
+    with pytest.raises(InputError, match="one of mean grade, pass rate"):
+        estimate(counts, labels, scale=PASS).labels_for(0.2, "net win rate")
+
+
+def test_tables_and_figures_show_grades():
+    from btdagg.report.figures.intervals import estimates_figure
+    from btdagg.report.tables.estimates import differences_table, estimates_table
+
+    counts, _, labels = drawn(np.random.default_rng(7), FIVE, 200, 80)
+    found = estimate(counts, labels, scale=FIVE, by=np.arange(200) % 2)
+    table = estimates_table(found, "system")
+    assert "mean grade" in table.header
+    assert "win" not in table.note
+    assert "mean grades by system" in differences_table(found, "system").title
+    figure = estimates_figure(found, "system")
+    assert figure.title == "Mean grade by system"
+    assert figure.svg
+
+
+def coverage(draws):
+    """Share of intervals of the mean grade that hold the truth, and the mean worth of a label."""
+    hits, worth = [], []
+    for found, truth in draws:
+        mean = found.estimates["mean grade"]
+        hits.append(mean.low <= truth <= mean.high)
+        worth.append(mean.effective_labels / found.n_labels)
+    return np.mean(hits), np.nanmean(worth)
+
+
+@pytest.mark.soak
+def test_intervals_hold_on_real_grades_drawn_anew():
+    """600 samples of 25, 50 or 100 labels: 3 standard errors below the 95% that is promised."""
+    import polars as pl
+
+    folder = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data" / "rb2_scores"
+    if not folder.exists():
+        pytest.skip("no shared data")
+    votes = pl.read_parquet(folder / "votes.parquet").filter(judge="gpt-5.4", task="factuality")
+    labels = pl.read_csv(folder / "labels.csv").filter(task="factuality").sort("item")
+    table = votes.pivot("score", index="item", values="sample", aggregate_function="len")
+    table = table.sort("item").select(map(str, range(1, 11))).fill_null(0)
+    counts, gold = table.to_numpy(), labels["label"].to_numpy().astype(float)
+    scale = Scale(range(1, 11), (0, 1))
+
+    def draws():
+        for draw in range(600):
+            rng = np.random.default_rng(draw)
+            rows = rng.integers(len(gold), size=1000)
+            own = np.where(np.arange(1000) < (25, 50, 100)[draw % 3], gold[rows], np.nan)
+            yield estimate(counts[rows], own, scale=scale), gold.mean()
+
+    share, worth = coverage(draws())
+    assert share > 0.95 - 3 * (0.95 * 0.05 / 600) ** 0.5
+    assert worth > 1.2
