@@ -21,7 +21,7 @@ pytest.importorskip("inspect_ai")  # a page of the docs fails in CI where it is 
 
 from inspect_ai import Epochs, Task, eval, eval_retry
 from inspect_ai.dataset import Sample
-from inspect_ai.log import ProvenanceData, invalidate_samples
+from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
@@ -36,6 +36,7 @@ from btdagg.integrations.inspect import (
     read_inspect_votes,
     tallied,
     win_rate,
+    write_inspect_labels,
 )
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
@@ -592,3 +593,50 @@ def test_faults_of_logs_are_named(log, tmp_path):
     two.samples[0].metadata["gold"] = "A" if two.samples[0].metadata["gold"] != 1 else "B"
     with pytest.raises(InputError, match="in another epoch or log"):
         read_inspect_labels(two, "gold")
+
+
+# Labels into logs
+
+
+@pytest.fixture(scope="module")
+def written(log, folder):
+    output = folder / "written" / "calibrated.eval"
+    output.parent.mkdir()
+    write_inspect_labels(log.location, folder / "model.json", output)
+    return output
+
+
+def test_labels_are_written_beside_the_votes(log, written):
+    found = read_eval_log(str(written))
+    before = read_eval_log(log.location)
+    rows = [sample.metadata["row"] for sample in found.samples]
+    labels = MODEL.decide(COUNTS)
+    scores = [sample.scores["calibrated"] for sample in found.samples]
+    assert [score.value for score in scores] == labels[rows].tolist()
+    assert list(scores[0].metadata["counts"].values()) == COUNTS[rows[0]].tolist()
+    (edit,) = scores[0].history
+    assert edit.provenance.author == f"btdagg {btdagg.__version__}"
+    assert edit.provenance.reason == "label by the votes of the scorer verdict"
+    assert [one.scores["verdict"] for one in found.samples] == [
+        one.scores["verdict"] for one in before.samples
+    ]
+    assert found.results.scores == before.results.scores
+    np.testing.assert_array_equal(
+        read_inspect_votes(found, scorer="verdict").counts()[1],
+        read_inspect_votes(before).counts()[1],
+    )
+
+
+def test_no_file_is_replaced(log, written, tmp_path):
+    original = Path(log.location).read_bytes()
+    for output in (Path(log.location), written):
+        with pytest.raises(InputError, match="expected a new file"):
+            write_inspect_labels(log, MODEL, output)
+    with pytest.raises(InputError, match="name is 'verdict', expected no score of the log"):
+        write_inspect_labels(log, MODEL, tmp_path / "x.eval", name="verdict")
+    assert list(tmp_path.iterdir()) == []
+    in_memory = log.model_dump_json()
+    write_inspect_labels(log, MODEL, tmp_path / "log.json")
+    assert log.model_dump_json() == in_memory
+    assert Path(log.location).read_bytes() == original
+    assert len(read_eval_log(str(tmp_path / "log.json")).samples) == 400

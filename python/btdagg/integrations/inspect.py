@@ -27,6 +27,7 @@ from btdagg.integrations.inspect_logs import (
     tally_of,
     vote_of_value,
     votes_of,
+    write_inspect_labels,
 )
 from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels
@@ -67,6 +68,7 @@ __all__ = [
     "read_inspect_votes",
     "tallied",
     "win_rate",
+    "write_inspect_labels",
 ]
 
 MODEL_VARIABLE = "BTDAGG_MODEL"

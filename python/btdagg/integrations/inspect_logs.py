@@ -1,4 +1,4 @@
-"""Inspect's scores as votes, and the votes and labels of its logs."""
+"""Inspect's scores as votes, and its logs: votes and labels out of them, labels into them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from zipfile import BadZipFile
 
-from btdagg._core import InputError
+from btdagg._core import InputError, __version__
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, read_whole
 from btdagg.model.davidson import DavidsonModel
@@ -22,8 +23,16 @@ from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import as_words
 
 with needs("inspect", "reading logs of Inspect"):
-    from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
-    from inspect_ai.scorer import NOANSWER, Score
+    from inspect_ai.log import (
+        EvalLog,
+        EvalSample,
+        ProvenanceData,
+        edit_score,
+        list_eval_logs,
+        read_eval_log,
+        write_eval_log,
+    )
+    from inspect_ai.scorer import NOANSWER, Score, ScoreEdit
 
 Log: TypeAlias = EvalLog | str | os.PathLike[str]
 By: TypeAlias = DavidsonModel | StoppingRule
@@ -279,6 +288,71 @@ def read_inspect_labels(
     return read_labels(_columns_of(list(rows.values()), extra))
 
 
+def write_inspect_labels(
+    log: Log,
+    model: str | os.PathLike[str] | By,
+    output: str | os.PathLike[str],
+    *,
+    scorer: str | None = None,
+    words: Words | None = None,
+    name: str = "calibrated",
+) -> EvalLog:
+    """Write a log with the calibrated label of each sample as one more score.
+
+    Parameters
+    ----------
+    log : EvalLog or path
+        It is left as it is.
+    model : path, DavidsonModel or StoppingRule
+        What decides; a rule where epochs were stopped by it.
+    output : path
+        A new file, ``.eval`` or ``.json``.
+    scorer, words : optional
+        As of `read_inspect_votes`.
+    name : str
+        Name of the new score.
+
+    Returns
+    -------
+    EvalLog
+        What was written. In each epoch the sample's label is a score, with counts, probabilities
+        and who wrote it in its history. All else is as it was.
+
+    Raises
+    ------
+    InputError
+        If the output exists, or the log has scores of that name.
+    """
+    target, by = Path(output), as_decider(model)
+    if target.exists():
+        raise InputError(argument="output", came=str(target), expected="a new file")
+    labelled = _read(log, whole=True)
+    samples = labelled.samples or []
+    votes_name = _scorer_of(labelled, scorer)
+    if any(name in (sample.scores or {}) for sample in samples):
+        raise InputError(argument="name", came=name, expected="no score of the log")
+    by_word = meanings(words)
+    votes: dict[str | int, list[ScoreVote]] = {}
+    for sample in samples:
+        votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, votes_name, by_word))
+    scores = {item: label_score(by, tally_of(own)) for item, own in votes.items()}
+    provenance = ProvenanceData(
+        author=f"btdagg {__version__}",
+        reason=f"label by the votes of the scorer {votes_name}",
+        metadata={"decided_by": digest_of(by)},
+    )
+    for sample in samples:
+        score = scores[sample.id]
+        parts = ("value", "answer", "explanation", "reason", "metadata")
+        edit = ScoreEdit(**{part: getattr(score, part) for part in parts}, provenance=provenance)
+        # It looks for its sample among all of the log: one is quicker to search.
+        alone = labelled.model_copy(update={"samples": [sample]})
+        edit_score(alone, sample.id, name, edit, recompute_metrics=False, epoch=sample.epoch)
+    write_eval_log(labelled, target)
+    labelled.location = str(target)
+    return labelled
+
+
 def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
     """Read logs: one for each run with samples, which has one log more for each retry."""
     runs: dict[str, list[EvalLog]] = {}
@@ -311,12 +385,12 @@ def _files(logs: Log | Iterable[Log]) -> Iterator[Log]:
         yield from (file.name for file in files)
 
 
-def _read(log: Log) -> EvalLog:
+def _read(log: Log, whole: bool = False) -> EvalLog:
     if isinstance(log, EvalLog):
-        return log
+        return log.model_copy(deep=True) if whole else log
     name = os.fspath(log)
     try:
-        return read_eval_log(name, exclude_fields=_NOT_READ)
+        return read_eval_log(name, exclude_fields=None if whole else _NOT_READ)
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         why = str(error).partition("\n")[0]
         raise InputError(f"{name}: no log of Inspect: {why}") from None
