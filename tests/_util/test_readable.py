@@ -70,11 +70,11 @@ def test_a_repr_does_not_grow_with_the_data_and_does_not_look_at_it():
         broken: Any = None
 
     assert repr(Found(ids)) == "Found(ids=<object (1000,)>, by_name=None, broken=None)"
-    names = {f"system {number}": Found(ids) for number in reversed(range(200_000))}
-    text = repr(Found(ids, names, Untouchable()))
-    assert text.startswith("Found(ids=<object (1000,)>, by_name={'system 199999': Found(ids=<obj")
-    assert len(text) < 500
-    assert "<Untouchable instance at" in text  # and does not raise
+    names = {f"system {number}": Found(ids) for number in range(200_000)}
+    text = repr(Found(ids, names))
+    assert text.startswith("Found(ids=<object (1000,)>, by_name={'system 0': Found(ids=<object (")
+    assert len(text) == 400
+    assert "<Untouchable instance at" in repr(Found(Untouchable()))  # and does not raise
 
 
 def test_no_secret_is_shown(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 import btdagg
 from btdagg import DavidsonModel, PanelModel
 from btdagg.online import StoppingRule, VoteDistribution
+from btdagg.votes import Provenance
 
 ROOT = Path(__file__).parents[2]
 N_VOTES = 8
@@ -93,7 +94,7 @@ def test_panels_saved_by_python_have_its_numbers_to_the_last_bit(program, tmp_pa
     counts = random.integers(0, 4, (300, 4, 3)) * (random.random((300, 4, 1)) < 0.7)
     model = PanelModel(
         judges, beta=(1.3, 0.41, 0.07, 2.0), eta0=0.3, gamma=(0.9, -0.2, 0.33, 1.0),
-        alpha=0.7, kappa=1.9, unheard=("deaf",), provenance={"n_votes": 9, "task": ["é"]},
+        alpha=0.7, kappa=1.9, unheard=("deaf",), provenance=Provenance(n_votes=9, task="é"),
     )  # fmt: skip
     model.save(tmp_path / "panel.json")
     rows = [

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from btdagg._core import InputError
@@ -105,6 +106,7 @@ class SavedAsJson:
     """What is saved as the JSON of its `as_dict`, and made again by its `from_dict`."""
 
     FILE: ClassVar[FileFormat]
+    INDENT: ClassVar[int | None] = 2  # None for a single line
 
     if TYPE_CHECKING:
 
@@ -117,7 +119,7 @@ class SavedAsJson:
 
     def to_json(self) -> str:
         """Return the whole as versioned JSON; floats keep every bit."""
-        return self.FILE.dumps(self.as_dict(), indent=2)
+        return self.FILE.dumps(self.as_dict(), indent=self.INDENT)
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "") -> Self:
@@ -135,6 +137,10 @@ class SavedAsJson:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote; other, damaged and later files are an `InputError`."""
         return cls.from_json(read_whole(path), source=str(path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own: Any = self  # a dataclass, whose cached properties are computed again
+        return type(self), tuple(getattr(own, field.name) for field in fields(own) if field.init)
 
 
 def digest_of(saved: SavedAsJson) -> str:

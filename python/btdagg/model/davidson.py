@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from btdagg.report.figure import ReportFigure
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
-_NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
 
 
 @readable
@@ -38,8 +37,30 @@ class Features(NamedTuple):
     t: NDArray[np.float64]
 
 
+class FittedModel(SavedAsJson, Displayed):
+    """A model saved with its numbers and with what it was fitted to."""
+
+    SAVED: ClassVar[tuple[str, ...]]
+    provenance: Provenance | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers and the provenance, if there is one, as plain values."""
+        origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
+        return {**{name: getattr(self, name) for name in self.SAVED}, **origin}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the model from the fields of `as_dict`."""
+        if fields.keys() - {"provenance"} != set(cls.SAVED):
+            expected = f"{sorted(cls.SAVED)}"
+            raise InputError(argument="fields", came=sorted(fields), expected=expected)
+        if fields.get("provenance") is not None:
+            fields = fields | {"provenance": Provenance.from_dict(fields["provenance"])}
+        return cls(**fields)
+
+
 @dataclass(frozen=True)
-class DavidsonModel(SavedAsJson, Displayed):
+class DavidsonModel(FittedModel):
     """Bradley-Terry-Davidson model of labels given vote counts.
 
     A frozen value: equal if its numbers are equal, hashable, picklable, saved as versioned JSON.
@@ -87,6 +108,7 @@ class DavidsonModel(SavedAsJson, Displayed):
     """
 
     FILE: ClassVar[FileFormat] = MODEL_FILE
+    SAVED = ("beta", "eta0", "gamma", "alpha", "kappa")
 
     beta: float
     eta0: float
@@ -96,23 +118,18 @@ class DavidsonModel(SavedAsJson, Displayed):
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in _NUMBERS:
+        for name in self.SAVED:
             object.__setattr__(self, name, as_number(getattr(self, name), name))
-        if not isinstance(self.provenance, Provenance | None):
-            object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
         _ = self._kernel  # which checks the smoothing constants
 
     @cached_property
     def _kernel(self) -> _core.Model:
         return _core.Model(self.beta, self.eta0, self.gamma, self.alpha, self.kappa)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), (*self.numbers.values(), self.provenance)
-
     @property
     def numbers(self) -> dict[str, float]:
         """The five numbers by name."""
-        return {name: getattr(self, name) for name in _NUMBERS}
+        return {name: getattr(self, name) for name in self.SAVED}
 
     @property
     def nu(self) -> float:
@@ -280,15 +297,3 @@ class DavidsonModel(SavedAsJson, Displayed):
         from btdagg.model.sql.queries import model_query
 
         return model_query(self, dialect, votes, probabilities=probabilities)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers and the provenance, if there is one, as plain values."""
-        origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
-        return {**self.numbers, **origin}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the model from the fields of `as_dict`."""
-        if fields.keys() - {"provenance"} != set(_NUMBERS):
-            raise InputError(argument="fields", came=sorted(fields), expected=f"{sorted(_NUMBERS)}")
-        return cls(**fields)

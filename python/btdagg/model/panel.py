@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
-from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.files import FileFormat
 from btdagg._util.folds import deal, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -30,7 +30,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
-from btdagg.model.davidson import DavidsonModel
+from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.votes.provenance import Provenance, warn_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PANEL_FILE = FileFormat("btdagg.panel", "panel")
-_SAVED = ("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard")
 
 # Sums of a few products are off by a few roundings; risks that differ by no more are equal.
 _ROUNDING = 8 * math.ulp(1.0)
@@ -58,7 +57,7 @@ _STARTS = ((1.3, 1.5, 0.8), (2.0, 4.0, 2.0))
 
 @readable
 @dataclass(frozen=True)
-class PanelModel(SavedAsJson, Displayed):
+class PanelModel(FittedModel):
     """Davidson model of the votes of several judges.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate_panel` fits it.
@@ -98,6 +97,7 @@ class PanelModel(SavedAsJson, Displayed):
     """
 
     FILE: ClassVar[FileFormat] = PANEL_FILE
+    SAVED = ("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard")
 
     judges: tuple[str, ...]
     beta: tuple[float, ...]
@@ -117,8 +117,6 @@ class PanelModel(SavedAsJson, Displayed):
         for name in ("eta0", "alpha", "kappa"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
         object.__setattr__(self, "unheard", tuple(self.unheard))
-        if not isinstance(self.provenance, Provenance | None):
-            object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
         _ = self._kernel  # which checks the numbers
 
     @property
@@ -157,9 +155,6 @@ class PanelModel(SavedAsJson, Displayed):
         judges = zip(self.beta, self.gamma, self.heard.tolist(), strict=True)
         return _core.Panel(list(judges), self.eta0, self.alpha, self.kappa)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
-
     def to_sql(
         self, dialect: str, *, columns: Mapping[str, tuple[str, str, str]] | None = None
     ) -> str:
@@ -186,19 +181,6 @@ class PanelModel(SavedAsJson, Displayed):
         from btdagg.model.sql.queries import panel_query
 
         return panel_query(self, dialect, votes, _ROUNDING, probabilities=probabilities)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers and the provenance, if there is one, as plain values."""
-        numbers = {name: getattr(self, name) for name in _SAVED}
-        origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
-        return {**numbers, **origin}
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Return the model from the fields of `as_dict`."""
-        if saved.keys() - {"provenance"} != set(_SAVED):
-            raise InputError(argument="fields", came=sorted(saved), expected=f"{sorted(_SAVED)}")
-        return cls(**saved)
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:

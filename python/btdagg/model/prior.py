@@ -91,6 +91,7 @@ class Prior(SavedAsJson):
     """
 
     FILE: ClassVar[FileFormat] = FileFormat("btdagg.prior", "prior")
+    INDENT = None
 
     neighbours: Mapping[str, Neighbour]
     alpha: float = 1.0
@@ -149,9 +150,6 @@ class Prior(SavedAsJson):
             self._learned[n_votes] = _core.Prior(np.concatenate(of_neighbours))
         return self._learned[n_votes]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Prior, (self.neighbours, self.alpha, self.kappa, self.weak_share)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the votes and labels of the neighbours, counted, as plain values."""
         return {
@@ -188,10 +186,6 @@ class Prior(SavedAsJson):
                 raise InputError(argument="rows", came=neighbour["rows"], expected=expected)
             neighbours[str(neighbour["name"])] = Neighbour(counts, labels)
         return cls(neighbours, fields["alpha"], fields["kappa"], fields["weak_share"])
-
-    def to_json(self) -> str:
-        """Return the whole as versioned JSON in one line."""
-        return self.FILE.dumps(self.as_dict())
 
     def __str__(self) -> str:
         noun = "neighbour" if len(self.neighbours) == 1 else "neighbours"

@@ -69,6 +69,7 @@ class Refits(SavedAsJson):
     """
 
     FILE: ClassVar[FileFormat] = FileFormat("btdagg.refits", "refits")
+    INDENT = None
 
     model: DavidsonModel
     parameters: NDArray[np.float64]
@@ -111,10 +112,6 @@ class Refits(SavedAsJson):
         model = MODEL_FILE.value(fields["model"], "model", DavidsonModel.from_dict)
         parameters = np.array(fields["parameters"], dtype=np.float64)
         return cls(model, parameters.reshape(-1, 3), as_level(fields["level"]))
-
-    def to_json(self) -> str:
-        """Return the whole as versioned JSON in one line."""
-        return self.FILE.dumps(self.as_dict())
 
 
 @readable

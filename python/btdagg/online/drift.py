@@ -148,6 +148,7 @@ class DriftMonitor(SavedAsJson):
     """
 
     FILE: ClassVar[FileFormat] = FileFormat("btdagg.drift", "drift monitor")
+    INDENT = None
 
     def __init__(
         self,
@@ -338,10 +339,6 @@ class DriftMonitor(SavedAsJson):
         ):
             raise ValueError("its parts are of different lengths")
         return monitor
-
-    def to_json(self) -> str:
-        """Return the whole as versioned JSON in one line; floats keep every bit."""
-        return self.FILE.dumps(self.as_dict())
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return DriftMonitor.from_json, (self.to_json(),)

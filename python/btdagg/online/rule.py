@@ -210,9 +210,6 @@ class StoppingRule(SavedAsJson):
             self.model._kernel, self.n, self.step, self.kind, value, votes, has_strength
         )
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
-
     def stops(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.bool_]:
         """Whether each item is settled, (n,)."""
         return self._kernel.stops(as_counts(counts), as_integer(n_threads, "n_threads", 1))
