@@ -66,8 +66,6 @@ class Evidence:
         Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
     ids : (n,) array
         Names of the items in messages; by default their row numbers.
-    no_confidences : str
-        Why a column of confidences is not usable; the error of an aggregator that needs them.
     by_judge : mapping of str to (n, 3) array of non-negative numbers
         Of a panel, the counts of each judge, which `counts` has summed up.
     signs : (n, 3) array of non-negative numbers
@@ -78,7 +76,6 @@ class Evidence:
     confidences: Confidences | None = None
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     ids: NDArray[Any] = None  # type: ignore[assignment]  # row numbers
-    no_confidences: str = ""
     by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     signs: Any = None
 
@@ -114,8 +111,8 @@ class Evidence:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing but counts."""
-        plain = self.confidences is None and not self.decisions and not self.no_confidences
-        return plain and not self.by_judge and self.signs is self.counts
+        plain = self.confidences is None and not self.decisions and not self.by_judge
+        return plain and self.signs is self.counts
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -129,7 +126,6 @@ class Evidence:
             None if self.confidences is None else self.confidences[chosen],
             {name: decided[chosen] for name, decided in self.decisions.items()},
             self.ids[chosen],
-            self.no_confidences,
             {name: counts[chosen] for name, counts in self.by_judge.items()},
             None if self.signs is self.counts else self.signs[chosen],
         )
@@ -142,11 +138,8 @@ class Evidence:
         """Return the confidences, which every vote must have for a method."""
         needs = f"{method} needs a confidence of every vote"
         if self.confidences is None:
-            if self.no_confidences:
-                raise InputError(f"{method}: {self.no_confidences}")
-            raise InputError(
-                f"{needs}, and there are none: name their column", argument="confidence"
-            )
+            why = "and there are none from 0 to 1: name their column"
+            raise InputError(f"{needs}, {why}", argument="confidence")
         absent = np.isnan(self.confidences.total)
         if absent.any():
             row, column = np.argwhere(absent)[0]

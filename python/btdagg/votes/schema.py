@@ -7,6 +7,7 @@ report an error.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
-_LARGEST_MARGIN = 1e100
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
 
 
@@ -204,35 +204,26 @@ def amounts_of_votes(table: Table, column: str) -> Parser:
     return Parser(whole.plain, whole.is_plain, number, checks)
 
 
-def fractions(table: Table, column: str) -> Parser:
-    """Numbers from 0 to 1 as Float64; empty ones are null."""
-    number = _floats(table, column)
-    return _measured(number, number.is_between(0, 1), "a number from 0 to 1, or nothing")
+def _floats(low: float, high: float, expected: str) -> Kind:
+    """Numbers in a range as Float64; empty ones are null."""
+
+    def kind(table: Table, column: str) -> Parser:
+        import polars as pl
+
+        words = as_text(table, column)
+        number = pl.col(column) if table.schema[column] == pl.Float64 else _numbers(words)
+        good = number.is_between(low, high)
+        return Parser(number, good.fill_null(True), number, [(~good, expected)])
+
+    return kind
 
 
-def signed_fractions(table: Table, column: str) -> Parser:
-    """Numbers from -1 to 1 as Float64; empty ones are null."""
-    number = _floats(table, column)
-    return _measured(number, number.is_between(-1, 1), "a number from 0 to 1, or -1 to 1")
-
-
-def margins(table: Table, column: str) -> Parser:
-    """Numbers whose sums are finite as Float64; empty ones are null."""
-    number = _floats(table, column)
-    good = number.abs() <= _LARGEST_MARGIN
-    return _measured(number, good, f"a number of at most {_LARGEST_MARGIN:g} in size, or nothing")
-
-
-def amounts(table: Table, column: str) -> Parser:
-    """Finite numbers of at least 0 as Float64; empty ones are null."""
-    number = _floats(table, column)
-    return _measured(number, (number >= 0) & number.is_finite(), "a number of at least 0")
-
-
-def finite_numbers(table: Table, column: str) -> Parser:
-    """Finite numbers as Float64; empty ones are null."""
-    number = _floats(table, column)
-    return _measured(number, number.is_finite(), "a number, or nothing")
+fractions = _floats(0, 1, "a number from 0 to 1, or nothing")
+signed_fractions = _floats(-1, 1, "a number from 0 to 1, or -1 to 1")
+# Sums of them are finite.
+margins = _floats(-1e100, 1e100, "a number of at most 1e+100 in size, or nothing")
+amounts = _floats(0, sys.float_info.max, "a number of at least 0")
+finite_numbers = _floats(-sys.float_info.max, sys.float_info.max, "a number, or nothing")
 
 
 def orders(table: Table, column: str) -> Parser:
@@ -249,17 +240,6 @@ def orders(table: Table, column: str) -> Parser:
 def _is_trimmed(words: pl.Expr) -> pl.Expr:
     """Whether texts have no blanks around them; lengths are compared sooner than texts."""
     return words.str.strip_chars().str.len_bytes() == words.str.len_bytes()
-
-
-def _measured(number: pl.Expr, good: pl.Expr, expected: str) -> Parser:
-    return Parser(number, good.fill_null(True), number, [(~good, expected)])
-
-
-def _floats(table: Table, column: str) -> pl.Expr:
-    import polars as pl
-
-    words = as_text(table, column)
-    return pl.col(column) if table.schema[column] == pl.Float64 else _numbers(words)
 
 
 def _numbers(words: pl.Expr) -> pl.Expr:
@@ -291,16 +271,8 @@ VOTES = Spec(
     },
     ("item", "judge", "order", "sample", "template", "temperature", "task"),
 )
-COUNTS = Spec(
-    ("item", "minus", "tie", "plus"),
-    {
-        "item": ids,
-        "task": names,
-        "judge": names,
-        **dict.fromkeys(("minus", "tie", "plus", "b", "same", "a"), amounts_of_votes),
-    },
-    ("item", "task", "judge"),
-)
+# With counts, whose columns have two names each.
+COUNTS = Spec(("item",), {"item": ids, "task": names, "judge": names}, ("item", "task", "judge"))
 LABELS = Spec(
     ("item", "label"),
     {"item": ids, "label": votes, "group": groups, "task": names},

@@ -65,11 +65,12 @@ if TYPE_CHECKING:
     from btdagg.votes.strength import FullMargin, StrengthKind
 
 _CONFIDENCE = "\0confidence"  # no column of a source is called that
-_SEEN, N_ROWS = "\0samples", "\0rows"
+_SEEN, N_ROWS, _TURN = "\0samples", "\0rows", "\0turn"
 # Columns whose values are checked by themselves, wherever they stand.
 _BY_VALUE = ("item", "judge", "template", "task")
 _N_BITS = 63  # of an Int64, without its sign
 _SIDES = {"minus": -1, "tie": 0, "plus": 1}
+_SUMS = ("total", "least", "log_product")  # of `Confidences`
 _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
 
 
@@ -235,28 +236,27 @@ class Votes(Table, CountsItself):
         evidence : Evidence
         """
         self.refuse_of_counts(confidence=confidence)
-        data, no_confidences, column = self.data.lazy(), "", confidence
-        if column is None and "confidence" in self.columns and not self.are_counts:
-            column = "confidence"
-        if column is not None:
-            kind = schema.fractions if confidence is None else schema.amounts
-            try:
-                data = data.with_columns(checked(self, {column: kind})[0].alias(_CONFIDENCE))
-            except InputError as error:
-                if confidence is not None:
-                    raise
-                no_confidences = str(error)
+        data = self.data.lazy()
+        if confidence is not None:
+            values = checked(self, {confidence: schema.amounts})[0]
+            data = data.with_columns(values.alias(_CONFIDENCE))
+        elif "confidence" in self.columns and not self.are_counts:
+            with suppress(InputError):  # of whoever needs them
+                values = checked(self, {"confidence": schema.fractions})[0]
+                data = data.with_columns(values.alias(_CONFIDENCE))
         rows = self._tally(data, n_votes)
         decided = {
             name: self._decisions(column_of_decisions(name, n_votes), rows["item"])
             for name in decisions
         }
-        summary = _confidences_of(rows) if "total tie" in rows.columns else None
-        ids = ids_of(rows["item"])
-        counts = counts_of(rows)
+        summary = None
+        if "total tie" in rows.columns:
+            sums = ([f"{kind} {name}" for name in _SIDES] for kind in _SUMS)
+            summary = Confidences(*(rows.select(names).to_numpy(order="c") for names in sums))
+        ids, counts = ids_of(rows["item"]), counts_of(rows)
         is_plain = self.are_counts or counts.dtype.kind == "i"
         signs = None if is_plain else self.signs().counts(n_votes)[1]
-        return ids, Evidence(counts, summary, decided, ids, no_confidences, signs=signs)
+        return ids, Evidence(counts, summary, decided, ids, signs=signs)
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
         """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
@@ -279,27 +279,20 @@ class Votes(Table, CountsItself):
         if self.are_counts:
             return self.frame.select("item", *_SIDES)
         self._refuse_shared_items()
-        sums = [pl.col(*_SIDES).sum(), pl.col(PLACE).min()]
         with_confidences = _CONFIDENCE in data.collect_schema()
-        if n_votes is None and not with_confidences:
-            if self.sums is None:
-                rows = self._sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
-            elif self._key_of_sums == ["item"]:
-                rows = self.sums.lazy()
-            else:
-                rows = self.sums.lazy().group_by("item").agg(sums)
-            return _whole(self.collect(rows.sort(PLACE)))
-        n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
-        names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE]
-        names += [] if self.strength is None else self.strength.columns
-        needed = data.with_row_index(PLACE).select(cs.by_name(*names, require_all=False))
-        votes = self.collect(needed)
-        chosen = votes if n_votes is None else _first(votes, n_votes)
-        items = votes.group_by("item").agg(pl.col(PLACE).min())
-        sums_of = self._sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
-        tallied = items.join(sums_of, on="item", how="left").sort(PLACE)
-        least = [column for column in tallied.columns if column.startswith("least ")]
-        return _whole(tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0))
+        if self.sums is None or n_votes is not None or with_confidences:
+            rows = data.with_row_index(PLACE)
+            if n_votes is not None:
+                own = [] if self.strength is None else self.strength.columns
+                names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE, *own]
+                needed = rows.select(cs.by_name(*names, require_all=False))
+                rows = _first(needed, as_integer(n_votes, "n_votes", 1))
+            rows = self._sums_of(rows, with_confidences)
+        else:
+            rows = self.sums.lazy()
+            if self._key_of_sums != ["item"]:
+                rows = rows.group_by("item").agg(pl.col(*_SIDES).sum(), pl.col(PLACE).min())
+        return _whole(self.collect(rows.sort(PLACE)))
 
     def weighed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Add what of each vote is for B and for A, where votes have a strength."""
@@ -336,10 +329,14 @@ class Votes(Table, CountsItself):
             absent = values.is_null().any()
             columns += [
                 pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
-                for kind, value in (
-                    ("total", values.cum_sum().last().fill_null(0.0)),
-                    ("least", values.min().fill_null(float("inf"))),
-                    ("log_product", values.log().cum_sum().last().fill_null(0.0)),
+                for kind, value in zip(
+                    _SUMS,
+                    (
+                        values.cum_sum().last().fill_null(0.0),
+                        values.min().fill_null(float("inf")),
+                        values.log().cum_sum().last().fill_null(0.0),
+                    ),
+                    strict=True,
                 )
             ]
         return self.with_ties(self.weighed(rows).group_by("item").agg(columns))
@@ -617,24 +614,19 @@ def _whole(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col(*_SIDES).cast(pl.Int64)) if all(is_whole) else rows
 
 
-def _confidences_of(rows: pl.DataFrame) -> Confidences:
-    def values(kind: str) -> NDArray[np.float64]:
-        return rows.select(f"{kind} {name}" for name in _SIDES).to_numpy(order="c")
-
-    return Confidences(values("total"), values("least"), values("log_product"))
-
-
-def _first(rows: pl.DataFrame, n_votes: int) -> pl.DataFrame:
-    """Return the first votes of each item that are not missing; see `Votes.counts`."""
+def _first(rows: pl.LazyFrame, n_votes: int) -> pl.LazyFrame:
+    """Make all votes missing but the first of each item; see `Votes.counts`."""
     import polars as pl
 
-    votes = rows.drop_nulls("vote").sort(
-        *(column for column in ("sample", PLACE) if column in rows.columns)
-    )
-    if "order" in rows.columns:
-        place = pl.int_range(pl.len()).over("item", "order")
-        votes = votes.sort(2 * place + (pl.col("order") == "BA"), maintain_order=True)
-    return votes.filter(pl.int_range(pl.len()).over("item") < n_votes)
+    vote, names = pl.col("vote"), rows.collect_schema().names()
+    votes = rows.sort(*(column for column in ("sample", PLACE) if column in names))
+    if "order" in names:
+        place = vote.is_not_null().cum_sum().over("item", "order")
+        turn = 2 * place + (pl.col("order") == "BA")
+        # A column, since the engine makes one sort of both.
+        votes = votes.with_columns(turn.alias(_TURN)).sort(_TURN, maintain_order=True)
+    number = vote.is_not_null().cum_sum().over("item")
+    return votes.with_columns(pl.when(number <= n_votes).then(vote).alias("vote"))
 
 
 def column_of_decisions(name: str, n_votes: int | None) -> str:
