@@ -16,7 +16,7 @@ from btdagg.evaluation import evaluate
 from btdagg.methods import Davidson, MajorityVote, voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.behaviour import draw_map
-from btdagg.report.style import LABEL_COLOURS, method_styles
+from btdagg.report.style import LABEL_COLOURS, series_styles
 
 HERE = Path(__file__).parent
 N_VOTES = 12
@@ -66,16 +66,16 @@ def draw_curve(axis: Axes) -> None:
             of_methods = scores.cells[0].comparison.methods
             errors[:, place] += [method.mae.mean() / len(REGIMES) for method in of_methods]
     labels = ("majority vote", "calibrated on 50 labels")
-    styles = method_styles(("majority vote", "Davidson")).values()
-    for line, label, (colour, marker, dashes) in zip(errors, labels, styles, strict=True):
-        axis.plot(BUDGETS, line, marker=marker, linestyle=dashes, color=colour)
+    calibrated, majority = series_styles(("calibrated", "majority vote")).values()
+    for line, label, style in zip(errors, labels, (majority, calibrated), strict=True):
+        axis.plot(BUDGETS, line, **style)
         axis.annotate(
             label,
             (BUDGETS[-1], line[2:].max()),
             xytext=(0, 9),
             textcoords="offset points",
             ha="right",
-            color=colour,
+            color=style["color"],
         )
     axis.set(xlabel="votes per item", ylabel="mean absolute error", xticks=BUDGETS)
     axis.set_title("eight simulated tasks")

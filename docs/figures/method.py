@@ -12,7 +12,7 @@ from scipy.stats import multinomial
 
 import btdagg
 from btdagg.report.figure import ReportFigure
-from btdagg.report.style import FAINT, INK, method_styles
+from btdagg.report.style import FAINT, INK, series_styles
 
 HERE = Path(__file__).parent
 BUDGETS = (1, 2, 4, 6, 8, 12, 16, 24, 32)
@@ -57,10 +57,10 @@ def draw_probabilities(axis: Axes) -> None:
 def draw_errors(axis: Axes, judge: tuple[tuple[float, ...], ...], title: str) -> None:
     """Expected error of majority vote and of the model fitted to infinitely many labels."""
     found = np.array([errors(judge, n) for n in BUDGETS]).T
-    styles = method_styles(("majority vote", "Davidson")).values()
+    calibrated, majority = series_styles(("calibrated", "majority vote")).values()
     labels = ("majority vote", "calibrated")
-    for line, label, (colour, marker, dashes) in zip(found, labels, styles, strict=True):
-        axis.plot(BUDGETS, line, marker=marker, linestyle=dashes, color=colour, label=label)
+    for line, label, style in zip(found, labels, (majority, calibrated), strict=True):
+        axis.plot(BUDGETS, line, **style, label=label)
     axis.set(xlabel="votes per item", ylabel="expected absolute error", ylim=(0, 0.75))
     axis.set_xticks([1, 4, 8, 16, 24, 32])
     axis.set_title(title)

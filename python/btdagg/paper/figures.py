@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg.report.figure import ReportFigure
-from btdagg.report.figures.intervals import draw_intervals, shortened
-from btdagg.report.style import abridged, without_frame, wrapped
+from btdagg.report.figures.intervals import draw_intervals
+from btdagg.report.style import without_frame, wrapped
 from btdagg.report.wording import basis, fixed
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def transfer_figure(transfer: Transfer, limit: float | None = None) -> ReportFig
         "Transfer of a calibration between tasks",
         "Change in MAE on the task of the column where the calibration is that of the task of the "
         f"row instead of its own (the diagonal): mean over {over}. "
-        "Blue, below 0: better; red: worse." + abridged(transfer.tasks, _IN_ROW),
+        "Blue, below 0: better; red: worse.",
         partial(_draw, transfer, transfer_limit([transfer]) if limit is None else limit),
     )
 
@@ -101,7 +101,6 @@ def tie_rate_figure(
     return ReportFigure(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
-        "Share of votes that are ties, with 95% intervals, which go by the number of items."
-        + shortened(points, names),
+        "Share of votes that are ties, with 95% intervals, which go by the number of items.",
         partial(draw_intervals, points, names, columns, "ties in percent of votes", None),
     )

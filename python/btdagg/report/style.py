@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from btdagg.report.wording import printable
 
@@ -54,53 +54,24 @@ SETTINGS = MappingProxyType(
 )
 """Settings of matplotlib under which figures are drawn."""
 
-
-Dashes: TypeAlias = 'Literal["-"] | tuple[int, tuple[float, ...]]'
-
-
-class MethodStyle(NamedTuple):
-    """What tells a method's line from others, in colour and without."""
-
-    colour: str
-    marker: str
-    line: Dashes
-
-
-_DASHES: tuple[Dashes, ...] = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1.5, 1.2)),
-    (0, (5, 1.5, 1.2, 1.5)),
-    (0, (3, 1, 1, 1, 1, 1)),
-)
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777")
 _MARKERS = "osD^vPX<>ph*"
-# Methods that btdagg has look alike in all figures, by their place in this list.
-_METHODS = (
-    *("Davidson", "majority vote", "CI-SC", "rounded median", "Soft-SC mean", "Davidson MAE"),
-    *("isotonic", "GSA", "Davidson, weak prior", "USC", "Davidson, neighbours", "Soft-SC min"),
-    "Soft-SC product",
-)
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 
 
-def series_styles(names: Iterable[str]) -> dict[str, MethodStyle]:
-    """Style of each of some series, in turn."""
-    return {name: _style(place) for place, name in enumerate(dict.fromkeys(names))}
+def series_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour, marker and line of each of some series, as `plot` takes them.
 
-
-def method_styles(names: Sequence[str]) -> dict[str, MethodStyle]:
-    """Style of each method: always the same for those that btdagg has, others in turn."""
-    others = [name for name in dict.fromkeys(names) if name not in _METHODS]
-    places = {name: place for place, name in enumerate((*_METHODS, *others))}
-    return {name: _style(places[name]) for name in dict.fromkeys(names)}
-
-
-def _style(place: int) -> MethodStyle:
-    return MethodStyle(
-        _COLOURS[place % len(_COLOURS)],
-        _MARKERS[place % len(_MARKERS)],
-        _DASHES[place % len(_DASHES)],
-    )
+    They differ in colour and without.
+    """
+    return {
+        name: {
+            "color": _COLOURS[place % len(_COLOURS)],
+            "marker": _MARKERS[place % len(_MARKERS)],
+            "linestyle": _DASHES[place % len(_DASHES)],
+        }
+        for place, name in enumerate(dict.fromkeys(names))
+    }
 
 
 def wrapped(names: Iterable[str], width: int, lines: int = 2) -> dict[str, str]:
@@ -116,16 +87,6 @@ def wrapped(names: Iterable[str], width: int, lines: int = 2) -> dict[str, str]:
         uses[text] = uses.get(text, 0) + 1
         texts[name] = text if uses[text] == 1 else f"{text} ({uses[text]})"
     return texts
-
-
-def abridged(names: Iterable[str], width: int, lines: int = 2) -> str:
-    """Say which names `wrapped` has shortened, as the end of a note."""
-    pairs = [
-        f"{' '.join(text.split())} is {printable(name)}"
-        for name, text in wrapped(names, width, lines).items()
-        if "…" in text and "…" not in name
-    ]
-    return f" Shortened: {'; '.join(pairs)}." if pairs else ""
 
 
 def without_frame(axis: Axes) -> None:
@@ -151,14 +112,14 @@ def square_panels(titles: Iterable[str], more: float) -> tuple[Figure, list[Axes
     return figure, list(axes[: len(names)])
 
 
-def draw_legend(figure: Figure, styles: Mapping[str, MethodStyle], title: str = "") -> None:
+def draw_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], title: str = "") -> None:
     """Name the lines below the panels."""
     from matplotlib.lines import Line2D
 
     names = list(wrapped(styles, IN_LEGEND, 1).values())
     room = int(WIDTH / (0.6 + 0.068 * max(map(len, names))))
     figure.legend(
-        [Line2D([], [], color=s.colour, marker=s.marker, ls=s.line) for s in styles.values()],
+        [Line2D([], [], **style) for style in styles.values()],
         names,
         title=title,
         loc="outside lower center",

@@ -13,7 +13,6 @@ from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     LABEL_COLOURS,
-    abridged,
     square_panels,
     without_frame,
     wrapped,
@@ -67,7 +66,7 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
     return ReportFigure(
         "voting-behaviour",
         f"How {n_votes} votes are decided",
-        note + abridged(maps, _LETTERS),
+        note,
         partial(_draw, maps),
     )
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
-    IN_LEGEND,
     WIDTH,
-    MethodStyle,
-    abridged,
     draw_legend,
-    method_styles,
     series_styles,
     wrapped,
 )
@@ -59,10 +55,7 @@ def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
         ", ".join(key): ReportFigure(
             stem(over.name, *key),
             ", ".join((f"Error against the number of {over.words}", *key)),
-            _note(sweeps.values())
-            + over.note
-            + abridged(_methods(sweeps.values()), IN_LEGEND, 1)
-            + not_evaluated(key for key, _ in scores.skipped),
+            _note(sweeps.values()) + over.note + not_evaluated(key for key, _ in scores.skipped),
             partial(_draw, sweeps, over.axis),
         )
         for key, sweeps in groups.items()
@@ -76,14 +69,10 @@ def _note(sweeps: Iterable[Sweep]) -> str:
     return f"Means over {basis_of(compared).over} with 95% intervals {whose}."
 
 
-def _methods(sweeps: Iterable[Sweep]) -> list[str]:
-    return list(dict.fromkeys(curve[0].name for sweep in sweeps for curve in sweep.curves))
-
-
 def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
     from matplotlib.figure import Figure
 
-    styles = method_styles(_methods(sweeps.values()))
+    styles = series_styles(curve[0].name for sweep in sweeps.values() for curve in sweep.curves)
     height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
     size = (WIDTH, height + 0.25 * -(-len(styles) // 4))
     figure = Figure(figsize=size, layout="constrained")
@@ -102,7 +91,7 @@ def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
     return figure
 
 
-def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyle]) -> None:
+def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, Mapping[str, Any]]) -> None:
     for place, curve in enumerate(sweep.curves):
         style = styles[curve[0].name]
         # Where markers coincide those below show around those above.
@@ -113,14 +102,12 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
         axis.plot(
             sweep.points,
             means,
-            color=style.colour,
-            marker=style.marker,
-            linestyle=style.line,
+            **style,
             markersize=size,
             markeredgecolor="white",
             markeredgewidth=0.4,
         )
-        axis.fill_between(sweep.points, low, high, color=style.colour, alpha=0.18, linewidth=0)
+        axis.fill_between(sweep.points, low, high, color=style["color"], alpha=0.18, linewidth=0)
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.04)
@@ -152,7 +139,7 @@ def _draw_plan(lines: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
     axis = figure.subplots()
     for name, style in series_styles(list(lines)).items():
         votes, errors = zip(*lines[name], strict=True)
-        axis.plot(votes, errors, label=name, color=style.colour, marker=style.marker, ls=style.line)
+        axis.plot(votes, errors, label=name, **style)
     axis.set_xlabel("votes per item")
     axis.set_ylabel("mean absolute error")
     figure.legend(loc="outside upper center", ncols=2)

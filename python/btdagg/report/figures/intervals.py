@@ -11,9 +11,7 @@ from btdagg.evaluation.metrics import Interval
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     FAINT,
-    IN_LEGEND,
     WIDTH,
-    abridged,
     draw_legend,
     series_styles,
     without_frame,
@@ -44,7 +42,7 @@ def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
         "positional-bias",
         "Positional bias",
         "(first - second) / (first + second) of the votes for the response that is shown first and "
-        "second, with 95% intervals over items." + shortened(points, [""]),
+        "second, with 95% intervals over items.",
         partial(draw_intervals, points, [""], "", "bias in percent", sides),
     )
 
@@ -101,12 +99,7 @@ def _estimates(
     }
     label = f"{label} in percent" if unit == 100 else label
     draw = partial(draw_intervals, points, series, "", label, sides, unit)
-    return ReportFigure(name, title, note + abridged(points, _IN_ROW), draw)
-
-
-def shortened(points: Points, series: Sequence[str]) -> str:
-    """Say which names `draw_intervals` abridges, as the end of a note."""
-    return abridged(points, _IN_ROW) + abridged(series, IN_LEGEND, 1)
+    return ReportFigure(name, title, note, draw)
 
 
 def draw_intervals(
@@ -124,7 +117,7 @@ def draw_intervals(
     size = (WIDTH, 0.9 + row * len(points) + 0.2 * (len(series) > 1))
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
-    styles = {name: style._replace(line="-") for name, style in series_styles(series).items()}
+    styles = {name: {**style, "linestyle": "-"} for name, style in series_styles(series).items()}
     for place, own in enumerate(points.values()):
         if place % 2 == 0:
             axis.axhspan(place - 0.5, place + 0.5, color="#F4F4F4", linewidth=0, zorder=0)
@@ -132,17 +125,15 @@ def draw_intervals(
         for number, (name, interval) in enumerate(intervals):
             mean, low, high = (unit * value for value in interval)
             height = place + (number - (len(intervals) - 1) / 2) * _APART / row
-            colour = styles[name].colour
-            axis.plot([low, high], [height] * 2, color=colour, linewidth=1.2)
             axis.plot(
-                [mean],
-                [height],
-                color=colour,
-                marker=styles[name].marker,
+                [low, mean, high],
+                [height] * 3,
+                **styles[name],
+                linewidth=1.2,
+                markevery=[1],
+                markersize=5.5,
                 markeredgecolor="white",
                 markeredgewidth=0.4,
-                markersize=5.5,
-                linestyle="none",
             )
     axis.set_yticks(range(len(points)), list(wrapped(points, _IN_ROW).values()))
     axis.set_ylim(len(points) - 0.5, -0.5)

@@ -14,7 +14,6 @@ from btdagg.report.style import (
     LABEL_COLOURS,
     LABEL_INK,
     WIDTH,
-    abridged,
     square_panels,
     without_frame,
     wrapped,
@@ -57,13 +56,12 @@ def _distributions(
         panel: {"gold": comparison.gold, **comparison.predicted}
         for panel, comparison in comparisons.items()
     }
-    names = [name for bars in panels.values() for name in bars]
     over = basis_of(comparisons.values()).over
     return ReportFigure(
         name,
         title,
         f"Labels in percent of the evaluation set: means over {over}. Dashed: where the gold "
-        "labels change." + abridged(names, _IN_ROW),
+        "labels change.",
         partial(_draw_bars, panels),
     )
 
@@ -74,8 +72,7 @@ def confusion_figure(task: str, comparison: MethodComparison) -> ReportFigure:
         stem("confusion", task),
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {basis_of([comparison]).over}, and percent of the row."
-        + abridged((method.name for method in comparison.methods), _IN_TITLE),
+        f"the column: mean over {basis_of([comparison]).over}, and percent of the row.",
         partial(_draw_confusions, comparison.methods),
     )
 
