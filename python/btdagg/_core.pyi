@@ -25,6 +25,11 @@ __all__ = [
     "StoppingRule",
     "__version__",
     "exceeds",
+    "grade_decisions",
+    "grade_loss",
+    "grade_means",
+    "grade_probabilities",
+    "grade_thresholds",
     "pack_texts",
     "profile",
     "tally_integers",
@@ -177,6 +182,25 @@ class PermutationTest:
         n_threads: int,
     ) -> NDArray[np.float64]: ...
 
+def grade_means(
+    counts: NDArray[Any], votes: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]: ...
+def grade_probabilities(
+    means: NDArray[np.float64], beta: float, intercepts: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]: ...
+def grade_thresholds(beta: float, intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def grade_decisions(
+    counts: NDArray[Any],
+    votes: NDArray[np.float64],
+    thresholds: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.uint8]: ...
+def grade_loss(
+    means: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    beta: float,
+    intercepts: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8] | NDArray[np.float64]

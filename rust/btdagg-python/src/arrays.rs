@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use btdagg::{CountValue, Counts, Error, Rows};
 use numpy::ndarray::{ArrayView2, Axis, Dimension};
 use numpy::{
-    Element, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1,
-    PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
+    Element, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray,
+    PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -20,10 +20,12 @@ pub type InMatrix<'py, T> = PyReadonlyArray2<'py, T>;
 pub type Vector<'py, T> = Bound<'py, PyArray1<T>>;
 pub type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
 
-/// The values of a matrix row by row, copied where its memory has another order.
+/// The values of an array row by row, copied where its memory has another order.
 ///
-/// `as_slice` of an array takes columns that lie one after the other for rows.
-pub fn by_rows<'a, T: Element + Copy>(array: &'a InMatrix<'_, T>) -> Cow<'a, [T]> {
+/// `as_slice` of a matrix takes columns that lie one after the other for rows.
+pub fn by_rows<'a, T: Element + Copy, D: Dimension>(
+    array: &'a PyReadonlyArray<'_, T, D>,
+) -> Cow<'a, [T]> {
     match array.as_array().to_slice() {
         Some(rows) => Cow::Borrowed(rows),
         None => Cow::Owned(array.as_array().iter().copied().collect()),
@@ -123,7 +125,7 @@ pub fn signed(counts: Counts) -> [i64; 3] {
 
 macro_rules! count_arrays {
     ($($variant:ident $t:ty),*) => {
-        /// A borrowed (n, 3) array of counts.
+        /// A borrowed matrix of counts.
         pub enum CountArray<'py> {
             $(#[doc = stringify!($t)] $variant(PyReadonlyArray2<'py, $t>)),*
         }
@@ -138,6 +140,18 @@ macro_rules! count_arrays {
                 let expected = "an integer or float type in native byte order";
                 Err(raise(Error::input("counts", format!("has dtype {came}"), expected)))
             }
+        }
+
+        /// Runs `$body` with `$values` bound to the values row by row, of whatever type they are.
+        macro_rules! with_values {
+            ($counts:expr, $values:ident => $body:expr) => {
+                match &$counts {
+                    $($crate::arrays::CountArray::$variant(array) => {
+                        let $values = &*$crate::arrays::by_rows(array);
+                        $body
+                    })*
+                }
+            };
         }
 
         /// Runs `$body` with `$rows` bound to the rows of whatever type the array has.
@@ -161,7 +175,7 @@ count_arrays!(
 macro_rules! mapped {
     ($written:ident, $self:ident, $counts:ident, $n:expr, $n_threads:ident, $method:ident) => {{
         let py = $counts.py();
-        let borrowed = crate::arrays::borrow_counts($counts)?;
+        let borrowed = crate::arrays::borrow_counts($counts, 3)?;
         crate::arrays::$written(py, $n, |out| {
             with_rows!(borrowed, rows => {
                 crate::call::run(py, $n_threads, |execution| {
@@ -175,12 +189,13 @@ macro_rules! mapped {
 /// Borrows an array of counts after a look at its shape.
 ///
 /// # Errors
-/// `InputError` if it is not (n, 3), not aligned, or not of a number type.
-pub fn borrow_counts<'py>(counts: &Untyped<'py>) -> PyResult<CountArray<'py>> {
+/// `InputError` if it has not so many columns, is not aligned, or not of a number type.
+pub fn borrow_counts<'py>(counts: &Untyped<'py>, n_columns: usize) -> PyResult<CountArray<'py>> {
     let shape = counts.shape();
-    if !matches!(shape, [_, 3]) {
+    if !matches!(shape, &[_, columns] if columns == n_columns) {
         let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Err(raise(Error::input("counts", format!("has shape ({shape})"), "(n, 3)")));
+        let expected = format!("(n, {n_columns})");
+        return Err(raise(Error::input("counts", format!("has shape ({shape})"), expected)));
     }
     if !counts.is_aligned() {
         return Err(raise(Error::input("counts", "is not aligned in memory", "an aligned array")));

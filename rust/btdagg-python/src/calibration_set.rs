@@ -20,7 +20,7 @@ impl CalibrationSet {
         alpha: f64,
         kappa: f64,
     ) -> PyResult<Self> {
-        let borrowed = borrow_counts(counts)?;
+        let borrowed = borrow_counts(counts, 3)?;
         let labels = labels.as_slice()?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         with_rows!(borrowed, rows => {
@@ -39,7 +39,7 @@ impl CalibrationSet {
         alpha: f64,
         kappa: f64,
     ) -> PyResult<Self> {
-        let borrowed = borrow_counts(counts)?;
+        let borrowed = borrow_counts(counts, 3)?;
         let weights = by_rows(&weights);
         let weights = weights.as_chunks().0;
         with_rows!(borrowed, rows => {

@@ -7,6 +7,7 @@ mod arrays;
 mod calibration_set;
 mod call;
 mod drift;
+mod grades;
 mod model;
 mod panel;
 mod prior;
@@ -28,6 +29,10 @@ mod _core {
     use crate::call::InputError;
     #[pymodule_export]
     use crate::drift::ConformalTest;
+    #[pymodule_export]
+    use crate::grades::{
+        grade_decisions, grade_loss, grade_means, grade_probabilities, grade_thresholds,
+    };
     #[pymodule_export]
     use crate::model::{Model, exceeds};
     #[pymodule_export]

@@ -56,7 +56,7 @@ impl Model {
 /// Whether items have more votes than a model was fitted for, by a look at the first of them.
 #[pyfunction]
 pub fn exceeds(counts: &Untyped<'_>, n_votes: u64) -> PyResult<bool> {
-    let borrowed = borrow_counts(counts)?;
+    let borrowed = borrow_counts(counts, 3)?;
     let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
     with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
 }

@@ -178,7 +178,7 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 /// What is expected of a count.
-const COUNT: &str = "a finite number of at least 0";
+pub(crate) const COUNT: &str = "a finite number of at least 0";
 
 /// One row: [`Counts`], or three numbers in label order.
 pub trait CountRow: Copy + Send + Sync + sealed::Sealed {

@@ -41,7 +41,7 @@ impl TieLogit {
 }
 
 /// `a + b` as the rounded sum and its exact rounding error (Knuth).
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_rounded = sum - a;
     (sum, (a - (sum - b_rounded)) + (b - b_rounded))
@@ -68,7 +68,7 @@ pub(crate) fn probabilities(u: f64, eta: TieLogit) -> [f64; 3] {
 }
 
 /// `exp(high + low)` for a `low` that is at most a rounding error of `high`.
-fn exp_sum(high: f64, low: f64) -> f64 {
+pub(crate) fn exp_sum(high: f64, low: f64) -> f64 {
     let exp = high.exp();
     exp + exp * low
 }

@@ -28,6 +28,7 @@
 //! | [`Prior`], [`Posteriors`] | few labels: what neighbours, or a weak prior, add to them |
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
+//! | [`grades`] | grades on an ordered scale, from the mean of a judge's votes |
 //! | [`drift`] | whether a stream still falls as the calibration did |
 //! | [`Refits`] | thousands of fits under other weights |
 //! | [`significance`] | paired permutation tests of two or more methods' losses |
@@ -50,6 +51,7 @@ mod expansion;
 pub mod features;
 mod fit;
 mod gather;
+pub mod grades;
 mod grid;
 mod index;
 #[cfg(feature = "json")]

@@ -145,13 +145,13 @@ impl Row {
 
 /// A sum that carries its rounding error along (Neumaier).
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+pub(crate) struct Sum {
     sum: f64,
     error: f64,
 }
 
 impl Sum {
-    fn add(&mut self, term: f64) {
+    pub(crate) fn add(&mut self, term: f64) {
         let sum = self.sum + term;
         self.error += if self.sum.abs() >= term.abs() {
             (self.sum - sum) + term
@@ -166,7 +166,7 @@ impl Sum {
         self.error += other.error;
     }
 
-    fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         self.sum + self.error
     }
 }

@@ -1,0 +1,84 @@
+use btdagg::grades::{GradeModel, VoteScale};
+use pyo3::prelude::*;
+
+use crate::arrays::{
+    InMatrix, InVector, Matrix, Untyped, Vector, array_of, borrow_counts, by_rows, rows_of, written,
+};
+use crate::call::{raise, run};
+
+/// Mean vote of each row of counts of ordered votes.
+#[pyfunction]
+pub fn grade_means<'py>(
+    counts: &Untyped<'py>,
+    votes: InVector<'py, f64>,
+    n_threads: usize,
+) -> PyResult<Vector<'py, f64>> {
+    let py = counts.py();
+    let scale = VoteScale::new(&by_rows(&votes)).map_err(raise)?;
+    let borrowed = borrow_counts(counts, votes.len()?)?;
+    written(py, rows_of(counts), |out| {
+        with_values!(borrowed, counts => {
+            run(py, n_threads, |execution| scale.means_into(counts, out, execution))
+        })
+    })
+}
+
+/// The index of the grade of each row of counts, by thresholds of the mean vote.
+#[pyfunction]
+pub fn grade_decisions<'py>(
+    counts: &Untyped<'py>,
+    votes: InVector<'py, f64>,
+    thresholds: InVector<'py, f64>,
+    n_threads: usize,
+) -> PyResult<Vector<'py, u8>> {
+    let py = counts.py();
+    let scale = VoteScale::new(&by_rows(&votes)).map_err(raise)?;
+    let borrowed = borrow_counts(counts, votes.len()?)?;
+    let thresholds = &*by_rows(&thresholds);
+    written(py, rows_of(counts), |out| {
+        with_values!(borrowed, counts => {
+            run(py, n_threads, |execution| scale.decide_into(counts, thresholds, out, execution))
+        })
+    })
+}
+
+/// Probabilities of the grades at each mean vote.
+#[pyfunction]
+pub fn grade_probabilities<'py>(
+    means: InVector<'py, f64>,
+    beta: f64,
+    intercepts: InVector<'py, f64>,
+    n_threads: usize,
+) -> PyResult<Matrix<'py, f64>> {
+    let (py, means) = (means.py(), &*by_rows(&means));
+    let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
+    written(py, (means.len(), model.n_grades()), |out| {
+        run(py, n_threads, |execution| model.probabilities_into(means, out, execution))
+    })
+}
+
+/// The mean votes at which the decision changes.
+#[pyfunction]
+pub fn grade_thresholds(beta: f64, intercepts: InVector<'_, f64>) -> PyResult<Vector<'_, f64>> {
+    let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
+    array_of(intercepts.py(), model.thresholds().into_iter())
+}
+
+/// Negative log likelihood of soft labels, its gradient and its second derivatives, by beta and the
+/// intercepts.
+#[pyfunction]
+pub fn grade_loss<'py>(
+    means: InVector<'py, f64>,
+    weights: InMatrix<'py, f64>,
+    beta: f64,
+    intercepts: InVector<'py, f64>,
+) -> PyResult<(f64, Vector<'py, f64>, Matrix<'py, f64>)> {
+    let (py, means, weights) = (means.py(), &*by_rows(&means), &*by_rows(&weights));
+    let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
+    let loss = run(py, 1, |_| model.loss(means, weights))?;
+    let hessian = written(py, (model.n_grades(), model.n_grades()), |out| {
+        out.copy_from_slice(&loss.hessian);
+        Ok(())
+    })?;
+    Ok((loss.loss, array_of(py, loss.gradient.into_iter())?, hessian))
+}

@@ -1,0 +1,587 @@
+//! Grades on an ordered scale, from the mean of a judge's votes.
+//!
+//! A judge that grades a response several times leaves counts over ordered vote values; people
+//! would give one of K grades. With m the mean vote of a response, neighbouring grades have the
+//! odds `log p(k+1)/p(k) = beta · m − b(k)`, `k = 1 … K−1`: an adjacent-categories logit (Agresti
+//! 1992), of which Davidson's model is the case of three grades and symmetric intercepts. The grade
+//! of least expected absolute error is the median of p, so a model decides by K − 1 thresholds of m.
+//!
+//! ```
+//! use btdagg::Execution;
+//! use btdagg::grades::{GradeModel, VoteScale};
+//!
+//! let scale = VoteScale::new(&[1.0, 2.0, 3.0])?;
+//! let model = GradeModel::new(2.0, &[3.0, 5.0])?; // cuts at 1.5 and 2.5
+//! let counts = [8_u32, 0, 0, 2, 4, 2, 0, 1, 7]; // row by row
+//! let mut grades = [0; 3];
+//! scale.decide_into(&counts, &model.thresholds(), &mut grades, Execution::single())?;
+//! assert_eq!(grades, [0, 1, 2]);
+//! # Ok::<(), btdagg::Error>(())
+//! ```
+
+use std::cmp::Ordering;
+
+use crate::counts::{COUNT, CountValue};
+use crate::davidson::{exp_sum, two_sum};
+use crate::error::same_length;
+use crate::gather::check_weight;
+use crate::index::index;
+use crate::memory::{collected, filled};
+use crate::parallel::{BLOCK, for_each_part};
+use crate::rows::Sum;
+use crate::{Error, Execution};
+
+/// Steps between grades are at most this large, so that sums over a scale stay finite.
+const LARGEST_STEP: f64 = 1e300;
+
+/// Entries that a table of decisions may have.
+const MAX_ENTRIES: usize = 8 << 20;
+
+/// The ordered values that votes may have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VoteScale {
+    votes: Vec<f64>,
+    /// By how much each vote exceeds the least, if these are small integers.
+    offsets: Option<Vec<u32>>,
+}
+
+impl VoteScale {
+    /// # Errors
+    /// [`Error::Input`] if there are fewer than two, or they are not finite and rising.
+    pub fn new(votes: &[f64]) -> Result<Self, Error> {
+        if votes.len() < 2 {
+            return Err(Error::input(
+                "votes",
+                format!("has {} values", votes.len()),
+                "two or more",
+            ));
+        }
+        for (row, pair) in votes.windows(2).enumerate() {
+            if !(pair[0] < pair[1] && pair[0].is_finite() && pair[1].is_finite()) {
+                let expected = "finite values in rising order";
+                return Err(Error::value("votes", pair[1], expected).at(&[row + 1]));
+            }
+        }
+        let offset = |&vote: &f64| {
+            let offset = vote - votes[0];
+            let whole = crate::counts::whole(offset).and_then(|whole| u32::try_from(whole).ok());
+            whole.filter(|&whole| whole < 1 << 16 && votes[0] + offset == vote)
+        };
+        Ok(Self { votes: votes.to_vec(), offsets: votes.iter().map(offset).collect() })
+    }
+
+    /// Mean vote of every row of counts; the middle of the scale where a row has no votes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
+    pub fn means_into<T: CountValue>(
+        &self,
+        counts: &[T],
+        out: &mut [f64],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.map(counts, out, execution, |mean| mean, 0)
+    }
+
+    /// The index of the grade of every row of counts, by thresholds of its mean vote.
+    ///
+    /// A mean within rounding of a threshold is on it: its two grades are equally good, and the one
+    /// nearer the middle of the scale is the decision, in the middle the lower one.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if thresholds fall or are more than 255; as [`Self::means_into`].
+    pub fn decide_into<T: CountValue>(
+        &self,
+        counts: &[T],
+        thresholds: &[f64],
+        out: &mut [u8],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let rising = thresholds.windows(2).all(|pair| pair[0] <= pair[1]);
+        if !rising || thresholds.iter().any(|threshold| threshold.is_nan()) {
+            return Err(Error::input("thresholds", "fall", "rising ones"));
+        }
+        if thresholds.is_empty() || thresholds.len() > usize::from(u8::MAX) {
+            let came = format!("has {} values", thresholds.len());
+            return Err(Error::input("thresholds", came, "1 to 255"));
+        }
+        let size = self.votes.iter().fold(0.0, |size: f64, vote| size.max(vote.abs()));
+        let least: Vec<f64> = thresholds
+            .iter()
+            .enumerate()
+            .map(|(below, &threshold)| {
+                let rounding = 8.0 * f64::EPSILON * size.max(threshold.abs());
+                if threshold.is_infinite() {
+                    threshold
+                } else if 2 * (below + 1) <= thresholds.len() {
+                    threshold - rounding
+                } else {
+                    (threshold + rounding).next_up()
+                }
+            })
+            .collect();
+        let grade = |mean: f64| least.iter().map(|&least| u8::from(mean >= least)).sum();
+        self.map(counts, out, execution, grade, MAX_ENTRIES)
+    }
+
+    /// Writes what is made of the mean of each row, by look-up in a table of so many entries where
+    /// counts are small.
+    fn map<T: CountValue, V: Copy + Send>(
+        &self,
+        counts: &[T],
+        out: &mut [V],
+        execution: Execution<'_>,
+        of_mean: impl Fn(f64) -> V + Sync,
+        max_entries: usize,
+    ) -> Result<(), Error> {
+        let width = self.votes.len();
+        same_length("counts", counts.len(), out.len() * width, "votes and out")?;
+        for_each_part(out, BLOCK, execution, |start, part, mut watch| {
+            let mut table: Option<Table<V>> = None;
+            let (mut row, mut left) = (start, part.len());
+            for out in part.chunks_mut(BLOCK) {
+                watch.poll()?;
+                let block = &counts[row * width..(row + out.len()) * width];
+                if max_entries > 0 {
+                    let bits = block.iter().fold(0, |all, count| all | count.bits());
+                    if table.as_ref().is_none_or(|table| table.largest < bits) {
+                        // A table pays when it has far fewer entries than rows that are to come.
+                        table = self.table(bits, max_entries.min(left / 4), &of_mean);
+                    }
+                }
+                if let Some(table) = &table {
+                    table.look_up(block, out);
+                } else {
+                    for (i, (counts, out)) in block.chunks_exact(width).zip(&mut *out).enumerate() {
+                        *out = of_mean(self.mean(counts, row + i)?);
+                    }
+                }
+                row += out.len();
+                left -= out.len();
+            }
+            Ok(())
+        })
+    }
+
+    /// Mean vote of one row, whose number goes into the error.
+    fn mean<T: CountValue>(&self, counts: &[T], row: usize) -> Result<f64, Error> {
+        let (mut n, mut sum) = (0.0, 0.0);
+        for (&count, vote) in counts.iter().zip(&self.votes) {
+            let count = count.to_count().unwrap_or(f64::NAN);
+            n += count;
+            sum += count * vote;
+        }
+        let mean = self.mean_of(n, sum);
+        if mean.is_finite() {
+            return Ok(mean);
+        }
+        let bad = counts.iter().position(|count| count.to_count().is_none());
+        Err(bad.map_or_else(
+            || Error::input("counts", "have no finite sum", "smaller ones").at(&[row]),
+            |column| Error::value("counts", counts[column], COUNT).at(&[row, column]),
+        ))
+    }
+
+    fn mean_of(&self, n: f64, sum: f64) -> f64 {
+        let [least, .., most] = self.votes[..] else { return sum / n };
+        if n == 0.0 { least / 2.0 + most / 2.0 } else { sum / n }
+    }
+
+    /// A table for counts whose bits are among these, if it has so few entries.
+    fn table<V>(
+        &self,
+        bits: u64,
+        max_entries: usize,
+        of_mean: impl Fn(f64) -> V,
+    ) -> Option<Table<V>> {
+        let offsets = self.offsets.as_ref()?;
+        let largest = u64::MAX.checked_shr(bits.leading_zeros()).unwrap_or(0);
+        let n = u32::try_from(largest).ok()?.checked_mul(u32::try_from(offsets.len()).ok()?)?;
+        let row = n.checked_mul(*offsets.last()?)?.checked_add(1)?;
+        let entries = row.checked_mul(n.checked_add(1)?)?;
+        if index(entries.into()) > max_entries {
+            return None;
+        }
+        let value = |n, above: u32| {
+            let n = f64::from(n);
+            // Exact, as the sum over votes is: so the same mean.
+            of_mean(self.mean_of(n, n * self.votes[0] + f64::from(above)))
+        };
+        let values = (0..=n).flat_map(|n| (0..row).map(move |above| (n, above)));
+        let values = values.map(|(n, above)| value(n, above)).collect();
+        let steps = offsets.iter().map(|offset| row + offset).collect();
+        Some(Table { largest, steps, values })
+    }
+}
+
+/// What is made of the mean of small whole counts, by their sum and by what their votes exceed the
+/// least vote in sum.
+struct Table<V> {
+    largest: u64,
+    /// How far a vote moves on in `values`.
+    steps: Vec<u32>,
+    values: Vec<V>,
+}
+
+impl<V: Copy> Table<V> {
+    fn look_up<T: CountValue>(&self, block: &[T], out: &mut [V]) {
+        for (counts, out) in block.chunks_exact(self.steps.len()).zip(out) {
+            let steps = counts.iter().zip(&self.steps);
+            let place = steps.fold(0_usize, |place, (count, &step)| {
+                place.wrapping_add(count.small().wrapping_mul(index(step.into())))
+            });
+            *out = self.values[place];
+        }
+    }
+}
+
+/// Beta and the intercept of each pair of neighbouring grades.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GradeModel {
+    beta: f64,
+    intercepts: Vec<f64>,
+}
+
+/// Negative log likelihood with its derivatives by beta and the intercepts, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GradeLoss {
+    /// Weighted sum of the negative log probabilities.
+    pub loss: f64,
+    /// Its K first derivatives.
+    pub gradient: Vec<f64>,
+    /// Its K × K second derivatives, row by row.
+    pub hessian: Vec<f64>,
+}
+
+/// Logits of the grades of a mean against the likeliest, and their exponentials.
+struct Odds {
+    /// As unevaluated sums of two floats: the sums over a scale would cost digits.
+    logits: Vec<(f64, f64)>,
+    values: Vec<f64>,
+    /// Log of the sum of the values.
+    log_total: f64,
+    total: f64,
+}
+
+impl GradeModel {
+    /// # Errors
+    /// [`Error::Input`] if beta is not finite and at least 0, there is no intercept, or one is not
+    /// finite.
+    pub fn new(beta: f64, intercepts: &[f64]) -> Result<Self, Error> {
+        if !(beta.is_finite() && beta >= 0.0) {
+            return Err(Error::value("beta", beta, "a finite number of at least 0"));
+        }
+        if intercepts.is_empty() {
+            return Err(Error::input("intercepts", "has no value", "one less than grades"));
+        }
+        check_finite("intercepts", intercepts)?;
+        Ok(Self { beta, intercepts: intercepts.to_vec() })
+    }
+
+    /// Number of grades.
+    #[must_use]
+    pub fn n_grades(&self) -> usize {
+        self.intercepts.len() + 1
+    }
+
+    /// Probabilities of the grades at every mean vote, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first mean that is not finite, [`Error::Interrupted`].
+    pub fn probabilities_into(
+        &self,
+        means: &[f64],
+        out: &mut [f64],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let k = self.n_grades();
+        same_length("out", out.len(), means.len() * k, "means and grades")?;
+        check_finite("means", means)?;
+        for_each_part(out, BLOCK * k, execution, |start, part, mut watch| {
+            let mut odds = self.odds()?;
+            let blocks = part.chunks_mut(BLOCK * k).zip(means[start / k..].chunks(BLOCK));
+            for (out, means) in blocks {
+                watch.poll()?;
+                for (out, &mean) in out.chunks_exact_mut(k).zip(means) {
+                    self.at(mean, &mut odds);
+                    for (out, value) in out.iter_mut().zip(&odds.values) {
+                        *out = value / odds.total;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The mean votes at which the probability of a grade or a lower one is ½, for all grades but
+    /// the highest: beyond them the decision is a higher grade.
+    ///
+    /// Where beta is 0 the mean does not matter, and they are infinite.
+    #[must_use]
+    pub fn thresholds(&self) -> Vec<f64> {
+        let thresholds = (0..self.intercepts.len()).map(|boundary| {
+            if self.beta > 0.0 {
+                return self.threshold_logit(boundary) / self.beta;
+            }
+            let (excess, _) = self.excess(boundary, 0.0);
+            let is_lower = 2 * (boundary + 1) < self.n_grades();
+            if excess < 0.0 || (excess <= 0.0 && is_lower) {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }
+        });
+        thresholds.collect()
+    }
+
+    /// The logit `x = beta · m` at which both sides of a boundary are equally likely.
+    fn threshold_logit(&self, boundary: usize) -> f64 {
+        let mut x = self.intercepts[boundary];
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        for _ in 0..200 {
+            let (excess, slope) = self.excess(boundary, x);
+            if excess == 0.0 {
+                return x;
+            }
+            // The slope is at most −1: the root is no further than the excess.
+            if excess > 0.0 {
+                (low, high) = (x, high.min((x + excess).next_up()));
+            } else {
+                (low, high) = (low.max((x + excess).next_down()), x);
+            }
+            let newton = x - excess / slope;
+            let next = if low < newton && newton < high { newton } else { low.midpoint(high) };
+            if next == x || next <= low || next >= high {
+                return next;
+            }
+            x = next;
+        }
+        x
+    }
+
+    /// Log odds of the grades below a boundary against those above, and their slope by `x`.
+    fn excess(&self, boundary: usize, x: f64) -> (f64, f64) {
+        let steps = |intercepts: &mut dyn Iterator<Item = &f64>, sign: f64| {
+            let (mut logit, mut most, mut sum, mut far) = (0.0, 0.0_f64, 1.0, 0.0);
+            for (step, &intercept) in intercepts.enumerate() {
+                logit += sign * (x - intercept);
+                let scale = (most - logit.max(most)).exp();
+                most = logit.max(most);
+                let value = (logit - most).exp();
+                #[expect(clippy::cast_precision_loss, reason = "a number of grades")]
+                let distance = (step + 1) as f64;
+                (sum, far) = (sum * scale + value, far * scale + value * distance);
+            }
+            (most + sum.ln(), far / sum)
+        };
+        let (below, above) = self.intercepts.split_at(boundary);
+        let (below, below_far) = steps(&mut below.iter().rev(), -1.0);
+        let (above, above_far) = steps(&mut above.iter().skip(1), 1.0);
+        ((below - above) - (x - self.intercepts[boundary]), -1.0 - below_far - above_far)
+    }
+
+    /// Negative log likelihood of soft labels: `weights` has one for every grade at each mean, row
+    /// by row.
+    ///
+    /// Equal means are taken together, and the order of the rows does not change a bit.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first bad mean or weight; [`Error::Memory`].
+    pub fn loss(&self, means: &[f64], weights: &[f64]) -> Result<GradeLoss, Error> {
+        let k = self.n_grades();
+        same_length("weights", weights.len(), means.len() * k, "means and grades")?;
+        check_finite("means", means)?;
+        for (place, &weight) in weights.iter().enumerate() {
+            check_weight(weight, place / k)?;
+        }
+        let row = |&number: &usize| (means[number], &weights[number * k..(number + 1) * k]);
+        let mut order = collected(0..means.len())?;
+        order.sort_unstable_by(|one, other| {
+            let ((mean, weights), (other_mean, others)) = (row(one), row(other));
+            let weights = weights.iter().zip(others).map(|(one, other)| one.total_cmp(other));
+            mean.total_cmp(&other_mean).then(weights.fold(Ordering::Equal, Ordering::then))
+        });
+        let mut odds = self.odds()?;
+        let mut sums = filled(Sum::default(), 1 + k + k * k)?;
+        for rows in order.chunk_by(|one, other| means[*one] == means[*other]) {
+            let mut totals = filled(Sum::default(), k)?;
+            for (_, weights) in rows.iter().map(row) {
+                totals.iter_mut().zip(weights).for_each(|(total, &weight)| total.add(weight));
+            }
+            let weights: Vec<f64> = totals.into_iter().map(Sum::value).collect();
+            self.at(means[rows[0]], &mut odds);
+            odds.add_loss(means[rows[0]], &weights, &mut sums);
+        }
+        let mut sums = sums.into_iter().map(Sum::value);
+        let loss = sums.next().unwrap_or_default();
+        if !loss.is_finite() {
+            return Err(Error::weight_overflow());
+        }
+        let gradient = sums.by_ref().take(k).collect();
+        Ok(GradeLoss { loss, gradient, hessian: sums.collect() })
+    }
+
+    fn odds(&self) -> Result<Odds, Error> {
+        let k = self.n_grades();
+        Ok(Odds {
+            logits: filled((0.0, 0.0), k)?,
+            values: filled(0.0, k)?,
+            log_total: 0.0,
+            total: 0.0,
+        })
+    }
+
+    /// Writes the odds of the grades at a mean.
+    fn at(&self, mean: f64, odds: &mut Odds) {
+        let clamp = |logit: f64| logit.clamp(-LARGEST_STEP, LARGEST_STEP);
+        let slope = clamp(self.beta * mean);
+        let slope_low = self.beta.mul_add(mean, -slope);
+        let slope_low = if slope_low.abs() < slope.abs() { slope_low } else { 0.0 };
+        let (mut high, mut low, mut mode) = (0.0, 0.0, 0);
+        odds.logits[0] = (high, low);
+        for (below, &intercept) in self.intercepts.iter().enumerate() {
+            let (step, step_low) = two_sum(slope, -clamp(intercept));
+            let (sum, rounding) = two_sum(high, step);
+            (high, low) = (sum, low + (rounding + (step_low + slope_low)));
+            odds.logits[below + 1] = (high, low);
+            if high > odds.logits[mode].0 {
+                mode = below + 1;
+            }
+        }
+        let (most, most_low) = odds.logits[mode];
+        let mut others = 0.0;
+        for (grade, logit) in odds.logits.iter_mut().enumerate() {
+            let (gap, rounding) = two_sum(logit.0, -most);
+            *logit = (gap, rounding + (logit.1 - most_low));
+            let value = if grade == mode { 1.0 } else { exp_sum(logit.0, logit.1) };
+            odds.values[grade] = value;
+            others += if grade == mode { 0.0 } else { value };
+        }
+        (odds.total, odds.log_total) = (1.0 + others, f64::ln_1p(others));
+    }
+}
+
+impl Odds {
+    /// Adds the loss of weights at a mean, its gradient and its second derivatives.
+    fn add_loss(&self, mean: f64, weights: &[f64], sums: &mut [Sum]) {
+        let k = weights.len();
+        let (loss, derivatives) = sums.split_at_mut(1);
+        let (gradient, hessian) = derivatives.split_at_mut(k);
+        for (&weight, &(logit, low)) in weights.iter().zip(&self.logits) {
+            loss[0].add(weight * (self.log_total - logit));
+            loss[0].add(-weight * low);
+        }
+        let total: f64 = weights.iter().sum();
+        // What lies below and above a boundary is summed from its own side: nothing is subtracted.
+        let chance = |grades: &[f64]| grades.iter().sum::<f64>() / self.total;
+        let sides = |boundary: usize| {
+            let (below, above) = self.values.split_at(boundary);
+            (chance(below), chance(above))
+        };
+        for i in 1..k {
+            let (below, above) = sides(i);
+            let (weights_below, weights_above) = weights.split_at(i);
+            let (if_below, if_above): (f64, f64) =
+                (weights_below.iter().sum(), weights_above.iter().sum());
+            let slope = if_above * below - if_below * above;
+            gradient[i].add(slope);
+            gradient[0].add(-mean * slope);
+            for j in 1..k {
+                let (other_below, other_above) = sides(j);
+                let curvature = total * below.min(other_below) * above.min(other_above);
+                hessian[i * k + j].add(curvature);
+                hessian[i].add(-mean * curvature);
+                hessian[i * k].add(-mean * curvature);
+                hessian[0].add(mean * mean * curvature);
+            }
+        }
+    }
+}
+
+fn check_finite(name: &'static str, values: &[f64]) -> Result<(), Error> {
+    values
+        .iter()
+        .position(|value| !value.is_finite())
+        .map_or(Ok(()), |row| Err(Error::not_finite(name, values[row]).at(&[row])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decided(counts: &[f64], thresholds: &[f64]) -> Vec<u8> {
+        let scale = VoteScale::new(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        let mut grades = vec![9; counts.len() / 4];
+        scale.decide_into(counts, thresholds, &mut grades, Execution::single()).unwrap();
+        grades
+    }
+
+    #[test]
+    fn equal_risks_give_the_grade_nearer_the_middle() {
+        // Means of 2, 2.5 and 3; none votes on the last, which is in the middle.
+        let counts =
+            [0.0, 5.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        assert_eq!(decided(&counts, &[2.0, 2.5, 3.0]), [1, 1, 2, 1]);
+        assert_eq!(decided(&counts, &[2.0, 3.0]), [1, 1, 1, 1]);
+        assert_eq!(decided(&counts, &[2.5]), [0, 0, 1, 0]);
+        let infinity = f64::INFINITY;
+        assert_eq!(decided(&counts, &[-infinity, -infinity, infinity]), [2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn thresholds_halve_the_probabilities() {
+        for (beta, wanted) in
+            [(2.0, [1.4445, 2.4980, 3.5020, 4.5555]), (0.5, [0.667_04, 2.369, 3.631, 5.333])]
+        {
+            let intercepts = [1.5, 2.5, 3.5, 4.5].map(|cut| beta * cut);
+            let model = GradeModel::new(beta, &intercepts).unwrap();
+            for (threshold, wanted) in model.thresholds().into_iter().zip(wanted) {
+                assert!((threshold - wanted).abs() < 1e-3, "{threshold} {wanted}");
+            }
+        }
+        let nothing = GradeModel::new(0.0, &[-1.0, 1.0, 0.0]).unwrap();
+        let infinity = f64::INFINITY;
+        assert_eq!(nothing.thresholds(), [-infinity, infinity, infinity]);
+    }
+
+    #[test]
+    fn tables_and_single_rows_agree_at_any_number_of_threads() {
+        let scale = VoteScale::new(&[1.0, 2.0, 3.5, 4.5, 5.5]).unwrap();
+        let whole = VoteScale::new(&[-1.0, 0.0, 1.0, 2.0, 4.0]).unwrap();
+        let counts: Vec<u32> = (0..200_000_u32).map(|i| (i / 3 + i / 7) % 8).collect();
+        let floats: Vec<f64> = counts.iter().copied().map(f64::from).collect();
+        let thresholds = [0.5, 1.0, 1.5, 3.0];
+        for scale in [scale, whole] {
+            let mut means = vec![0.0; 40_000];
+            scale.means_into(&counts, &mut means, Execution::single()).unwrap();
+            let grade = |mean: &f64| {
+                u8::from(*mean >= 0.5)
+                    + u8::from(*mean >= 1.0)
+                    + u8::from(*mean > 1.5)
+                    + u8::from(*mean > 3.0)
+            };
+            let wanted: Vec<u8> = means.iter().map(grade).collect();
+            for n_threads in [1, 3] {
+                let execution = Execution::threads(n_threads.try_into().unwrap());
+                let mut grades = vec![9; 40_000];
+                scale.decide_into(&counts, &thresholds, &mut grades, execution).unwrap();
+                assert_eq!(grades, wanted);
+                scale.decide_into(&floats, &thresholds, &mut grades, execution).unwrap();
+                assert_eq!(grades, wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_count_is_named() {
+        let scale = VoteScale::new(&[0.0, 1.0]).unwrap();
+        let mut out = [0.0; 2];
+        let mut error = |counts: &[f64]| {
+            scale.means_into(counts, &mut out, Execution::single()).unwrap_err().to_string()
+        };
+        assert!(error(&[1.0, 2.0, 0.0, -1.0]).starts_with("counts[1, 1] is -1, expected"));
+        assert!(error(&[1.0, f64::NAN, 0.0, 1.0]).starts_with("counts[0, 1] is NaN, expected"));
+        assert!(error(&[f64::MAX, f64::MAX, 0.0, 1.0]).starts_with("counts[0] have no finite"));
+        assert!(error(&[1.0]).starts_with("counts has 1 rows"));
+    }
+}
