@@ -10,13 +10,13 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import names_of_judges
-from btdagg.evaluation.engine import cross_scores, quiet_fit
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, Davidson, Panel
-from btdagg.methods.base import Needs, Refittable, needs_of
+from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import as_panel_counts
 from btdagg.votes import Labels, Votes
@@ -25,9 +25,9 @@ from btdagg.votes.join import join
 from btdagg.votes.panel import PanelCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.evaluation.new_items import NewItems
 
 # A line about strength is from so many labels on, and of at most so many.
 _FEWEST, _ENOUGH = 20, 1000
@@ -161,31 +161,32 @@ def compare(
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
     if first is second and of_methods[0] == of_methods[1] and of_numbers[0] == of_numbers[1]:
         raise InputError("first and second are the same votes, decided in the same way")
-    both, ways, unlabelled = [], [], set()
-    for place, way in enumerate((first, second)):
-        items, method, without = _labelled(
-            way, labels, groups, of_methods[place], of_numbers[place]
-        )
-        kind = _QuickWay if isinstance(method, Refittable) else _Way
-        ways.append(kind(place, str(names[place]), method))
-        both.append(items)
-        unlabelled |= without
-    items = _in_both(*both)
-    ((scores,),) = cross_scores([items], ways, protocol)
-    new_items = scores.new_items
-    assert new_items is not None  # as they are cross-fitted
+    ways, used, unlabelled = zip(
+        *(
+            _labelled(way, labels, groups, method, number)
+            for way, method, number in zip((first, second), of_methods, of_numbers, strict=True)
+        ),
+        strict=True,
+    )
+    both = _in_both(*ways)
+    rows = [
+        cross_scores([items], [method], protocol.untested)[0][0]
+        for items, method in zip(both, used, strict=True)
+    ]
+    of_first, of_second = (cast("NewItems", scores.new_items) for scores in rows)
+    new_items = of_first.beside(of_second, own=True)
     return Comparison(
-        (ways[0].name, ways[1].name),
+        (str(names[0]), str(names[1])),
         (new_items.interval(0, level=level), new_items.interval(1, level=level)),
         new_items.difference(0, 1, level=level),
         float(new_items.pvalues()[0, 1]),
         level,
-        len(items),
+        len(both[0]),
         new_items.n_groups,
-        scores.n_calibration,
-        len(both[0]) - len(items),
-        len(both[1]) - len(items),
-        len(unlabelled),
+        rows[0].n_calibration,
+        len(ways[0]) - len(both[0]),
+        len(ways[1]) - len(both[0]),
+        len(set.union(*unlabelled)),
     )
 
 
@@ -266,8 +267,8 @@ def _of_panel(counts: NDArray[Any], judges: tuple[str, ...] | None) -> Evidence:
     return Evidence(counts.sum(axis=1), by_judge=by_judge)
 
 
-def _in_both(first: LabelledItems, second: LabelledItems) -> _BothWays:
-    """Return the items of both, by their ids."""
+def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems, LabelledItems]:
+    """Return the items that both have, by their ids; they fall into the same folds."""
     row_of = {item: row for row, item in enumerate(second.evidence.ids.tolist())}
     ids = first.evidence.ids.tolist()
     rows = [(row, row_of[item]) for row, item in enumerate(ids) if item in row_of]
@@ -276,75 +277,23 @@ def _in_both(first: LabelledItems, second: LabelledItems) -> _BothWays:
             f"{len(rows)} labelled items have votes of both first and second, expected at least 2; "
             f"first begins with item {ids[0]!r}, second with item {next(iter(row_of))!r}"
         )
-    both = zip((first, second), np.transpose(rows), strict=True)
-    items = _BothWays(*(own.among(chosen) for own, chosen in both))
-    items.require_two_labels()
-    return items
-
-
-class _BothWays(LabelledItems):
-    """Items whose rows have what either way decides them by."""
-
-    both: tuple[LabelledItems, ...]
-
-    def __init__(self, *both: LabelledItems) -> None:
-        self.__dict__.update(vars(both[0]), both=both)
-
-    @property
-    def rows(self) -> Any:
-        return _Rows(*(own.rows for own in self.both))
-
-    @property
-    def content(self) -> list[NDArray[Any]]:
-        # Side by side, so that which is first changes no fold; what both have counts once, so that
-        # folds of the same votes are those of `evaluate`.
-        counts = [
-            np.asarray(counts, dtype=np.float64)
-            for own in self.both
-            for counts in own.evidence.by_judge.values() or [own.evidence.counts]
-        ]
-        different = {own.tobytes(): own for own in counts}
-        beside = {b"".join(c.tobytes() for c in own.content[2:]): own for own in self.both}
-        others = [column for key in sorted(beside) for column in beside[key].content[2:]]
-        return [np.stack([*different.values()], axis=1), self.labels, *others]
-
-
-class _Rows:
-    """Counts or evidence of the same items, by place of the way."""
-
-    def __init__(self, *by_way: Any) -> None:
-        self.by_way = by_way
-
-    def __len__(self) -> int:
-        return len(self.by_way[0])
-
-    def __getitem__(self, rows: Any) -> _Rows:
-        return _Rows(*(own[rows] for own in self.by_way))
-
-
-@dataclass(frozen=True)
-class _Way:
-    """The method of one way, for items of both."""
-
-    place: int
-    name: str
-    method: Aggregator
-
-    def fit(self, counts: Any, labels: ArrayLike) -> _Way:
-        return replace(self, method=quiet_fit(self.method, counts.by_way[self.place], labels))
-
-    def decide(self, counts: Any) -> NDArray[np.int8]:
-        return self.method.decide(counts.by_way[self.place])
-
-
-class _QuickWay(_Way):
-    """The same of a method that fits many weightings at once."""
-
-    def refitted(self, counts: Any, labels: Any, weights: Any) -> Callable[[Any], Any]:
-        decide = cast("Refittable", self.method).refitted(
-            counts.by_way[self.place], labels, weights
-        )
-        return lambda rows: decide(rows.by_way[self.place])
+    own, other = (way.among(r) for way, r in zip((first, second), np.transpose(rows), strict=True))
+    own.require_two_labels()
+    # Side by side, so that which is first changes no fold; what both have counts once, so that
+    # folds of the same votes are those of `evaluate`.
+    counts = {
+        table.tobytes(): table
+        for way in (own, other)
+        for table in map(np.float64, way.evidence.by_judge.values() or [way.evidence.counts])
+    }
+    beside = {
+        b"".join(c.tobytes() for c in way.content[2:]): way.content[2:] for way in (own, other)
+    }
+    content = [np.stack([*counts.values()], axis=1), own.labels]
+    content += [column for key in sorted(beside) for column in beside[key]]
+    for way in (own, other):
+        way.__dict__.update(units=own.units, content=content)
+    return own, other
 
 
 def _two(value: Any, name: str) -> tuple[Any, Any]:

@@ -105,14 +105,16 @@ class NewItems:
         # Accuracy is higher where losses are lower.
         return of_losses if score == "mae" else Interval(*(-end for end in _turned(of_losses)))
 
-    def beside(self, other: NewItems) -> NewItems:
-        """Return these methods and others, of which each has losses of the same items."""
+    def beside(self, other: NewItems, *, own: bool = False) -> NewItems:
+        """Return these methods and others, of which each has losses of the same items.
+
+        With `own`, the losses of the written models too: of both on their own labels.
+        """
         both: dict[Score, Losses] = {}
-        for score, own in self.losses.items():
-            others = other.losses[score]
-            of_items = np.concatenate([own.of_items, others.of_items])
-            of_refits = np.concatenate([own.of_refits, others.of_refits])
-            both[score] = Losses(of_items, of_refits, None, own.worst)
+        for score, losses in self.losses.items():
+            parts = zip(losses[:3], other.losses[score][:3], strict=True)
+            of_items, of_refits, written = map(np.concatenate, parts)
+            both[score] = Losses(of_items, of_refits, written if own else None, losses.worst)
         return NewItems(both, self.groups)
 
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:

@@ -86,7 +86,7 @@ class LabelledItems:
         told = () if ids is None else (np.unique(ids, return_inverse=True)[1].reshape(-1),)
         return numbered(self.groups, told, len(self))
 
-    @property
+    @cached_property
     def content(self) -> list[NDArray[Any]]:
         """What is known of each item, as `btdagg._util.folds.deal` takes it."""
         own = self.evidence
