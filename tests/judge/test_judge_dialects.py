@@ -78,7 +78,7 @@ def test_what_ends_early_is_no_vote(dialect, finish, status, stream):
     ("said", "words", "kind", "retry_after"),
     [
         (Fault(401, "wrong", "wrong_key"), "refuses the key of {} (HTTP 401)", "fatal", None),
-        (Fault(403, "no"), "does not permit this with the key of {} (HTTP 403)", "forbidden", None),
+        (Fault(403, "no"), "HTTP 403: no", "forbidden", None),
         (Fault(404, "no m"), "knows no such path or no model 'm' (HTTP 404): no m", "fatal", None),
         (Fault(400, "too long"), "HTTP 400: too long", "rejected", None),
         (Fault(429, "slow", retry_after=1.5), "HTTP 429: slow", "limited", 1.5),

@@ -51,25 +51,19 @@ def of_model_m(asked):
     [
         ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
         ({"temperature": 1}, "HTTP 400: Unsupported parameter: 'temperature'", 2),
-        ({"path": "/v2"}, "takes no requests at /chat/completions (HTTP 405)", 1),
-        ({"path": "/elsewhere"}, "; a base URL is what comes before /chat/completions", 1),
-        ({"whole": "/chat/completions"}, "expected it without /chat/completions", 0),
-        ({"scheme": "https"}, "; the endpoint may want http:// in place of https://", 0),
+        ({"path": 405}, "HTTP 405", 1),
+        ({"path": 404}, "knows no such path or no model 'm' (HTTP 404)", 1),
+        ({"scheme": "https"}, "no connection: [SSL", 0),
     ],
-    ids=["model", "parameter", "path", "no such path", "whole path", "tls"],
+    ids=["model", "parameter", "path", "no such path", "tls"],
 )
 def test_a_mistake_is_one_line_and_the_corrected_command_completes(
     cli, folder, endpoint, wrong, said, most
 ):
-    def answer(asked):
-        return of_model_m(asked)
-
-    server = endpoint(answer)
+    server = endpoint(of_model_m)
     url = server.url
     if "path" in wrong:
-        status = 405 if wrong["path"] == "/v2" else 404
-        url = endpoint(lambda _: (status, b"")).url
-    url += wrong.get("whole", "")
+        url = endpoint(lambda _: (wrong["path"], b"")).url
     if "scheme" in wrong:
         url = url.replace("http:", "https:")
     asking = judge if "temperature" in wrong else plainly
@@ -87,9 +81,7 @@ def test_a_proxy_that_is_not_there(cli, folder, endpoint, monkeypatch):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    line = one_line(*plainly(cli, "http://judge.invalid/v1"))
-    assert "no connection: " in line
-    assert "HTTP_PROXY set a proxy, which may be at fault" in line
+    assert "no connection: " in one_line(*plainly(cli, "http://judge.invalid/v1"))
     monkeypatch.delenv("HTTP_PROXY")
     assert plainly(cli, server.url)[0] == 0
 
@@ -105,8 +97,7 @@ def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain("certificate.pem", "key.pem")
     server = endpoint(of_model_m, tls=context)
-    line = one_line(*plainly(cli, server.url))
-    assert "; SSL_CERT_FILE names a file of certificates to trust" in line
+    assert "CERTIFICATE_VERIFY_FAILED" in one_line(*plainly(cli, server.url))
     assert server.requests == rows_of("v.db") == []
     monkeypatch.setenv("SSL_CERT_FILE", "certificate.pem")
     assert plainly(cli, server.url)[0] == 0

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
@@ -183,6 +183,7 @@ class ChatReply:
     tokens: Sequence[Token] = ()
 
 
+@dataclass(eq=False)
 class ChatError(Exception):
     """A request without an answer; the message is one line without any part of a key.
 
@@ -203,22 +204,16 @@ class ChatError(Exception):
         Of HTTP.
     """
 
-    def __init__(
-        self,
-        message: str,
-        kind: Fault = "transient",
-        *,
-        retry_after: float | None = None,
-        may_cost: bool = False,
-        limits: RateLimits | None = None,
-        status: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.kind: Fault = kind
-        self.retry_after = retry_after
-        self.may_cost = may_cost
-        self.limits = limits
-        self.status = status
+    message: str
+    kind: Fault = "transient"
+    _: KW_ONLY
+    retry_after: float | None = None
+    may_cost: bool = False
+    limits: RateLimits | None = None
+    status: int | None = None
+
+    def __str__(self) -> str:
+        return self.message
 
     @property
     def is_limit(self) -> bool:
@@ -261,10 +256,6 @@ class FunctionClient:
         self, function: Callable[[ChatRequest], str | ChatReply | Awaitable[str | ChatReply]]
     ) -> None:
         self._function = function
-
-    def __repr__(self) -> str:
-        name = getattr(self._function, "__qualname__", type(self._function).__name__)
-        return f"FunctionClient({name})"
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Call the function."""
@@ -355,10 +346,9 @@ class BatchClient:
 
 
 async def _called(function: Callable[[Any], Any], argument: object) -> Any:
-    """Call a function: in a thread unless it is async."""
-    call_of_object = getattr(function, "__call__", None)  # noqa: B004
-    is_async = any(map(inspect.iscoroutinefunction, (function, call_of_object)))
-    answer = function(argument) if is_async else await asyncio.to_thread(function, argument)
+    """Call a function in a thread, and await what it returns if it is async."""
+    # A thread makes the coroutine of one that is async, and no more.
+    answer = await asyncio.to_thread(function, argument)
     return await answer if inspect.isawaitable(answer) else answer
 
 
@@ -474,7 +464,6 @@ class Provider(NamedTuple):
     """Where a provider is, and what a client of it needs."""
 
     address: str
-    path: str  # which its library adds to a base URL
     library: str  # module that is imported
     extra: str  # of btdagg, which installs it
     key_variables: tuple[str, ...]  # the first that is set
@@ -482,23 +471,21 @@ class Provider(NamedTuple):
     address_variable: str = ""
 
 
-_CHAT = "/chat/completions"
 PROVIDERS = {
     "openai": Provider(
-        "https://api.openai.com/v1", _CHAT, "openai", "judge", ("OPENAI_API_KEY",),
+        "https://api.openai.com/v1", "openai", "judge", ("OPENAI_API_KEY",),
         address_variable="OPENAI_BASE_URL",
     ),
     "anthropic": Provider(
-        "https://api.anthropic.com", "/v1/messages", "anthropic", "anthropic",
-        ("ANTHROPIC_API_KEY",),
+        "https://api.anthropic.com", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
     ),
     "google": Provider(
-        "https://generativelanguage.googleapis.com", "/v1beta", "google.genai", "google",
+        "https://generativelanguage.googleapis.com", "google.genai", "google",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
-    "bedrock": Provider("", "", "boto3", "bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False),
+    "bedrock": Provider("", "boto3", "bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False),
     "ollama": Provider(
-        "http://localhost:11434/v1", _CHAT, "openai", "judge", ("OLLAMA_API_KEY",),
+        "http://localhost:11434/v1", "openai", "judge", ("OLLAMA_API_KEY",),
         needs_key=False, address_variable="OLLAMA_BASE_URL",
     ),
 }  # fmt: skip

@@ -33,7 +33,6 @@ from btdagg.judge.client import (
     ChatError,
     ChatReply,
     ChatRequest,
-    Provider,
     RateLimits,
     Token,
     Usage,
@@ -120,12 +119,10 @@ class ModelClient:
         self.provider = provider if provider in PROVIDERS else provider_of(provider)[0]
         provided = PROVIDERS[self.provider]
         with needs(provided.extra, f"asking a model of {self.provider}"):
-            import httpx2
-            import pydantic_ai.direct  # noqa: F401
-
-            import_module(provided.library)
-        if base_url is not None and provided.path:
-            _require_address(base_url, provided)
+            for module in ("httpx2", "pydantic_ai.direct", provided.library):
+                import_module(module)
+        if base_url is not None:
+            _require_address(base_url)
         self.base_url = base_url or os.environ.get(provided.address_variable) or provided.address
         needs_key = provided.needs_key and (base_url is None or self.provider != "openai")
         variables = (key_variable,) if key_variable else provided.key_variables
@@ -135,14 +132,8 @@ class ModelClient:
         self.timeout = timeout
         self._stream = stream
         secrets = (self.key, *self.headers.values())
-        self.faults = Faults(secrets, self.key_variable, provided.path or "the model's")
-        try:
-            self.connections = _http_client(timeout, transport, self._add_headers)
-        except (ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise InputError(
-                f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: "
-                f"{self.faults.brief(str(error))}; expected one such as http://localhost:3128"
-            ) from None
+        self.faults = Faults(secrets, self.key_variable)
+        self.connections = _http_client(timeout, transport, self._add_headers)
         self.sending = {
             "api_key": self.key,
             "base_url": self.base_url,
@@ -414,21 +405,17 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
     return key, variable
 
 
-def _require_address(base_url: str, provider: Provider) -> None:
-    """Refuse a base URL that is none, or ends in the path that the library adds."""
+def _require_address(base_url: str) -> None:
+    """Refuse a base URL that is none."""
     try:
         parts = urlsplit(base_url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
         _ = parts.port
     except ValueError:
         is_address = False
-    shown = without_credentials(base_url)
     if not is_address:
-        is_chat = provider.path == "/chat/completions"
-        example = "http://localhost:8000/v1" if is_chat else provider.address
-        raise InputError(f"base URL is {shown!r}, expected one such as {example}")
-    if parts.path.rstrip("/").endswith(provider.path):
-        raise InputError(f"base URL is {shown!r}, expected it without {provider.path}")
+        shown, expected = without_credentials(base_url), "one such as http://localhost:8000/v1"
+        raise InputError(argument="base_url", came=shown, expected=expected)
 
 
 # HTTP

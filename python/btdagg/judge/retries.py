@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -312,12 +311,6 @@ _OUT_OF_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 # Codes of filters, however deep in the body of an error, and Anthropic's words, without a code.
 _FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _BLOCKED = "blocked by content filtering policy"
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-# What may help where a connection failed.
-_CONNECTION_REMEDIES = {
-    "CERTIFICATE_VERIFY_FAILED": "SSL_CERT_FILE names a file of certificates to trust",
-    "WRONG_VERSION_NUMBER": "the endpoint may want http:// in place of https://",
-}
 
 
 class EndpointError(InputError):
@@ -327,13 +320,12 @@ class EndpointError(InputError):
 class Faults:
     """Puts the errors of pydantic-ai, and of the libraries under it, into words.
 
-    No message shows one of the `keys`; `variable` is the environment variable that holds the key,
-    and `path` what the provider's library adds to a base URL.
+    No message shows one of the `keys`; `variable` is the environment variable that holds the key.
     """
 
-    def __init__(self, keys: Iterable[str], variable: str, path: str = "/chat/completions") -> None:
+    def __init__(self, keys: Iterable[str], variable: str) -> None:
         self._secrets = [key for key in keys if len(key) >= _SHORTEST]
-        self._variable, self._path = variable, path
+        self._variable = variable
 
     def hidden(self, text: str) -> str:
         """Return a text with a mark in place of each key that it holds whole."""
@@ -368,50 +360,40 @@ class Faults:
 
         if isinstance(error, ChatError):
             return error
-        kind: Fault | None = None
-        if isinstance(error, exceptions.ModelQuotaExceededError):
-            kind = "fatal"
-        elif isinstance(error, exceptions.ModelRateLimitError):
-            kind = "limited"
+        is_quota = isinstance(error, exceptions.ModelQuotaExceededError)
+        is_limit = isinstance(error, exceptions.ModelRateLimitError)
+        kind: Fault | None = "fatal" if is_quota else "limited" if is_limit else None
         if isinstance(error, exceptions.ModelHTTPError):
-            if error.in_stream:
-                message = self.brief(_message_of(error.body))
-                words = f"error within the stream{': ' if message else ''}{message}"
-                return ChatError(words, kind or _kind_of(error.status_code), may_cost=True)
-            status, body, headers = error.status_code, error.body, error.headers
-            wait = error.retry_after
-            return self.of_status(status, body, headers, model, kind=kind, retry_after=wait)
-        if isinstance(
-            error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError
-        ):
-            return ChatError("time-out", may_cost=True)
-        if isinstance(error, exceptions.ModelConnectionError) and not error.in_stream:
+            if not error.in_stream:
+                status, body, headers = error.status_code, error.body, error.headers
+                wait = error.retry_after
+                return self.of_status(status, body, headers, model, kind=kind, retry_after=wait)
+            kind = kind or _kind_of(error.status_code)
+        is_broken = isinstance(error, exceptions.ModelConnectionError)
+        timeouts = exceptions.ModelTimeoutError, exceptions.ModelRequestTimeout, TimeoutError
+        if isinstance(error, timeouts):
+            words = "time-out"
+        elif isinstance(error, exceptions.ModelConnectionError) and not error.in_stream:
             return self.of_connection(error)
-        broke_off = isinstance(error, exceptions.ModelConnectionError)
-        if broke_off or "without a `finish_reason`" in str(error):
-            return ChatError("the stream broke off", may_cost=True)
-        if isinstance(error, exceptions.ModelAPIError) and (error.in_stream or error.body):
-            message = self.brief(_message_of(error.body) or str(error))
-            return ChatError(f"error within the stream: {message}", may_cost=True)
-        if has_begun:
+        elif is_broken or "without a `finish_reason`" in str(error):
+            words = "the stream broke off"
+        elif isinstance(error, exceptions.ModelAPIError) and (error.in_stream or error.body):
+            words = f"error within the stream: {self.brief(_message_of(error.body) or str(error))}"
+        elif has_begun:
             shown = f" ({self.brief(content_type)})" if content_type else ""
-            return ChatError(f"the reply is no chat completion{shown}", "protocol", may_cost=True)
-        name, message = type(error).__name__, str(error).strip()
-        return ChatError(self.brief(f"{name}: {message}" if message else name), may_cost=True)
+            words, kind = f"the reply is no chat completion{shown}", "protocol"
+        else:
+            words = self.brief(f"{type(error).__name__}: {error}")
+        return ChatError(words, kind or "transient", may_cost=True)
 
     def of_connection(self, error: BaseException) -> ChatError:
         """Return the fault of a connection that was not made, or broke."""
         cause = error
         while (inner := cause.__cause__ or cause.__context__) is not None:
             cause = inner
-        words = str(cause).strip() or type(cause).__name__
-        remedies = [remedy for sign, remedy in _CONNECTION_REMEDIES.items() if sign in words]
-        proxies = [n for n in _PROXIES if os.environ.get(n) or os.environ.get(n.lower())]
-        if proxies:
-            remedies.append(f"{' and '.join(proxies)} set a proxy, which may be at fault")
         is_refused = isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError)
         return ChatError(
-            "; ".join((f"no connection: {self.brief(words)}", *remedies)),
+            f"no connection: {self.brief(str(cause).strip() or type(cause).__name__)}",
             "protocol" if is_refused else "transient",  # nobody there is no fault of one request
             may_cost=not is_refused,
         )
@@ -436,15 +418,8 @@ class Faults:
         elif status == 401 or "API_KEY_INVALID" in str(body):  # Google says 400 of a wrong key
             # What is said about a wrong key often shows a part of it.
             words, kind = f"refuses the key of {self._variable} (HTTP {status})", "fatal"
-        elif status == 403:  # some say so of a text that they will not have judged
-            words = f"does not permit this with the key of {self._variable} (HTTP 403)"
         elif status == 404:
-            if not message:
-                upto = ", mostly up to /v1" if self._path == "/chat/completions" else ""
-                more = f"; a base URL is what comes before {self._path}{upto}"
             words = f"knows no such path or no model {model!r} (HTTP 404){more}"
-        elif status in (405, 501):
-            words, kind = f"takes no requests at {self._path} (HTTP {status}){more}", "fatal"
         if "retry-after-ms" not in headers:  # the library passes over fractions of seconds
             retry_after = seconds_of(headers.get("retry-after")) or retry_after
         return ChatError(
@@ -461,9 +436,9 @@ def _kind_of(status: int) -> Fault:
         return "limited"
     if status in (408, 409, 425) or status >= 500:
         return "transient"
-    if status == 403:
+    if status == 403:  # some say so of a text that they will not have judged
         return "forbidden"
-    return "fatal" if status in (401, 404) else "rejected"
+    return "fatal" if status in (401, 404, 405) else "rejected"
 
 
 def _error_of(body: object) -> Mapping[str, object]:
