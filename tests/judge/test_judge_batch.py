@@ -59,7 +59,7 @@ def test_step_by_step(cli, server):
     assert cli("batch", "send") == (0, "batch 1: sent before as batch_0\n", "")
     assert server.calls == ["upload", "create"]
     status, out, _ = cli("batch", "collect")
-    assert (status, out) == (3, "batch 1: in_progress, 0 of 0 requests are done\n")
+    assert (status, out) == (3, "batch 1: in_progress, 0 of 40 requests are done\n")
     status, out, err = cli("batch", "collect")
     assert (status, err) == (0, "")
     assert out == "batch 1: completed, 40 ok; 40000 tokens sent, 4000 received\n"
@@ -406,7 +406,7 @@ def test_instructions_of_a_developer_are_anthropic_s_system(cli, other):
 
 def test_usc_does_not_go_with_batches(cli, server):
     line = one_line(*cli("judge", *asking(server, "--batch", "--method", "usc")))
-    assert line == "--method usc is not for --batch: it reads answers in a way of its own"
+    assert line == "usc reads answers in a way of its own, which batches do not"
 
 
 PLACES = [f"{step}:{when}" for step in ("upload", "create", "look", "content")

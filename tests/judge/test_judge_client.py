@@ -15,7 +15,7 @@ from btdagg.judge.client import (
     split_thinking,
 )
 from btdagg.judge.dialects import usage_of
-from btdagg.judge.prices import Prices
+from btdagg.judge.prices import Prices, cost_of
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Budget, Limits
 from judge_endpoints import completion
@@ -146,8 +146,8 @@ def test_impossible_numbers_of_tokens_lose_no_vote(tokens):
 
 def test_a_cost_that_the_endpoint_states_goes_first():
     prices = Prices(2.0, 10.0, cached=0.5)
-    assert prices.cost(Usage(1_000_000, 100_000, cached=400_000)) == pytest.approx(2.4)
-    assert prices.cost(Usage(10, 10, cost=0.25)) == 0.25
+    assert cost_of(Usage(1_000_000, 100_000, cached=400_000), prices) == pytest.approx(2.4)
+    assert cost_of(Usage(10, 10, cost=0.25), prices) == 0.25
     known = Prices.of_model("anthropic:claude-sonnet-4-6")
     assert known.completion > known.prompt > known.cached > 0
     assert Prices.of_model("anthropic:no-such-model-there-is") is None

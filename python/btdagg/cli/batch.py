@@ -270,7 +270,8 @@ def _is_for(keys: Mapping[str, Any], batch: Batch) -> bool:
 def _say(collected: Collected) -> None:
     n, remote, run = collected.batch.id, collected.remote, collected.run
     if not remote.has_ended:
-        out.print(f"batch {n}: {remote.status}, {remote.done} of {remote.total} requests are done")
+        total = collected.batch.n_requests
+        out.print(f"batch {n}: {remote.status}, {remote.done} of {total} requests are done")
         return
     by_status = ", ".join(f"{k} {status}" for status, k in run.statuses.most_common())
     cost = "" if run.cost is None else f", cost {run.cost:.4g}"

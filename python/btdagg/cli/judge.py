@@ -61,8 +61,6 @@ def judge(
         raise InputError("--labels and --method few-shot go together")
     if settings.examples is not None and method != "few-shot":
         raise InputError(f"examples = {settings.examples} is for --method few-shot")
-    if judging.batch and method == "usc":
-        raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
     tables = tables_of(settings.columns, pairs, *([] if labels is None else [labels]))
     pairs_read = read_pairs(tables[0])
     judging.prompt.check(pairs_read)
@@ -120,6 +118,6 @@ def judge(
         else:
             ask = partial(judge_pairs, pairs_read, judging)
         run = run_asking(ask, opened, total, settings)
-    if judging.logprobs and run.statuses["ok"] and not run.n_confident:
+    if judging.confidence == "logprobs" and run.statuses["ok"] and not run.n_confident:
         note("the endpoint gives no log-probabilities: no vote of this run has a confidence")
     return say_run(run, settings, place, json)

@@ -288,45 +288,33 @@ class BatchClient:
         wait: float = 0.1,
     ) -> None:
         self._function, self._wait = function, wait
-        self._waiting: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._batch: list[ChatRequest] = []  # which others may join
+        self._tasks: list[asyncio.Task[list[ChatReply | Exception]]] = []
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Wait for others, and have all asked together."""
-        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        self._waiting.append((request, future))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._ask_all())
-        return await future
+        number = len(self._batch)
+        self._batch.append(request)
+        if not number:
+            self._tasks = [task for task in self._tasks if not task.done()]
+            self._tasks.append(asyncio.create_task(self._ask_together(list(self._tasks))))
+        answer = (await asyncio.shield(self._tasks[-1]))[number]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def close(self) -> None:
         """Ask nothing more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask_all(self) -> None:
-        batch: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
-        try:
-            while self._waiting:
-                await asyncio.sleep(self._wait)
-                batch, self._waiting = self._waiting, []
-                answers: Sequence[ChatReply | Exception]
-                try:
-                    answers = await self._ask([request for request, _ in batch])
-                except Exception as error:
-                    answers = [error] * len(batch)
-                for (_, future), answer in zip(batch, answers, strict=True):
-                    if future.done():  # who asked is gone
-                        continue
-                    if isinstance(answer, ChatReply):
-                        future.set_result(answer)
-                    else:
-                        future.set_exception(answer)
-        finally:  # closed: who is not answered by now will not be
-            for _, future in (*batch, *self._waiting):
-                future.cancel()
-            self._waiting = []
+    async def _ask_together(self, before: list[asyncio.Task[Any]]) -> list[ChatReply | Exception]:
+        await asyncio.sleep(self._wait)
+        if before:
+            await asyncio.wait(before)
+        batch, self._batch = self._batch, []
+        return await self._ask(batch)
 
     async def _ask(self, requests: list[ChatRequest]) -> list[ChatReply | Exception]:
         try:

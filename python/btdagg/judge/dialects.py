@@ -11,7 +11,6 @@ from typing import Any
 from openai import AsyncOpenAI
 from openai.types import chat
 from pydantic_ai.messages import (
-    CachePoint,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -90,28 +89,17 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def messages_of(messages: Messages, *, is_marked: bool) -> list[ModelMessage]:
-    """Return messages as pydantic-ai has them.
-
-    With `is_marked`, the last question of the examples is marked to be kept in Anthropic's cache:
-    up to there all prompts of a run are the same.
-    """
-    made: list[Any] = []
-    parts: list[Any] = []
-    n_examples = sum(message["role"] == "assistant" for message in messages) if is_marked else 0
+def messages_of(messages: Messages) -> list[ModelMessage]:
+    """Return messages as pydantic-ai has them."""
+    made: list[ModelMessage] = []
+    parts: list[SystemPromptPart | UserPromptPart] = []
     for message in messages:
-        content = message["content"]
-        text = content if isinstance(content, str) else "".join(part["text"] for part in content)
         if message["role"] == "assistant":
-            n_examples -= 1
-            if n_examples == 0 and parts:
-                parts[-1] = UserPromptPart([str(parts[-1].content), CachePoint()])
-            made += [ModelRequest(parts), ModelResponse([TextPart(text)])]
+            made += [ModelRequest(parts), ModelResponse([TextPart(message["content"])])]
             parts = []
-        elif message["role"] in ("system", "developer"):
-            parts.append(SystemPromptPart(text))
         else:
-            parts.append(UserPromptPart(text))
+            is_system = message["role"] in ("system", "developer")
+            parts.append((SystemPromptPart if is_system else UserPromptPart)(message["content"]))
     return [*made, ModelRequest(parts)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
@@ -91,19 +91,9 @@ class JudgeJob:
     pacing: Pacing | None = None
 
 
-class Method(Protocol):
-    """What is asked for of each pair; see also :mod:`btdagg.judge.methods`."""
-
-    def setup(self, judging: Judging) -> Setup:
-        """What all calls have in common."""
-
-    def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
-        """What is asked for, pair by pair."""
-
-
 @dataclass(frozen=True)
 class Sampling:
-    """All `n` samples of every pair."""
+    """What is asked for of each pair: all `n` samples; see also :mod:`btdagg.judge.methods`."""
 
     def setup(self, judging: Judging) -> Setup:
         """What all calls have in common."""
@@ -187,7 +177,7 @@ class Judging:
         Whether to ask by batches, at half the prices: all at once, for answers within a day.
     grace : float
         Seconds that calls in flight have to finish after an interruption.
-    method : Method
+    method : Sampling
         What is asked for of each pair: its `n` samples, unless
         :func:`btdagg.judge.methods.asking_of` says otherwise.
     """
@@ -214,7 +204,7 @@ class Judging:
     again: Collection[str] = ()
     batch: bool = False
     grace: float = 5.0
-    method: Method = SAMPLING
+    method: Sampling = SAMPLING
 
     def __post_init__(self) -> None:
         if self.again == "all":
@@ -288,7 +278,7 @@ class Judging:
             temperature=self.setup.temperature,
             max_tokens=self.max_answer_tokens,
             reasoning_effort=self.setup.reasoning_effort,
-            logprobs=self.logprobs,
+            logprobs=self.confidence == "logprobs",
             response_format=work.response_format or self.prompt.answer.response_format,
             extra=self.extra,
             item=work.item,
@@ -301,11 +291,6 @@ class Judging:
         if self.prices is None or not self.batch:
             return self.prices
         return Prices(self.prices.prompt / 2, self.prices.completion / 2)  # whatever was cached
-
-    @property
-    def logprobs(self) -> bool:
-        """Whether to ask for the log-probability of each token."""
-        return self.confidence == "logprobs"
 
     def plan(self, pairs: Iterable[Pair]) -> Iterator[Work]:
         """What the method asks for, pair by pair."""

@@ -1,6 +1,6 @@
 """The other methods of the paper on the judge's side: greedy, few-shot, GSA and USC.
 
-Each is a `Method` that asks for something else than samples, and a rule that makes decisions of
+Each asks for something else than samples, and a rule that makes decisions of
 the answers. Greedy decoding and few-shot ask twice at temperature 0, once in each order, and decide
 by the rounded median. Generative aggregation asks once more, at temperature 0, over the samples of
 an item: Generative Self-Aggregation shows them and asks for a verdict in their light; Universal
@@ -29,7 +29,7 @@ from btdagg.judge.answers import (
 )
 from btdagg.judge.client import Order, Reading, Setup, batched, samples_of
 from btdagg.judge.jobs import judge_pairs
-from btdagg.judge.judging import SAMPLING, JudgeJob, Judging, Work, digest_of_pair
+from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work, digest_of_pair
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
@@ -134,6 +134,8 @@ def asking_of(
     if method in ("greedy", "few-shot"):
         shots = None if method == "greedy" else FewShot(judging.prompt, examples)
         return replace(once, n=2, order="both", method=_Greedy(shots))
+    if method == "usc" and judging.batch:
+        raise InputError("usc reads answers in a way of its own, which batches do not")
     if method not in METHODS:
         raise InputError(argument="method", came=method, expected=f"one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:
@@ -144,26 +146,26 @@ def asking_of(
 
 
 @dataclass(frozen=True)
-class _Greedy:
+class _Greedy(Sampling):
     """Two answers at temperature 0, one in each order, perhaps with examples in the prompt."""
 
     shots: FewShot | None = None
 
     def setup(self, judging: Judging) -> Setup:
-        setup = SAMPLING.setup(judging)
+        setup = super().setup(judging)
         if self.shots is None:
             return replace(setup, method="greedy")
         return replace(setup, method="few-shot", template_digest=self.shots.digest)
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         for pair in pairs:
-            for work in SAMPLING.plan(judging, [pair]):
+            for work in super().plan(judging, [pair]):
                 render = work.messages if self.shots is None else partial(self.shots.render, pair)
                 yield replace(work, messages=render)
 
 
 @dataclass(frozen=True)
-class _Aggregation:
+class _Aggregation(Sampling):
     """One answer at temperature 0 over the samples of an item."""
 
     method: str
@@ -172,7 +174,7 @@ class _Aggregation:
 
     def setup(self, judging: Judging) -> Setup:
         over = {"over": self.samples.setup.prompt, "n": self.samples.n, "order": self.samples.order}
-        setup = SAMPLING.setup(judging)
+        setup = super().setup(judging)
         return replace(
             setup,
             method=self.method,

@@ -24,7 +24,6 @@ _NAMES = {
     "prompt": ("prompt", "source", "question", "instruction"),
     "reference": ("reference",),
 }
-_PAIRS_AT_A_TIME = 2000
 # Never shown to a judge.
 _SECRET = ("label", "vote")
 
@@ -46,11 +45,6 @@ class Pair:
     prompt: str = ""
     reference: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def identical(self) -> bool:
-        """Whether both responses are the same text, blanks around it apart."""
-        return self.a.strip() == self.b.strip()
 
 
 @readable
@@ -88,12 +82,12 @@ class Pairs(Table):
     @property
     def n_identical(self) -> int:
         """Number of pairs whose responses are the same text, blanks around it apart."""
-        # A part at a time: stripped copies of all texts would double the memory that pairs take.
-        parts = (part["a", "b"] for part in self.frame.iter_slices(_PAIRS_AT_A_TIME))
-        return sum(
-            int((part["a"].str.strip_chars() == part["b"].str.strip_chars()).sum())
-            for part in parts
-        )
+        import polars as pl
+
+        a, b = (pl.col(name).str.strip_chars() for name in ("a", "b"))
+        # Streamed: stripped copies of all texts would double the memory that pairs take.
+        n_identical = self.frame.lazy().select((a == b).sum()).collect(engine="streaming")
+        return int(n_identical.item())
 
 
 def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> Pairs:

@@ -57,14 +57,6 @@ class Prices:
             return None
         return cls(float(prompt), float(completion), None if cached is None else float(cached))
 
-    def cost(self, usage: Usage) -> float:
-        """Cost of a request: what the endpoint states, or else by these prices."""
-        if usage.cost is not None:
-            return usage.cost
-        cached = 0 if self.cached is None else min(usage.cached, usage.prompt)
-        rest = self.of(usage.prompt - cached, usage.completion)
-        return rest + cached * (self.cached or 0.0) / _MILLION
-
     def of(self, prompt: float, completion: float) -> float:
         """Price of so many tokens."""
         return (prompt * self.prompt + completion * self.completion) / _MILLION
@@ -72,9 +64,11 @@ class Prices:
 
 def cost_of(usage: Usage | None, prices: Prices | None) -> float | None:
     """Cost of a request, by prices unless the endpoint states it; None where nobody knows."""
-    if usage is None:
-        return None
-    return usage.cost if prices is None else prices.cost(usage)
+    if usage is None or usage.cost is not None or prices is None:
+        return None if usage is None else usage.cost
+    cached = 0 if prices.cached is None else min(usage.cached, usage.prompt)
+    rest = prices.of(usage.prompt - cached, usage.completion)
+    return rest + cached * (prices.cached or 0.0) / _MILLION
 
 
 def size_of(messages: Messages) -> int:

@@ -302,24 +302,18 @@ class FewShot:
     def digest(self) -> str:
         """SHA-256 of everything that is sent but the pair."""
         items = [pair.item for pair, _ in self.examples]
-        sent = dumps([self.template.digest, items, self._turns["AB"]])
+        sent = dumps([self.template.digest, items, [*self._turns("AB")]])
         return sha256(sent.encode()).hexdigest()
 
     def render(self, pair: Pair, order: str = "AB") -> Messages:
         """Return the messages that ask about a pair, the examples first."""
         *system, question = self.template.render(pair, order)
-        messages = list(system)
-        for (example, _), turns in zip(self.examples, self._turns[order], strict=True):
-            if example.item != pair.item:
-                messages += turns
-        return [*messages, question]
+        turns = self._turns(order)
+        shown = [t for (e, _), t in zip(self.examples, turns, strict=True) if e.item != pair.item]
+        return [*system, *(message for turn in shown for message in turn), question]
 
-    @cached_property
-    def _turns(self) -> dict[str, list[Messages]]:
+    def _turns(self, order: str) -> Iterator[Messages]:
         """Question and answer of every example, by the order of the pair that is asked about."""
-        return {order: [*self._turns_beside(order)] for order in ("AB", "BA")}
-
-    def _turns_beside(self, order: str) -> Iterator[Messages]:
         other = "BA" if order == "AB" else "AB"
         for number, (pair, label) in enumerate(self.examples):
             shown = other if number % 2 else order

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 # stream each token comes with a few hundred bytes around it.
 _LONGEST_REPLY = 8 * 1024**2  # bytes
 _LONGEST_STREAM = 16 * _LONGEST_REPLY
-_LONGEST_ANSWER = 1_000_000  # characters
 _OF_STRUCTURE = re.compile(
     r"response_format|output_config|json_?schema|json_object|structured|grammar", re.I
 )
@@ -255,7 +254,7 @@ class ModelClient:
         settings, parameters = settings_of(self.provider, request, self._structured)
         sent: dict[str, Any] = {
             "model": self._model(provider_of(request.model)[1], role),
-            "messages": messages_of(request.messages, is_marked=self.provider == "anthropic"),
+            "messages": messages_of(request.messages),
             "model_settings": {**settings, "max_retries": 0, "timeout": self.timeout},
             "model_request_parameters": parameters,
             "instrument": None if _exchange.get().is_sent else False,  # no span if nothing is sent
@@ -321,9 +320,6 @@ class ModelClient:
         is_filtered = response.finish_reason == "content_filter" and not text
         if finish == "refusal" or refusal or is_filtered:
             finish, text = "refusal", refusal or text or f"refused by the model ({finish})"
-        if max(len(text), len(reasoning)) > _LONGEST_ANSWER:
-            text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
-            finish = TOO_LONG
         tokens = _tokens_of(details)
         return ChatReply(
             self.faults.hidden(text),

@@ -97,18 +97,23 @@ class Asker:
             if outcome.is_limit:
                 continue
             if outcome.kind in _OF_THE_REQUEST:
-                is_of_the_pair = await self._is_of_the_pair(request)
-                self._run.n_pair_faults += is_of_the_pair
-                return outcome if is_of_the_pair else None, n_requests
+                self._refusals += 1
+                if not self._is_trusted:
+                    await self._try_a_short_request(request)
+                    if self.stopping.is_set():
+                        return None, n_requests
+                self._run.n_pair_faults += 1
+                return outcome, n_requests
             n_faults += 1
             is_last = n_faults >= self._judging.max_attempts
             is_telling = n_faults >= _FAULTS_IN_A_ROW or self._clock() - since > _LONG
             # Others may have been answered just before the endpoint went away: whoever would give
             # up looks anew.
             if is_last or (is_telling and self._answered_at < since):
-                was_away = await self._waited_for(request, since, self._clock())
+                await self._try_a_short_request(request, self._clock())
                 if self.stopping.is_set():
                     return None, n_requests
+                was_away = self._back_at >= since
                 if is_last and not was_away:
                     return outcome, n_requests
                 n_faults = 0 if was_away else n_faults
@@ -116,27 +121,15 @@ class Asker:
             longest = min(_FIRST_DELAY * 2.0 ** (n_faults - 1), _LONGEST_DELAY)
             await self.sleep(self._draw.uniform(0, longest))
 
-    async def _is_of_the_pair(self, request: ChatRequest) -> bool:
-        """Whether a refusal of this request is for its text; the run ends where it is not."""
-        if self._is_trusted:
-            self._refusals += 1
-            return True
+    async def _try_a_short_request(self, request: ChatRequest, now: float | None = None) -> None:
+        """End the run if a short request is refused, too; others may have been answered since."""
         async with self._one_canary:
-            if self.stopping.is_set() or self._is_trusted:
-                return not self.stopping.is_set()
+            is_settled = self._is_trusted if now is None else self._answered_at >= now
+            if self.stopping.is_set() or is_settled:
+                return
             outcome = await self._outcome_of_short_request(request)
-            if isinstance(outcome, ChatError):
+            if isinstance(outcome, ChatError) and not self._is_trusted:
                 self._end(f"refuses a short request, too: {outcome}")
-            return isinstance(outcome, ChatReply)
-
-    async def _waited_for(self, request: ChatRequest, since: float, now: float) -> bool:
-        """Wait for an endpoint that may be away; whether it was, so that the faults are its own."""
-        async with self._one_canary:
-            if self._answered_at < now and not self.stopping.is_set():
-                outcome = await self._outcome_of_short_request(request)
-                if isinstance(outcome, ChatError) and not self._pacing.has_worked:
-                    self._end(f"refuses a short request, too: {outcome}")
-            return self._back_at >= since
 
     async def _outcome_of_short_request(self, request: ChatRequest) -> ChatReply | ChatError | None:
         """Ask about a short pair until the endpoint says something; None if the run ends.
@@ -176,7 +169,7 @@ class Asker:
 
     @property
     def _is_trusted(self) -> bool:
-        return self._pacing.has_worked and self._refusals < self._most_in_a_row
+        return self._pacing.has_worked and self._refusals <= self._most_in_a_row
 
     def state(self) -> tuple[str, float]:
         """What is waited for, empty for nothing, and the seconds that are left."""

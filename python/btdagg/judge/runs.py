@@ -279,17 +279,9 @@ class JudgeRun:
         del fields["waits_for"], fields["waits_seconds"]
         if self.n_unknown_usage and not self.prompt_tokens:
             fields |= dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"))
-        return {
-            **fields,
-            "statuses": dict(self.statuses),
-            "reasons": dict(self.reasons),
-            "stored": dict(self.stored),
-            "settled": self.settled and asdict(self.settled),
-            "n_votes": self.n_votes,
-            "n_without_vote": self.n_without_vote,
-            "is_done": self.is_done,
-            "is_complete": self.is_complete,
-        }
+        names = ("n_votes", "n_without_vote", "is_done", "is_complete")
+        fields |= {name: getattr(self, name) for name in names}
+        return fields | {"settled": self.settled and asdict(self.settled)}
 
 
 def add_to(total: JudgeRun, run: JudgeRun) -> None:

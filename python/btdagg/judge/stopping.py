@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from btdagg._util.errors import InputError
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched, samples_of
 from btdagg.judge.jobs import is_missing, judge_pairs
-from btdagg.judge.judging import SAMPLING, JudgeJob, Judging, Work
+from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
@@ -153,7 +153,7 @@ def open_pairs(
     return pairs.with_data(pairs.frame.filter(is_open))
 
 
-class ByRule:
+class ByRule(Sampling):
     """The samples that may settle an item, given those that the store has.
 
     Takes one rule, or that of each pair.
@@ -165,15 +165,11 @@ class ByRule:
         # Samples that were asked for again: what fails once more is not asked for in every round.
         self.repeated: set[tuple[str, Order, int]] = set()
 
-    def setup(self, judging: Judging) -> Setup:
-        """What all calls have in common."""
-        return SAMPLING.setup(judging)
-
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         """Pairs that are not settled, with the samples to ask for in this round."""
         for batch in batched(pairs, _ITEMS_AT_A_TIME):
             wanted = {pair.item: self._wanted(pair, stored) for pair, stored in self.states(batch)}
-            for work in SAMPLING.plan(judging, batch):
+            for work in super().plan(judging, batch):
                 if wanted[work.item]:
                     yield replace(work, wanted=wanted[work.item])
 

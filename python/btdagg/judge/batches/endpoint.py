@@ -31,12 +31,11 @@ _STATUSES = {"invalid_request_error": 400, "request_too_large": 413}
 
 @dataclass(frozen=True)
 class RemoteBatch:
-    """How far a batch is at the endpoint: `done` of `total` requests; `reason` is why it failed."""
+    """How far a batch is at the endpoint: `done` of its requests; `reason` is why it failed."""
 
     status: str
     has_ended: bool = False
     done: int = 0
-    total: int = 0
     files: tuple[str, ...] = ()
     reason: str = ""
 
@@ -47,6 +46,15 @@ class Result(NamedTuple):
     key: str
     status: int
     body: Any
+
+
+class CallError(EndpointError):
+    """A call that failed; `may_pass` says whether another can work."""
+
+    def __init__(self, name: str, fault: ChatError) -> None:
+        super().__init__(f"{name}: {fault}")
+        self.may_pass = fault.kind in ("transient", "limited", "protocol")
+        self.retry_after = fault.retry_after or 0.0
 
 
 class BatchEndpoint:
@@ -84,12 +92,12 @@ class BatchEndpoint:
         files = {"file": (file.name, file.read_bytes())}
         options = {"headers": {"Content-Type": "multipart/form-data"}}
         sent: dict[str, Any] = {"body": {"purpose": "batch"}, "files": files, "options": options}
-        return str((await self._call("post", "/files", **sent))["id"])
+        return str((await self._once("post", "/files", **sent))["id"])
 
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it.
 
-        A `ChatError` says that it was not made, or that nobody knows.
+        A `CallError` says that it was not made, or that nobody knows.
         """
         content = {
             "input_file_id": batch.input_file,
@@ -104,7 +112,7 @@ class BatchEndpoint:
         names: list[str] = []
         query: dict[str, Any] = {"limit": 100}
         for _ in range(_PAGES):
-            page = await self._call("get", self._path, "data", options={"params": query})
+            page = await self._once("get", self._path, "data", options={"params": query})
             listed = page["data"] or ()
             names += [str(other["id"]) for other in listed if self._is_of(batch, other)]
             names = [name for name in names if name not in taken]
@@ -126,13 +134,13 @@ class BatchEndpoint:
 
     async def cancel(self, remote: str) -> None:
         """Have a batch ended; what is answered by then can be collected."""
-        await self._call("post", f"{self._path}/{remote}/cancel")
+        await self._once("post", f"{self._path}/{remote}/cancel")
 
     async def results(self, remote: RemoteBatch) -> dict[str, Result]:
         """Results of a batch by key, all that there are: what is missing would be bought again."""
         results: dict[str, Result] = {}
         for path in remote.files:
-            content = await self._call("get", path, "")
+            content = await self._once("get", path, "")
             for number, line in enumerate(content.splitlines(), 1):
                 try:
                     result = self._result(json.loads(line))
@@ -158,7 +166,6 @@ class BatchEndpoint:
             batch["status"],
             batch["status"] in ("completed", "failed", "expired", "cancelled"),
             counts.get("completed", 0) + counts.get("failed", 0),
-            counts.get("total", 0),
             tuple(f"/files/{file}/content" for file in files if file),
             self.client.faults.brief(reason),
         )
@@ -181,13 +188,6 @@ class BatchEndpoint:
         options: dict[str, Any] = {"content": content, "options": {"headers": headers}}
         return str((await self._once("post", self._path, retries=0, **options))["id"])
 
-    async def _call(self, method: str, path: str, key: str = "id", **options: Any) -> Any:
-        """Make a call, whose fault is an error of the endpoint."""
-        try:
-            return await self._once(method, path, key, **options)
-        except ChatError as fault:
-            raise EndpointError(f"{self.name}: {fault}") from None
-
     async def _once(
         self, method: str, path: str, key: str = "id", *, retries: int = _RETRIES, **options: Any
     ) -> Any:
@@ -208,8 +208,7 @@ class BatchEndpoint:
             fault = faults.of_connection(error)
         except ValueError:
             fault = ChatError("the reply is no JSON", "protocol", may_cost=True)
-        fault.__context__ = None  # which has the key
-        raise fault
+        raise CallError(self.name, fault)
 
 
 class AnthropicBatches(BatchEndpoint):
@@ -247,7 +246,6 @@ class AnthropicBatches(BatchEndpoint):
             status,
             has_ended,
             counts.get("succeeded", 0) + counts.get("errored", 0),
-            sum(counts.values()),
             (f"{self._path}/{batch['id']}/results",) if has_ended else (),
         )
 
@@ -265,8 +263,3 @@ class AnthropicBatches(BatchEndpoint):
         error = result["error"]
         kind = (error.get("error") or error).get("type")
         return Result(key, _STATUSES.get(kind, 500), error)
-
-
-def may_pass(fault: ChatError) -> bool:
-    """Whether a fault may pass, so that asking again can help."""
-    return fault.kind in ("transient", "limited", "protocol")

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from btdagg._core import InputError
 from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatError, ChatRequest, Order, batched, digest_of
 from btdagg.judge.judging import Judging, Work
@@ -50,7 +49,7 @@ class BatchWriter:
         self._budget = Budget(judging.limits, judging.paid, judging.max_answer_tokens)
         self.batches: list[int] = []
         self._run = JudgeRun()
-        self._settings: dict[str, dict[str, Any]] = {}  # body by response format
+        self._settings: dict[str, Any] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -96,8 +95,6 @@ class BatchWriter:
         requests: dict[tuple[str, Order], ChatRequest] = {}
         for number, sample in enumerate(claimed):
             place, work = (sample.item, sample.order), works[sample.item]
-            if work.read is not None:
-                raise InputError("answers that are read in a way of their own are not batched")
             if place not in requests:
                 requests[place] = self._judging.request(work, sample.order)
             request = requests[place]
@@ -126,15 +123,14 @@ class BatchWriter:
 
     async def _settings_of(self, request: ChatRequest) -> Mapping[str, Any]:
         """Return the body of a request, which is the same for others but for their messages."""
-        kind = json.dumps(request.response_format)
-        if kind not in self._settings:
+        if not self._settings:
             try:
                 await self._client.check(request)
             except ChatError as fault:
                 raise EndpointError(f"{self._client.name}: {fault}") from None
             body = await self._client.body_of(request)
-            self._settings[kind] = {k: body[k] for k in body if k not in _BY_REQUEST}
-        return self._settings[kind]
+            self._settings = {k: body[k] for k in body if k not in _BY_REQUEST}
+        return self._settings
 
     def _end_file(self) -> None:
         """Write a file, and give what is in it to a batch."""

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from btdagg.judge.answers import AnswerFormat
-from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
+from btdagg.judge.batches.endpoint import BatchEndpoint, CallError, RemoteBatch, Result
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatError, ChatReply, Reading
 from btdagg.judge.judging import JudgeJob, Judging, Work, read_answer
@@ -147,11 +147,11 @@ async def _sent(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> Batch:
             attempt += 1
             try:
                 remote = await endpoint.create(held)
-            except ChatError as fault:
-                if not may_pass(fault) or attempt >= _ATTEMPTS:
-                    raise EndpointError(f"{endpoint.name}: {fault}") from None
+            except CallError as error:
+                if not error.may_pass or attempt >= _ATTEMPTS:
+                    raise
                 may_be_made = True
-                await asyncio.sleep(fault.retry_after or 0.0)
+                await asyncio.sleep(error.retry_after)
     owner.note_batch(held.id, state="sent", remote=remote)
     owner.commit()
     return replace(held, state="sent", remote=remote)
@@ -199,10 +199,10 @@ async def collect_batch(
     assert batch.remote is not None
     try:
         remote = await endpoint.look(batch.remote, is_patient=not is_waiting)
-    except ChatError as fault:
-        if not may_pass(fault):
-            raise EndpointError(f"{endpoint.name}: {fault}") from None
-        remote = RemoteBatch(str(fault))
+    except CallError as error:
+        if not error.may_pass:
+            raise
+        remote = RemoteBatch(str(error))
     collected = Collected(batch, remote)
     if not remote.has_ended:
         return collected

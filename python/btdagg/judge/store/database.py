@@ -319,22 +319,21 @@ def url_of(place: str) -> URL:
     ):
         return URL.create("sqlite", database=place)
     scheme = place.partition("://")[0]
-    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+    is_server = scheme in ("postgresql", "postgres", "postgresql+psycopg")
+    if is_server:
         with needs("postgres", "a PostgreSQL store"):
             import psycopg  # noqa: F401
-    try:
+    with suppress(ArgumentError, ValueError):  # whose message may hold a password
         url = sa.make_url(place)
-    except (ArgumentError, ValueError):  # the message may hold a password
-        scheme = ""
-    if scheme == "sqlite":
-        return url
-    if scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
-        raise StoreError(
-            "store has an address of another kind, expected a path (SQLite) or "
-            "postgresql://user@host/database",
-            argument="store",
-        )
-    return url.set(drivername="postgresql+psycopg")
+        if is_server:
+            return url.set(drivername="postgresql+psycopg")
+        if scheme == "sqlite":
+            return url
+    raise StoreError(
+        "store has an address of another kind, expected a path (SQLite) or "
+        "postgresql://user@host/database",
+        argument="store",
+    )
 
 
 def _readable(path: str) -> str:

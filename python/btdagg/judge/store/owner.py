@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -141,8 +142,6 @@ class Owner:
     def __init__(self, database: Database, connection: Connection, keep_exchanges: bool) -> None:
         self._db, self._connection = database, connection
         self._keep_exchanges = keep_exchanges
-        self._dead: set[int] = set()
-        self._batches: set[int] = set()  # owners that are batches
         self._locks: _FileLocks | _SessionLocks
         self._locks = _FileLocks(database.path) if database.path else _SessionLocks(connection)
         with connection.begin():
@@ -197,9 +196,10 @@ class Owner:
             self._connection, query.where(votes.c.ask == ask), votes.c.item, list(wanted)
         )
         rows = {tuple(row[:3]): row[3:] for row in samples}
+        batches: set[int] = set()  # owners that are
+        is_dead = cache(self._locks.is_dead)
         if any(owner is not None for _, owner, _ in rows.values()):
-            owners = sa.select(schema.batches.c.owner)
-            self._batches = set(self._connection.execute(owners).scalars())
+            batches = set(self._connection.execute(sa.select(schema.batches.c.owner)).scalars())
         for item, keys in wanted.items():
             for order, sample in keys:
                 if (item, order, sample) not in rows:
@@ -208,9 +208,9 @@ class Owner:
                 status, owner, attempts = rows[item, order, sample]
                 if owner == self.id:
                     continue
-                if owner in self._batches:
+                if owner in batches:
                     stored[BATCHED] += 1
-                elif owner is not None and not self._is_dead(owner):
+                elif owner is not None and not is_dead(owner):
                     elsewhere[item].append((order, sample))
                 elif owner is not None or status is None or status in again:
                     taken[owner].append(Claimed(item, order, sample, attempts))
@@ -291,7 +291,7 @@ class Owner:
         query = sa.select(table.c.holder, *_BATCH).where(table.c.id == batch)
         holder, *row = self._connection.execute(query.with_for_update()).one()
         held = Batch(*row)
-        is_elsewhere = holder not in (None, self.id) and not self._is_dead(holder)
+        is_elsewhere = holder not in (None, self.id) and not self._locks.is_dead(holder)
         if is_elsewhere or held.state not in _OPEN:
             return None
         self.note_batch(batch, holder=self.id)
@@ -340,11 +340,6 @@ class Owner:
         with suppress(StoreError):  # with the connection the lock is gone too
             self._locks.release(self.id)
             self._connection.commit()
-
-    def _is_dead(self, owner: int) -> bool:
-        if owner not in self._dead and self._locks.is_dead(owner):
-            self._dead.add(owner)
-        return owner in self._dead
 
     def _insert(self, table: sa.Table, **values: Any) -> int:
         key = self._connection.execute(table.insert(), values).inserted_primary_key

@@ -209,20 +209,17 @@ def votes_frame(
         .otherwise("template"),
     )
     frame = frame.join(ways, on="ask", how="left", maintain_order="left")
-    order = ["item", "task", *_WAY]
-    for name in ("task", "reasoning_effort"):
-        if frame[name].null_count() == frame.height:
-            order.remove(name)
     key = ["judge", "template_digest", "item"]
-    for name in sorted(decisions["name"].unique()):
+    names = sorted(decisions["name"].unique())
+    for name in names:
         decided = decisions.filter(name=name).select(
             *key, pl.col("decision").cast(pl.Int8).alias(name)
         )
         frame = frame.join(decided, on=key, how="left", maintain_order="left")
-        order.append(name)
-    order += [name for name in (*_VOTE, *(_EXCHANGE if exchanges else ())) if name not in order]
-    unused = [name for name in _STRENGTH if frame[name].null_count() == frame.height]
-    order = [name for name in order if name not in unused]
+    order = ["item", "task", *_WAY, *names, *_VOTE, *(_EXCHANGE if exchanges else ())]
+    optional = ("task", "reasoning_effort", *_STRENGTH)
+    unused = [name for name in optional if frame[name].null_count() == frame.height]
+    order = [name for name in dict.fromkeys(order) if name not in unused]
     return frame.select(order).with_columns(pl.col("vote").cast(pl.Int8))
 
 
