@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from btdagg import InputError
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.pairs import Pair, read_pairs
-from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template, load_template
+from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template
 
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 PAIR = Pair("q1", "text of a", "text of b", prompt="the prompt", fields=LANGUAGES)
@@ -155,7 +155,7 @@ def test_a_template_from_a_file(tmp_path):
         '[answer]\nkind = "line"\nfirst = "1"\nsecond = "2"\ntie = "0"\n'
     )
     template = get_template(path)
-    assert template == load_template(str(path))
+    assert template == get_template(str(path))
     assert template.name == "mine"
     assert template.answer == AnswerFormat("line", "1", "2", "0")
     system, user = template.render(PAIR)
@@ -177,7 +177,7 @@ def test_a_bad_file_is_named(tmp_path, content, message):
     path = tmp_path / "t.toml"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        load_template(path)
+        get_template(path)
     assert str(caught.value).startswith(f"{path}: {message}")
 
 

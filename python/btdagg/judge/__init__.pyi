@@ -61,9 +61,6 @@ from .prompts import (
 from .prompts import (
     get_template as get_template,
 )
-from .prompts import (
-    load_template as load_template,
-)
 from .provider import (
     ModelClient as ModelClient,
 )

@@ -257,7 +257,7 @@ def vote_of(verdict: Verdict, order: str) -> int | None:
     """
     if verdict.choice is None:
         return None
-    vote = {"first": 1, "tie": 0, "second": -1}[verdict.choice]
+    vote = next(vote for vote, choice in CHOICES.items() if choice == verdict.choice)
     return vote if order == "AB" else -vote
 
 
@@ -321,30 +321,19 @@ def _begun(option: str, before: str, lead: str, words: Mapping[str, str]) -> set
     }
 
 
-def sequence_probability(token_logprobs: Sequence[float]) -> float:
+def sequence_probability(token_logprobs: Sequence[float]) -> float | None:
     """Length-normalised probability of a sequence: exp(mean log p), the geometric mean.
 
-    Parameters
-    ----------
-    token_logprobs : sequence of float
-        Natural logarithm of the probability of every token. Minus infinity, and whatever is below
-        the smallest float (endpoints write -9999 for it), makes it 0 or nearly so.
-
-    Raises
-    ------
-    InputError
-        If there are no tokens, or a logarithm is positive by more than rounding does, or NaN.
+    None without tokens, or where a logarithm is NaN or positive by more than rounding does. Minus
+    infinity, and whatever is below the smallest float (endpoints write -9999 for it), makes it 0 or
+    nearly so.
 
     References
     ----------
     Taubenfeld et al. (2025), as used by the paper for confidence-informed self-consistency.
     """
-    if not len(token_logprobs):
-        raise InputError("token_logprobs is empty, expected one of every token")
-    for row, value in enumerate(token_logprobs):
-        if not value <= 1e-3:
-            expected = "a number of at most 0"
-            raise InputError(argument="token_logprobs", row=row, came=value, expected=expected)
+    if not token_logprobs or not all(value <= 1e-3 for value in token_logprobs):
+        return None
     return min(math.exp(math.fsum(token_logprobs) / len(token_logprobs)), 1.0)
 
 

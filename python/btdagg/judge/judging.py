@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -311,8 +310,7 @@ def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Reading
     )
     confidence = verdict.confidence
     if confidence is None and not answer.confidence and reply.token_logprobs:
-        with suppress(InputError):  # log-probabilities that are none
-            confidence = sequence_probability(reply.token_logprobs)
+        confidence = sequence_probability(reply.token_logprobs)
     probabilities = None
     if verdict.choice is not None and answer.scale == "choice" and any(t[2] for t in reply.tokens):
         by_choice = verdict_probabilities(reply.tokens, answer)

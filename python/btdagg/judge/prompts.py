@@ -193,30 +193,26 @@ class PromptTemplate:
         return _filled(part.strip(), {"ties": ties.strip()})
 
 
-def load_template(path: str | os.PathLike[str]) -> PromptTemplate:
-    """Read a template from a TOML file.
+def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplate:
+    """Return a template by its name, or from a TOML file, whose name ends in .toml.
 
-    Its keys are the attributes of :class:`PromptTemplate`, `user` alone required, and `name` the
-    stem of the file by default; the table ``[answer]`` has those of
+    Keys of a file are the attributes of :class:`PromptTemplate`, `user` alone required, and `name`
+    the stem of the file by default; the table ``[answer]`` has those of
     :class:`btdagg.judge.answers.AnswerFormat`, and ``tie = false`` for no ties.
     """
-    content = read_whole(path)
-    try:
-        return _from_toml(tomllib.loads(content.decode("utf-8-sig")), Path(path).stem)
-    except (ValueError, TypeError) as error:  # no TOML, or not the keys of a template
-        raise InputError(f"{path}: {error}") from None
-
-
-def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplate:
-    """Return a template by its name, or from a file where the name ends in .toml."""
     if isinstance(name, PromptTemplate):
         return name
-    if os.fspath(name).endswith(".toml"):
-        return load_template(name)
-    if name not in TEMPLATES:
+    place = os.fspath(name)
+    if place in TEMPLATES:
+        return TEMPLATES[place]
+    if not place.endswith(".toml"):
         expected = f"one of {', '.join(TEMPLATES)} or a .toml file"
-        raise InputError(argument="template", came=os.fspath(name), expected=expected)
-    return TEMPLATES[os.fspath(name)]
+        raise InputError(argument="template", came=place, expected=expected)
+    content = read_whole(place)
+    try:
+        return _from_toml(tomllib.loads(content.decode("utf-8-sig")), Path(place).stem)
+    except (ValueError, TypeError) as error:  # no TOML, or not the keys of a template
+        raise InputError(f"{place}: {error}") from None
 
 
 def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:

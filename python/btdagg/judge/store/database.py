@@ -244,11 +244,7 @@ class Database:
         # SQLite quotes what is in a damaged file.
         if not isinstance(error, UnicodeDecodeError | context.dialect.loaded_dbapi.Error):
             return None
-        words = " ".join(str(error).split())
-        if getattr(error, "sqlstate", None) == "53100":
-            words = "database or disk is full"
-        more = next((more for cause, more in _MORE.items() if cause in words), "")
-        return StoreError(f"{self.name}: {words}{more}")
+        return StoreError(f"{self.name}: {' '.join(str(error).split())}")
 
     def _engine_of(self, url: URL, create: bool) -> Engine:
         if self.path is None:
@@ -358,12 +354,3 @@ def _begin(connection: Connection) -> None:
     # One who reads first and writes then would be refused if another wrote in between.
     is_reading = connection.get_execution_options().get("btdagg_reads")
     connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")
-
-
-# What is added to what the database says
-_MORE = {
-    "database or disk is full": "; every vote counted so far is kept: make room and run the same "
-    "command again",
-    "disk I/O error": " (is the disk full?); every vote counted so far is kept",
-    "database is locked": f": another process has kept it so for {_BUSY_SECONDS} seconds",
-}
