@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg._util.files import remove_drafts, replacing
+from btdagg._util.files import replacing
 from btdagg._util.outputs import MANIFEST, OutputFolder, require_file
 from commands import ended, one_line
 from judging import pairs_of
@@ -229,7 +229,6 @@ def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(cli, folder, judg
     assert status == 0, err
     whole = digests()
     assert {file: whole.get(file) for file in mine} == mine
-    assert [file for file in whole if re.search(r"\.btdagg-[0-9a-f]{16}$", file)] == []
     status, _, err = cli(*command)
     assert status == 0, err
     assert {file: digests().get(file) for file in mine} == mine
@@ -303,17 +302,6 @@ def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):
     with pytest.raises(FileNotFoundError) as caught, replacing(missing):
         pass
     assert caught.value.filename == str(missing)
-
-
-def test_drafts_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_path):
-    (tmp_path / ".btdagg-0123456789abcdef").write_text("of a run that was killed")
-    (tmp_path / ".btdagg-0123456789abcdeg").write_text("of somebody else")
-    with replacing(tmp_path / "x") as file:
-        file.write(b"whole")
-        remove_drafts(tmp_path)
-        assert len(list(tmp_path.iterdir())) == 2
-    remove_drafts(tmp_path)
-    assert sorted(digests(tmp_path)) == [".btdagg-0123456789abcdeg", "x"]
 
 
 def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path):

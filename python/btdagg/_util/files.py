@@ -23,7 +23,6 @@ Build = Callable[[dict[str, Any]], Value]
 _DAMAGE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
-_DRAFT = re.compile(r"\.btdagg-[0-9a-f]{16}")  # names of files that are not whole yet
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
@@ -201,10 +200,7 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
         try:
             with open(number, "wb") as file:
                 yield file
-                file.flush()
-                if os.name == "nt":  # which replaces no open file, and has no locks to keep
-                    file.close()
-                os.replace(draft, target)
+            os.replace(draft, target)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(draft)
@@ -216,25 +212,6 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
         raise
 
 
-def is_draft(name: str) -> bool:
-    """Whether a file of this name is one that was to take another's place."""
-    return _DRAFT.fullmatch(name) is not None
-
-
-def remove_drafts(folder: str | os.PathLike[str]) -> None:
-    """Remove what runs that were killed left in a folder; drafts being written are locked."""
-    with suppress(OSError):  # no folder, or none that may be read
-        for name in filter(is_draft, os.listdir(folder)):
-            draft = os.path.join(folder, name)
-            with suppress(OSError, ImportError):  # someone writes it, or it is gone
-                number = os.open(draft, os.O_RDWR)
-                try:
-                    _lock(number, wait=False)
-                    os.unlink(draft)
-                finally:
-                    os.close(number)
-
-
 def try_folder(folder: str | os.PathLike[str]) -> None:
     """Make a file in a folder and remove it."""
     draft, number = _new_draft(os.fspath(folder))
@@ -243,21 +220,9 @@ def try_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def _new_draft(folder: str) -> tuple[str, int]:
-    """Path and number of an open file that is locked while this process writes it."""
-    while True:
-        draft = f"{folder}/.btdagg-{os.urandom(8).hex()}"
-        try:
-            number = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        except OSError as error:
-            raise type(error)(error.errno, error.strerror) from None
-        with suppress(OSError, ImportError):  # what cannot be locked is not removed either
-            _lock(number, wait=True)
-        if os.fstat(number).st_nlink:  # or it was removed before it could be locked
-            return draft, number
-        os.close(number)
-
-
-def _lock(number: int, *, wait: bool) -> None:
-    import fcntl
-
-    fcntl.flock(number, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Path and number of a new file, which is open."""
+    draft = f"{folder}/.btdagg-{os.urandom(8).hex()}"
+    try:
+        return draft, os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror) from None

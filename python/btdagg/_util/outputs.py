@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from btdagg._util.errors import InputError
-from btdagg._util.files import FileFormat, remove_drafts, replacing, try_folder
+from btdagg._util.files import FileFormat, replacing, try_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,15 +26,13 @@ _FILE = FileFormat("btdagg.manifest", "manifest")
 def require_file(
     argument: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()
 ) -> None:
-    """Check, before the work, that the file of an argument can be written; remove drafts."""
+    """Check, before the work, that the file of an argument can be written."""
     if _is_read(path, reads):
         raise InputError(f"{argument} is {path}, a file that is read", argument=argument)
     if path.is_dir():
         raise InputError(f"{argument} is {path}, a folder; expected a file", argument=argument)
     if not path.exists() or path.is_file():  # neither a device nor a pipe
-        folder = Path(os.path.realpath(path)).parent
-        _require_writable(path, folder)
-        remove_drafts(folder)
+        _require_writable(path, Path(os.path.realpath(path)).parent)
 
 
 def require_folder(path: Path) -> None:
@@ -76,22 +74,18 @@ class OutputFolder:
         self.path = path
         self._reads = reads
         require_folder(path)
-        self._written = self._manifest()
-        self.earlier = frozenset(self._written)
+        self.earlier = frozenset(self._manifest())
 
     def claim(self, names: Iterable[str]) -> Self:
-        """Check, before the work, that files may be replaced; remove drafts of killed runs.
+        """Check, before the work, that files may be replaced.
 
         Parameters
         ----------
         names : iterable of str
             Files that may be written, with slashes between folders.
         """
-        names = (MANIFEST, *names)
-        for name in names:
+        for name in (MANIFEST, *names):
             self._refuse(name)
-        for folder in {(self.path / name).parent for name in names}:
-            remove_drafts(folder)
         return self
 
     @contextmanager
@@ -100,8 +94,9 @@ class OutputFolder:
         self._refuse(name)
         target = self.path / name
         self.path.mkdir(parents=True, exist_ok=True)
-        if name not in self._written:  # a killed run then knows the file as its own
-            self._change_manifest(add={name})
+        written = self._manifest()
+        if name not in written:  # a killed run then knows the file as its own
+            self._write_manifest({*written, name})
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target, follow=False) as file:
             yield file
@@ -113,11 +108,12 @@ class OutputFolder:
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files that commands wrote here."""
-        names = self._written.intersection(names)
-        for name in names:
+        written = self._manifest()
+        removed = written.intersection(names)
+        for name in removed:
             with suppress(FileNotFoundError, NotADirectoryError):
                 (self.path / name).unlink()
-        self._change_manifest(remove=names)
+        self._write_manifest(written - removed)
 
     def _refuse(self, name: str) -> None:
         target = self.path / name
@@ -125,9 +121,7 @@ class OutputFolder:
             raise InputError(f"{target} is a file that is read, and would be overwritten")
         if target.is_dir():
             raise InputError(f"{target} is a folder; expected a file or nothing of this name")
-        ours = name == MANIFEST or name in self._written
-        # Another command may have written it since: both may fill one folder at the same time.
-        if os.path.lexists(target) and not ours and name not in self._manifest():
+        if os.path.lexists(target) and name not in {MANIFEST, *self._manifest()}:
             raise InputError(f"{target} was not written by btdagg; choose another folder")
 
     def _manifest(self) -> set[str]:
@@ -140,10 +134,8 @@ class OutputFolder:
         except InputError:
             raise InputError(f"{path} is not a manifest of btdagg; choose another folder") from None
 
-    def _change_manifest(self, add: Set[str] = frozenset(), remove: Set[str] = frozenset()) -> None:
-        """Keep what other commands have put into the manifest since it was read."""
-        self._written = (self._written | self._manifest() | add) - remove
-        content = _FILE.dumps({"files": sorted(self._written)}, indent=1) + "\n"
+    def _write_manifest(self, names: Set[str]) -> None:
+        content = _FILE.dumps({"files": sorted(names)}, indent=1) + "\n"
         with replacing(self.path / MANIFEST, follow=False) as file:
             file.write(content.encode())
 

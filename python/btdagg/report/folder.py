@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from btdagg import __version__
 from btdagg._core import InputError
-from btdagg._util.files import is_draft, remove_drafts
 from btdagg._util.outputs import OutputFolder, require_folder
 from btdagg.report.decision_map import decision_map, decision_map_script
 from btdagg.report.markup import asset, script_hash, template
@@ -261,13 +260,12 @@ def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> Output
     files = OutputFolder(path, reads=reads)
     earlier = [name for name in files.earlier if _OWN_FILE.fullmatch(name)]
     others = not earlier and path.is_dir()
-    if others and not all(is_draft(entry.name) for entry in path.iterdir()):
+    if others and not all(entry.name.startswith(".btdagg-") for entry in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
         )
     for name in _FOLDERS:
         require_folder(path / name)
-        remove_drafts(path / name)
     # Names of tables and figures are not known yet: those that are taken may be among them.
     taken = (
         file.relative_to(path).as_posix() for name in _FOLDERS for file in path.glob(f"{name}/*")
