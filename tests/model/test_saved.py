@@ -29,7 +29,7 @@ def test_files_of_earlier_versions_load_with_every_value():
     assert (rule.model, rule.kind, rule.n, rule.epsilon) == (model, "risk-bounded", 4, 0.1)
     refits = Refits.load(SAVED / "refits.json")
     assert (refits.parameters.shape, refits.level) == ((3, 3), 0.8)
-    tally = OnlineTally.load(SAVED / "tally.state", rule=rule)
+    tally = OnlineTally.load(SAVED / "tally.state")
     ids, counts = tally.counts()
     assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[1, 0, 1], [0, 1, 0]])
     # To write it again gives the very file.

@@ -250,15 +250,13 @@ def test_messages():
         ({"tilts_of_ties": [math.nan] * 289}, "tilts_of_ties"),
         ({"share_of_ties": 1.5}, "share_of_ties is 1.5, expected a number from 0 to 1"),
         ({"share_of_ties": "x"}, "share_of_ties is 'x'"),
-        ({"more": 1}, "votes is .*, expected an object of strengths, share_of_ties"),
-        (3, "votes is 3, expected an object of"),
     ],
     ids=str,
 )
 def test_damaged_distributions_are_refused(damage, message):
     saved = StoppingRule.risk_bounded(MODEL, 2, FITTED).as_dict()
     assert StoppingRule.from_dict(saved).votes == FITTED
-    saved["votes"] = {**saved["votes"], **damage} if isinstance(damage, dict) else damage
+    saved["votes"] = saved["votes"] | damage
     with pytest.raises(InputError, match=message):
         StoppingRule.from_dict(saved)
 

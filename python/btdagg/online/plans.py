@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -152,45 +152,29 @@ def plan(
     worth = 0.01 if rule is None or rule.price is None else rule.price
     epsilon = 0.05 if rule is None or rule.epsilon is None else rule.epsilon
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
-    job = _Job(n_items, n_labelled, per_vote, worth, epsilon, step)
-    rows: list[PlannedBudget] = []
+    budgeted: list[PlannedBudget] = []
     for n in budgets:
         # Differences in provenance were warned of when the rule was made.
         own = None if rule is None or rule.n != n else replace(rule.model, provenance=None)
-        decides = own or _fitted(votes, n)
-        rows += _budgets(decides, votes, n, job)
-    return Plan(tuple(rows), _by_labels(votes, budgets[-1], sizes, seed, prior))
-
-
-class _Job(NamedTuple):
-    """What does not depend on the number of votes."""
-
-    n_items: int
-    n_labels: int
-    price: float
-    vote_worth: float
-    epsilon: float
-    step: int
-
-
-def _budgets(model: DavidsonModel, votes: _Votes, n: int, job: _Job) -> Iterator[PlannedBudget]:
-    """Forecast n votes under each rule."""
-    mae = _error(model, *_joint(votes, n))
-    full = StoppingRule.lossless(model, n, votes, step=job.step)
-    rules = (
-        full,
-        StoppingRule.risk_bounded(model, n, votes, epsilon=job.epsilon, step=job.step),
-        StoppingRule.cost_optimal(model, n, votes, price=job.vote_worth, step=job.step),
-    )
-    rows = [("all votes", float(n), mae, 0.0)]
-    # The rules' own error is the model's; what a rule adds to it is taken over.
-    rows += [
-        (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
-        for r in rules
-    ]
-    for name, expected, error, change in rows:
-        calls = job.n_items * expected + job.n_labels * n
-        yield PlannedBudget(n, name, expected, error, change, calls, calls * job.price)
+        model = own or _fitted(votes, n)
+        mae = _error(model, *_joint(votes, n))
+        full = StoppingRule.lossless(model, n, votes, step=step)
+        rules = (
+            full,
+            StoppingRule.risk_bounded(model, n, votes, epsilon=epsilon, step=step),
+            StoppingRule.cost_optimal(model, n, votes, price=worth, step=step),
+        )
+        rows = [("all votes", float(n), mae, 0.0)]
+        # The rules' own error is the model's; what a rule adds to it is taken over.
+        rows += [
+            (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
+            for r in rules
+        ]
+        for name, expected, error, change in rows:
+            calls = n_items * expected + n_labelled * n
+            row = PlannedBudget(n, name, expected, error, change, calls, calls * per_vote)
+            budgeted.append(row)
+    return Plan(tuple(budgeted), _by_labels(votes, budgets[-1], sizes, seed, prior))
 
 
 def _at_least_0(value: float, name: str) -> float:

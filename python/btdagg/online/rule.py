@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -17,7 +17,6 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.strengths import StrengthDistribution, _GridRule, price_within, shares_of
 from btdagg.votes.provenance import warn_of
-from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -317,15 +316,9 @@ class StoppingRule(SavedAsJson):
         """Return the rule from the fields of `as_dict`."""
         votes = saved["votes"]
         if votes is not None:
-            votes = VoteDistribution(votes) if type(votes) is list else _strengths(votes)
+            is_list = isinstance(votes, list)
+            votes = VoteDistribution(votes) if is_list else StrengthDistribution(**votes)
         return cls(**{**saved, "model": DavidsonModel.from_dict(saved["model"]), "votes": votes})
-
-
-def _strengths(votes: object) -> StrengthDistribution:
-    names = [field.name for field in fields(StrengthDistribution)]
-    if not isinstance(votes, dict) or set(votes) != set(names):
-        raise InputError(argument="votes", came=votes, expected=f"an object of {listing(names)}")
-    return StrengthDistribution(**votes)
 
 
 def _check(votes: object, kind: Kind) -> None:

@@ -296,19 +296,8 @@ class OnlineTally:
         return file.getvalue()
 
     @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        model: DavidsonModel | None = None,
-        rule: StoppingRule | None = None,
-        source: str = "state",
-    ) -> OnlineTally:
-        """Return the tally that `to_bytes` wrote.
-
-        If a model or a rule is given, the state must have been made with it. Errors begin with
-        `source`.
-        """
+    def from_bytes(cls, data: bytes, *, source: str = "state") -> OnlineTally:
+        """Return the tally that `to_bytes` wrote; errors begin with `source`."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -326,10 +315,6 @@ class OnlineTally:
                 deduplicate=fields["deduplicate"],
                 late=fields["late"],
             )
-            for name, expected in (("rule", rule), ("model", model)):
-                own = getattr(tally, name)
-                if expected is not None and expected != own:
-                    raise InputError(argument=name, came=own, expected=repr(expected))
             tally.n_late = int(fields["n_late"])
             if fields["lanes"] is not None:
                 texts = (arrays["text"], 0, arrays["ends"]) if "text" in arrays else None
@@ -347,15 +332,9 @@ class OnlineTally:
         replace_file(path, self.to_bytes())
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        model: DavidsonModel | None = None,
-        rule: StoppingRule | None = None,
-    ) -> OnlineTally:
-        """Read a state that `save` wrote; see `from_bytes`."""
-        return cls.from_bytes(read_whole(path), model=model, rule=rule, source=str(path))
+    def load(cls, path: str | os.PathLike[str]) -> OnlineTally:
+        """Read a state that `save` wrote, with its model and rule."""
+        return cls.from_bytes(read_whole(path), source=str(path))
 
     def _exported(self) -> _State | None:
         """All that is held: lanes in order, so that equal tallies are alike."""
