@@ -289,7 +289,7 @@ def test_no_parameters_make_fewer_errors(bounds):
         model = found.model
         errors = round(found.mae * len(labels))
         assert errors == np.abs(model.decide(counts).astype(int) - labels).sum()
-        assert found.is_optimal
+        assert found.mae == found.bound
         by_grid = least_errors(counts, labels, bounds)
         assert errors <= by_grid
         met += errors == by_grid
@@ -320,7 +320,7 @@ def test_never_more_errors_than_by_drps_on_the_calibration_set(n_votes):
         counts, labels = sample.counts, sample.labels
         usual, direct = calibrate(counts, labels), calibrate_by_mae(counts, labels)
         before = mean_absolute_error(labels, usual.model.decide(counts))
-        assert direct.is_optimal
+        assert direct.mae == direct.bound
         assert direct.mae == pytest.approx(
             mean_absolute_error(labels, direct.model.decide(counts)), abs=1e-12
         )

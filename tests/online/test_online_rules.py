@@ -16,6 +16,7 @@ from btdagg import DavidsonModel, InputError
 from btdagg.datasets import simulate
 from btdagg.model import CalibrationWarning
 from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan
+from btdagg.online.predictive import _log_chances
 from draws import random_splits
 
 models = st.builds(
@@ -283,14 +284,23 @@ def test_a_budget_is_kept_and_spent():
     assert errors == sorted(errors, reverse=True)
 
 
+def chances_of(votes, counts):
+    """Chances of counts given their total."""
+    return sum(
+        weight / 2 * np.exp(_log_chances(np.asarray(counts, float), np.array(alpha)[::side]))
+        for weight, alpha in votes.components
+        for side in (1, -1)
+    )
+
+
 def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
     for n in (1, 5):
-        assert np.exp(VOTES.log_chances(states(n, exactly=True))).sum() == pytest.approx(1)
+        assert chances_of(VOTES, states(n, exactly=True)).sum() == pytest.approx(1)
     draws = VOTES.draw(50_000, 2, seed=0)
     drawn = np.stack([(draws == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
     pairs = states(2, exactly=True)
     shares = [(drawn == pair).all(axis=1).mean() for pair in pairs]
-    np.testing.assert_allclose(shares, np.exp(VOTES.log_chances(pairs)), atol=0.01)
+    np.testing.assert_allclose(shares, chances_of(VOTES, pairs), atol=0.01)
     judge = simulate("wmt-zh-en", 400, 8, seed=1)
     fitted = fit_votes(judge.counts, judge.labels)
     assert fitted == fit_votes(judge.counts[:, ::-1], -judge.labels)
@@ -299,13 +309,9 @@ def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
     assert tied[0] == tied[2]
 
     def posterior(alpha, rows):
-        alone = VoteDistribution([(1, alpha)])
-        if alpha[0] != alpha[2]:  # of one side alone
-            from btdagg.online.predictive import _log_chances
-
-            value = _log_chances(rows.astype(float), np.array(alpha)).sum()
-            return value - 0.05 * (np.log(alpha) ** 2).sum()
-        return alone.log_chances(rows).sum() - 0.05 * (np.log(alpha[:2]) ** 2).sum()
+        free = alpha[:2] if alpha[0] == alpha[2] else alpha
+        value = _log_chances(rows.astype(float), np.array(alpha)).sum()
+        return value - 0.05 * (np.log(free) ** 2).sum()
 
     wins = np.concatenate(
         [judge.counts[judge.labels == 1], judge.counts[judge.labels == -1][:, ::-1]]

@@ -26,21 +26,19 @@ _LABELS = "-1, 0 or 1"
 class CountsItself:
     """A table of votes, accepted wherever an array of counts is."""
 
-    def counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return items and their counts."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
 
-    def evidence(self) -> tuple[NDArray[Any], Any]:
-        """Return items and their evidence."""
-        raise NotImplementedError
+        def counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+            """Return items and their counts."""
 
-    def as_fitted(self, origin: Any) -> CountsItself:
-        """Return the table with its votes counted as those that a model was fitted to."""
-        raise NotImplementedError
+        def evidence(self) -> tuple[NDArray[Any], Any]:
+            """Return items and their evidence."""
 
-    def labelled(self, labels: Any) -> Any:
-        """Return counts and labels of the items that also are in a table of labels."""
-        raise NotImplementedError
+        def as_fitted(self, origin: Any) -> CountsItself:
+            """Return the table with its votes counted as those that a model was fitted to."""
+
+        def labelled(self, labels: Any) -> Any:
+            """Return counts and labels of the items that also are in a table of labels."""
 
 
 # Arrays of numbers
@@ -148,15 +146,6 @@ def finite_counts(array: NDArray[Any]) -> NDArray[Any]:
     is_whole = array.dtype.kind in "iu" or bool((array % 1 == 0).all())
     fits = not array.size or array.max() < 2**63
     return array.astype(np.int64 if is_whole and fits else np.float64, copy=False)
-
-
-def as_whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
-    """Return counts as `as_checked_counts` does where they must be whole."""
-    array = as_checked_counts(counts)
-    if array.dtype.kind == "f":
-        expected = "a whole number below 2**63"
-        require_rows((array % 1 == 0) & (array < 2.0**63), array, "counts", expected)
-    return array
 
 
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:

@@ -46,7 +46,7 @@ class MaeCalibration(Displayed):
     mae : float
         Its mean absolute error on the calibration set.
     bound : float
-        No parameters in the box have a lower one.
+        No parameters in the box have a lower one: a model that reaches it is proven to be best.
     drps : float
         Mean discrete ranked probability score of the model on the calibration set.
     n_labels : int
@@ -58,11 +58,6 @@ class MaeCalibration(Displayed):
     bound: float
     drps: float
     n_labels: int
-
-    @property
-    def is_optimal(self) -> bool:
-        """Whether the model is proven to have the least error within the bounds."""
-        return self.mae <= self.bound
 
 
 def calibrate_by_mae(

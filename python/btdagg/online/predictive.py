@@ -17,7 +17,6 @@ from btdagg._util.validation import (
     as_integer,
     as_labels,
     as_number,
-    as_whole_counts,
     same_index,
     same_length,
 )
@@ -82,18 +81,6 @@ class VoteDistribution:
         """Probabilities that the next vote is -1, 0, +1 after these votes."""
         counts = {"minus": minus, "tie": tie, "plus": plus}
         return self._kernel.next(*(as_integer(count, name, 0) for name, count in counts.items()))
-
-    def log_chances(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Natural logarithm of the probability of each item's counts given their total, (n,)."""
-        from scipy.special import logsumexp
-
-        whole = as_whole_counts(counts).astype(np.float64)
-        terms = [
-            np.log(weight / 2) + _log_chances(whole, np.array(alpha)[::side])
-            for weight, alpha in self.components
-            for side in (1, -1)
-        ]
-        return np.asarray(logsumexp(terms, axis=0))
 
     def draw(self, n_items: int, n_votes: int, *, seed: int) -> NDArray[np.int8]:
         """Draw votes of items, (n_items, n_votes) of -1, 0, +1 in order."""
