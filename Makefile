@@ -78,7 +78,7 @@ lint: $(VENV)/.lint
 	$(BIN)/hadolint Containerfile
 	cargo package --package btdagg --locked --allow-dirty --no-verify --quiet
 
-# Each prints a table; with --smoke it shows that it runs.
+# Each prints a table; with --smoke it shows that it runs, as a soak test does for `serve`.
 BENCHES := peers tables local_minima few_labels strength panel forecast significance evaluation new_items compare \
 	estimates choose refits online inspect_epochs judge serve labelling sql importing
 KERNELS := cargo bench --locked --manifest-path benches/Cargo.toml --target-dir target
@@ -90,7 +90,7 @@ bench: $(VENV)/.test
 
 bench-smoke: $(VENV)/.test
 	$(KERNELS) -- --test
-	@set -e; for name in $(BENCHES); do \
+	@set -e; for name in $(filter-out serve,$(BENCHES)); do \
 	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
 
 figures: $(VENV)/.figures

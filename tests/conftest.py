@@ -21,7 +21,7 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = os.environ["DO_NOT_TRACK"] = "true"
 
 # Examples of a property; `make soak` tries the second.
 settings.register_profile("btdagg", deadline=None, max_examples=50)
-settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.register_profile("soak", deadline=None, max_examples=400)
 settings.load_profile("btdagg")
 
 

@@ -390,15 +390,16 @@ def coverage(n_draws, **given):
 @pytest.mark.soak
 @pytest.mark.parametrize("model", [MODEL, None])
 def test_intervals_hold_on_many_draws(model):
-    found = coverage(300, model=model)
+    """A standard error of each coverage is 1.5%."""
+    found = coverage(200, model=model)
     assert found.mean() > 0.93
     assert found.min() > 0.9
     assert found.max() < 0.99
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("n_labels", [20, 50, 100])
-@pytest.mark.parametrize("nu", [0.05, 0.2, 1.0])
+@pytest.mark.parametrize("n_labels", [20, 100])
+@pytest.mark.parametrize("nu", [0.05, 1.0])
 def test_the_interval_of_the_tie_parameter_holds_where_ties_are_rare(nu, n_labels):
     n_draws, n_items = 100, 400
     strengths, judge = np.linspace(-0.6, 0.6, 4), np.array([[3, 1, 1], [1, 2, 1], [1, 1, 3]])

@@ -88,16 +88,15 @@ def test_bad_arguments_are_named(options):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("margin", [0.02, 0.1])
-def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, margin):
-    """At most 5% of draws, and three standard errors; the votes and labels of items are real.
+def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared):
+    """At most 5% of 600 draws and three standard errors; the votes and labels of items are real.
 
     Items are drawn with replacement, so that labels for A exceed those for B by just the margin.
     """
     votes = read_votes(shared / "data/rb2/votes.parquet")
     votes = votes.filter({"template": "base", "temperature": "default"})
     labels = read_labels(shared / "data/rb2/labels.csv")
-    passed, n_draws = [], 150
+    passed, n_draws, margin = [], 100, 0.05
     for judge in ("gpt-5.4-mini", "claude-sonnet-4.6"):
         for task in ("math", "precise-if", "safety"):
             items = votes.filter({"judge": judge, "task": task}).labelled(labels)

@@ -19,7 +19,7 @@ def most_within(moments, seconds):
 def test_eight_workers_of_which_two_are_killed(tmp_path, judge_server, postgres, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
-    n_items, per_second, concurrency = 300, 80, 16
+    n_items, per_second, concurrency = 225, 80, 16
     server = judge_server("--latency-ms", "200")
     place = postgres.database("eight_processes")
     pairs = tmp_path / "pairs.jsonl"

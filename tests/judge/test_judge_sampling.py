@@ -82,7 +82,8 @@ def sample_of(row):
 
 
 @pytest.mark.soak
-def test_ten_thousand_votes_under_faults(store_place, judge_server):
+def test_thousands_of_votes_under_faults(store_place, judge_server):
+    """Each kind of fault is met about 30 times, and a dozen answers never come."""
     # A time-out that is long enough for a slow machine, and so fewer that have to wait for it.
     kinds = ("429", "500", "reset", "malformed", "content-type", "empty", "truncated", "unparsed")
     faults = ",".join(f"{kind}=0.011" for kind in kinds) + ",refusal=0.008,hang=0.004"
@@ -90,14 +91,14 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
     finished = run_on(
         server.url,
         store_place,
-        plan_of(1000, 10),
+        plan_of(300, 10),
         limits=Limits(64),
         timeout=12.0,
         max_attempts=12,
     )
     assert finished.is_done
     assert not finished.is_complete  # votes are missing
-    rows = assert_whole(store_place, 1000, 10)
+    rows = assert_whole(store_place, 300, 10)
     assert Counter(row["status"] for row in rows) == finished.statuses
     log = server.log()
     assert len(log) == finished.n_calls
@@ -119,9 +120,9 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
 @pytest.mark.soak
 def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_server):
     bad = judge_server("--faults", "500=0.6,empty=0.2")
-    first = run_on(bad.url, store_place, plan_of(30), limits=Limits(4), max_attempts=2)
+    first = run_on(bad.url, store_place, plan_of(12), limits=Limits(4), max_attempts=2)
     assert first.is_done
-    rows = assert_whole(store_place, 30, 4)
+    rows = assert_whole(store_place, 12, 4)
     failed = [row for row in rows if row["status"] == "failed"]
     assert failed
     assert {row["reason"] for row in failed} == {"HTTP 500: The judge has a headache."}
@@ -130,14 +131,14 @@ def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_s
     assert min(attempts.values()) == 2
 
     good = judge_server()
-    same = run_on(good.url, store_place, plan_of(30))
+    same = run_on(good.url, store_place, plan_of(12))
     assert same.n_calls == 0
     assert same.stored == first.statuses
-    again = run_on(good.url, store_place, plan_of(30), again=("failed",))
+    again = run_on(good.url, store_place, plan_of(12), again=("failed",))
     assert again.statuses == {"ok": len(failed)}
     assert again.stored == first.statuses - Counter(failed=len(failed))
     assert len(good.log()) == len(failed)
-    after = assert_whole(store_place, 30, 4)
+    after = assert_whole(store_place, 12, 4)
     retried = {sample_of(row): row["attempts"] for row in after if sample_of(row) in attempts}
     assert retried == {sample: n + 1 for sample, n in attempts.items()}
     assert all(row["reason"] == "" for row in after if row["status"] == "ok")
@@ -204,7 +205,7 @@ def kill_and_restart(server, place, tmp_path, *, n_kills, n_items, n, concurrenc
 @pytest.mark.soak
 def test_killed_at_random_instants(tmp_path, judge_server, store_place):
     server = judge_server("--latency-ms", "20")
-    kill_and_restart(server, store_place, tmp_path, n_kills=20, n_items=300, n=6, concurrency=8)
+    kill_and_restart(server, store_place, tmp_path, n_kills=12, n_items=200, n=6, concurrency=8)
     assert not list(tmp_path.glob("votes.db-owner-*"))
 
 

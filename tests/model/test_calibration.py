@@ -45,7 +45,7 @@ def rb2_sets(shared):
             yield items.counts, items.labels
 
 
-def best_of_random_starts(counts, labels, rng, n_starts=100):
+def best_of_random_starts(counts, labels, rng, n_starts=50):
     items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
     bounds = list(zip(LOWER, UPPER, strict=True))
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
@@ -67,7 +67,7 @@ def best_of_random_starts(counts, labels, rng, n_starts=100):
 @pytest.mark.usefixtures("quiet")
 def test_no_random_start_finds_a_lower_point_on_simulated_sets():
     rng = np.random.default_rng(11)
-    for _ in range(150):
+    for _ in range(100):
         counts, labels = simulated_set(rng)
         excess = calibrate(counts, labels).drps - best_of_random_starts(counts, labels, rng)
         assert excess <= 1e-8
@@ -78,7 +78,7 @@ def test_no_random_start_finds_a_lower_point_on_simulated_sets():
 def test_no_random_start_finds_a_lower_point_on_real_votes(shared):
     rng = np.random.default_rng(12)
     tasks = list(rb2_sets(shared))
-    for _ in range(150):
+    for _ in range(100):
         counts, labels = tasks[rng.integers(len(tasks))]
         chosen = rng.choice(len(labels), rng.integers(20, 101), replace=False)
         counts, labels = counts[chosen], labels[chosen]
