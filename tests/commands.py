@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 import textwrap
+from pathlib import Path
 
 
 def started(*arguments, before="", **more):
@@ -25,6 +26,15 @@ def ended(*arguments, **more):
     process = started(*arguments, **more)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err
+
+
+# Before a command of its own process: figures are not drawn, as the fixture of this name says.
+NOT_DRAWN = f"""
+import sys
+sys.path.append({str(Path(__file__).parent)!r})
+from exhibits import PNG, Figure, ReportFigure
+ReportFigure.png, ReportFigure.svg = lambda figure: PNG, lambda figure: Figure().svg()
+"""
 
 
 def one_line(status, out, err):

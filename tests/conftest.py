@@ -9,6 +9,7 @@ from hypothesis import settings
 
 import engines
 from btdagg.cli import run
+from btdagg.evaluation import CrossFit
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
 from judge_dialects import DIALECTS, KEY
@@ -65,6 +66,12 @@ def small_pngs(monkeypatch):
 def figures_not_drawn(small_pngs, monkeypatch):
     """The same of SVGs, for commands that write reports."""
     monkeypatch.setattr("btdagg.report.figure.ReportFigure.svg", lambda figure: Figure().svg())
+
+
+@pytest.fixture
+def quick_commands(figures_not_drawn, monkeypatch):
+    """No figures, and cross-fitting by 5 models and 10 refits instead of 50 and 100."""
+    monkeypatch.setattr(CrossFit.__init__, "__defaults__", (5, 1, 10, 0))
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
             assert "better: strength" not in err
 
 
-def test_run_says_whether_strength_helps(cli, folder):
+def test_run_says_whether_strength_helps(cli, folder, quick_commands):
     assert cli("demo", "--pairs", "sums")[0] == 0
     for name in ("pairs.jsonl", "labels.csv"):
         lines = (folder / "sums" / name).read_text().splitlines(keepends=True)

@@ -176,7 +176,6 @@ def test_a_report_has_a_figure_and_tables(cli, folder):
     assert "How often A wins" in (folder / "out/index.html").read_text()
 
 
-@pytest.mark.usefixtures("figures_not_drawn")
 def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
     options = ("votes.csv", "labels.csv", "-f", "judge=x")
     status, out, _ = cli("evaluate", *options, "--report", "out")

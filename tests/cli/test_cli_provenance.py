@@ -13,7 +13,7 @@ from btdagg.votes import Provenance
 from commands import one_line
 from judging import config, pairs_of
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 SAMPLE = simulate("rb2-math", 120, 8, seed=1)
 

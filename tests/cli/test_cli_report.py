@@ -13,7 +13,7 @@ from btdagg.evaluation import Protocol, RandomSplits, positional_bias
 from btdagg.paper import compare_orders, tie_rates
 from commands import one_line
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 TASKS = ("math", "ties")
 JUDGES = {"g": 1, "h": -1}

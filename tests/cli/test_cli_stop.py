@@ -15,7 +15,7 @@ from btdagg.online import StoppingRule, VoteDistribution
 from commands import one_line
 from judging import config, pairs_of, rows_of
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 N = 8
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
@@ -124,21 +124,21 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
 def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder, judge_server):
     server = judge_server()
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
-    options += ["--base-url", server.url]
+    options += ["--base-url", server.url, "-o", "out"]
     far = simulate("rb2-ties", 200, N, seed=3)
     prior = btdagg.fit_prior({"far": (far.counts, far.labels)})
     prior.save("prior.json")
     gold = pl.read_csv("labels.csv")
     found = {}
     for name, known in (("none", None), ("prior.json", prior)):
-        status, out, err = cli(*options, "-o", f"out-{name}", "--prior", name)
+        status, out, err = cli(*options, "--prior", name)
         assert status == 0, err
-        counts = counts_by_item(rows_of(f"out-{name}/votes.db"))
+        counts = counts_by_item(rows_of("out/votes.db"))
         of_gold = np.array([counts[item] for item in gold["item"]])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             wanted = btdagg.calibrate(of_gold, gold["label"].to_numpy(), prior=known).model
-        found[name] = DavidsonModel.load(f"out-{name}/model.json")
+        found[name] = DavidsonModel.load("out/model.json")
         assert found[name] == wanted
         assert ("prior: " in out + err) == (known is not None), (out, err)
     assert len(set(found.values())) == 2

@@ -18,7 +18,7 @@ from btdagg.report.table import Entry
 from commands import on_terminal, plain
 from judging import config, pairs_of
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 SAMPLE = simulate("rb2-focus", 120, 8, seed=2)
@@ -74,7 +74,7 @@ EVALUATE = [
 ]
 
 
-@pytest.mark.parametrize("columns", [80, 60, 200])
+@pytest.mark.parametrize("columns", [60, 200])
 def test_every_number_of_an_evaluation_is_on_a_narrow_terminal(cli, folder, columns):
     command = [*EVALUATE, "--methods", "davidson,majority,isotonic"]
     found = json.loads(cli(*command, "--json")[1])

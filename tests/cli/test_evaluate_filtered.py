@@ -7,6 +7,8 @@ import pytest
 
 from btdagg.datasets import simulate
 
+pytestmark = pytest.mark.usefixtures("quick_commands")
+
 TASKS = ("math", "ties")
 
 

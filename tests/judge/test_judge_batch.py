@@ -90,7 +90,7 @@ def test_a_judge_that_waits_pays_half(cli, server):
 
 
 @pytest.mark.soak
-def test_a_pipeline_by_batches(cli, server, figures_not_drawn):
+def test_a_pipeline_by_batches(cli, server, quick_commands):
     items = pl.read_ndjson("pairs.jsonl")["item"]
     labels = [(0, -1, 1)[k % 3] for k in range(10)]
     pl.DataFrame({"item": items, "label": labels}).head(6).write_csv("labels.csv")

@@ -13,7 +13,7 @@ from btdagg.judge.store import NoStoreError, VoteStore
 from commands import one_line
 from judging import config, pairs_of, start, statuses_of
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 SECRET = "sk-secret-of-the-tests-42424242"
 

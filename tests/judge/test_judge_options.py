@@ -15,7 +15,7 @@ from btdagg.judge.client import STATUSES
 from commands import one_line
 from judging import config, pairs_of
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 # Parameters of Judging and Limits that are no keys of a file.
 NO_KEY = {"limits": "its fields are keys", "grace": "nobody changes it", "method": "--method"}

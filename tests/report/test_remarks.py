@@ -27,7 +27,7 @@ def chosen(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["estimate", "evaluate"])
-def test_json_and_reports_have_the_remarks_of_the_terminal(cli, chosen, command, figures_not_drawn):
+def test_json_and_reports_have_the_remarks_of_the_terminal(cli, chosen, command, quick_commands):
     status, out, err = cli(command, "votes.csv", "labels.csv", "--json", "--report", "report")
     assert status == 0
     described = json.loads(out)

@@ -21,7 +21,7 @@ from btdagg.methods import by_name
 from btdagg.online import OnlineTally
 from btdagg.paper import read_ratings
 
-pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+pytestmark = pytest.mark.usefixtures("quick_commands")
 
 MATH = simulate("rb2-math", 80, 8, seed=2)
 TIES = simulate("rb2-ties", 80, 8, seed=3)
