@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Tests wait for servers as often as they compute: three at a time on two cores.
-WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
+# Tests wait for servers more often than they compute: four at a time on two cores.
+WORKERS ?= $(shell expr $$(nproc) \* 2)
 PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
 SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust python -name '*.rs' -o -name '*.toml')
 
@@ -42,14 +42,14 @@ demo-judge: $(VENV)/.judge
 test: $(VENV)/.test
 	@if command -v cargo >/dev/null; then cargo test --workspace --locked --quiet; \
 	else echo "cargo is not installed: the tests of the Rust crate are left out"; fi
-	$(PYTEST)
+	$(PYTEST) --dist worksteal
 
 soak: $(VENV)/.test
-	$(PYTEST) -m soak
+	$(PYTEST) --dist loadgroup -m soak
 	$(PYTEST) --hypothesis-profile soak tests/model/test_properties.py
 
 integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
-	$(PYTEST) -m "integration and not soak"
+	$(PYTEST) --dist loadgroup -m "integration and not soak"
 
 # With Zig as linker it runs on any Linux since 2014, wherever it is built. The wheel is made of the
 # source distribution, so that nothing may be missing there.

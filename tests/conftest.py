@@ -26,6 +26,11 @@ settings.register_profile("soak", deadline=None, max_examples=400)
 settings.load_profile("btdagg")
 
 
+# With several workers one of them starts a server that takes long, or waits for limits of requests.
+TOGETHER = {"spark": "spark", "mlflow": "traces", "phoenix": "traces", "traces.md": "traces",
+            "test_judge_foreign": "limits"}  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """What a test is given says whether it needs a server or a browser."""
@@ -33,6 +38,11 @@ def pytest_collection_modifyitems(items):
         servers = {"postgres", "browser", "spark", "mlflow_server", "phoenix_server"}
         if servers & set(item.fixturenames):
             item.add_marker("integration")
+        for name, group in TOGETHER.items():
+            if name in item.nodeid:
+                item.add_marker(pytest.mark.xdist_group(group))
+    # The longest come first, so that no worker is left with one of them at the end.
+    items.sort(key=lambda item: "/project/" not in item.nodeid)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ def judge_url(tmp_path_factory):
 
 
 @pytest.fixture
-def run(tmp_path, judge_url):
+def run(tmp_path, judge_url, small_pngs):
     """Run a page, given its text."""
 
     def run(text, name="page.md"):
