@@ -14,6 +14,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.parts import LabelledItems, Neighbourhood
 from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
+from btdagg.model.calibration_set import Bounds
 from btdagg.model.posterior import refitted
 
 TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
@@ -226,9 +227,8 @@ def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
     assert sure.n_units == repeats.sum()
     drawn = np.random.default_rng(0).multinomial(25, repeats / 25, size=20)
     weights = drawn.astype(float)
-    theta = refitted(
-        kinds[:, :3].astype(np.float64), kinds[:, 3].astype(np.int8), weights, "weak", 1.0, 1.0
-    )
+    items = kinds[:, :3].astype(np.float64), kinds[:, 3].astype(np.int8)
+    theta = refitted(*items, weights, "weak", 1.0, 1.0, Bounds())
     for times, found in zip(drawn, theta, strict=True):
         rows = np.repeat(kinds, times, axis=0)
         again = btdagg.calibrate(rows[:, :3], rows[:, 3], prior="weak").model

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg import DavidsonModel, InputError, bootstrap
+from btdagg import DavidsonModel, InputError, _core, bootstrap
 from btdagg.model import CalibrationWarning, Refits
 from btdagg.model.calibration_set import calibration_set
 from btdagg.model.refits import _labelled_items
@@ -38,7 +38,8 @@ def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
     for n_items, n_votes in ((20, 4), (60, 12)):
         items = items_of(*judged(rng, n_items, n_votes))
         (drawn,) = items.draws(4, 1)
-        thetas, drps, converged, _ = items.refits.fit(drawn, 1)
+        refits = _core.Refits(items.counts, items.labels, 1.0, 1.0, LOWER, UPPER)
+        thetas, drps, converged, _ = refits.fit(drawn, 1)
         assert converged.all()
         for theta, least, weights in zip(thetas, drps, drawn, strict=True):
             cells = calibration_set(items.counts, items.labels, weights, alpha=1.0, kappa=1.0)
@@ -64,11 +65,12 @@ def test_refits_are_calibrations_of_the_items_drawn():
     items = items_of(counts, labels)
     (drawn,) = items.draws(100, 3)
     assert (drawn.sum(axis=1) == 60).all()
-    for weights, drps in zip(drawn, sure.drps, strict=True):
+    for weights, theta in zip(drawn, sure.parameters, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             again = btdagg.calibrate(items.counts, items.labels, weights=weights)
-        assert drps == pytest.approx(again.drps, abs=1e-10)
+        cells = calibration_set(items.counts, items.labels, weights, alpha=1.0, kappa=1.0)
+        assert cells.loss(theta, 1)[0] == pytest.approx(again.drps, abs=1e-10)
 
 
 def test_the_same_seed_gives_the_same_bits_at_any_number_of_threads():

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.methods.base import Needs, not_fitted
@@ -78,11 +77,7 @@ class Davidson(_Calibrated):
     ) -> Callable[[ArrayLike], NDArray[np.int8]]:
         """Fit with each row of weights; see `Refittable`."""
         items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
-        if self.prior is None:
-            lower, upper = (ends.tolist() for ends in self.bounds.box())
-            parameters = _core.Refits(items, labels, *smoothing, lower, upper).fit(weights, 1)[0]
-        else:
-            parameters = refitted(items, labels, weights, self.prior, *smoothing)
+        parameters = refitted(items, labels, weights, self.prior, *smoothing, self.bounds)
         return lambda rows: decisions_under(
             parameters, *smoothing, np.asarray(rows, dtype=np.float64), 1
         )

@@ -118,14 +118,20 @@ class FewLabels:
 def refitted(
     counts: NDArray[np.float64],
     labels: NDArray[np.int8],
-    times: NDArray[np.float64],
-    prior: Prior | Literal["weak"],
+    weights: NDArray[np.float64],
+    prior: Prior | Literal["weak"] | None,
     alpha: float,
     kappa: float,
+    bounds: Bounds,
+    n_threads: int = 1,
 ) -> NDArray[np.float64]:
-    """Beta, eta0 and gamma with a prior for each row of how often items are drawn, (k, 3)."""
+    """Fit beta, eta0 and gamma to each row of weights, with a prior how often items are drawn."""
+    if prior is None:
+        lower, upper = (ends.tolist() for ends in bounds.box())
+        refits = _core.Refits(counts, labels, alpha, kappa, lower, upper)
+        return refits.fit(weights, n_threads)[0]
     thetas = []
-    for row in times.astype(np.int64):
+    for row in weights.astype(np.int64):
         drawn = np.repeat(counts, row, axis=0), np.repeat(labels, row)
         few = FewLabels.of(*drawn, None, alpha=alpha, kappa=kappa)
         thetas.append(few.posterior(prior).parameters)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict, Unpac
 
 import numpy as np
 
-from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.files import FileFormat, SavedAsJson
@@ -25,7 +24,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.model.calibration import Calibration, calibrate
-from btdagg.model.calibration_set import PARAMETERS, Bounds, CalibrationWarning, calibration_set
+from btdagg.model.calibration_set import PARAMETERS, Bounds, CalibrationWarning
 from btdagg.model.davidson import MODEL_FILE, DavidsonModel
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import decisions_under, refitted
@@ -125,12 +124,6 @@ class Bootstrap(Refits, Displayed):
     ----------
     calibration : Calibration
         The fit to the items themselves.
-    drps : (n_refits,) array of float64
-        Mean DRPS of each refit on its own resample.
-    at_bounds : (n_refits, 3) array of bool
-        Which parameters of each refit are at one of their bounds.
-    converged : (n_refits,) array of bool
-        Whether each refit is at an optimum.
     beta, nu, gamma : ParameterInterval
         Percentile intervals. If an end is a bound of the fit, the note says so.
     mae : ParameterInterval
@@ -142,9 +135,6 @@ class Bootstrap(Refits, Displayed):
     """
 
     calibration: Calibration
-    drps: NDArray[np.float64]
-    at_bounds: NDArray[np.bool_]
-    converged: NDArray[np.bool_]
     beta: ParameterInterval
     nu: ParameterInterval
     gamma: ParameterInterval
@@ -214,15 +204,17 @@ def bootstrap(
         counts, labels, weights, groups, n_threads=n_threads, prior=prior, **options
     )
     model = items.calibration.model
-    parts, own, original = [], [], []
+    parts: list[NDArray[np.float64]] = []
+    own, original = [], []
     shares = items.weights / items.weights.sum()
     for drawn in items.draws(n_refits, seed):
         parts.append(items.refit(drawn, n_threads))
-        decided = decisions_under(parts[-1][0], model.alpha, model.kappa, items.counts, n_threads)
+        decided = decisions_under(parts[-1], model.alpha, model.kappa, items.counts, n_threads)
         errors = items.errors(decided)
         own.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
         original.append(errors @ shares)
-    thetas, drps, converged, at_bounds = (np.concatenate(part) for part in zip(*parts, strict=True))
+    thetas, (lower, upper) = np.concatenate(parts), items.bounds.box()
+    at_bounds = ((thetas == lower) | (thetas == upper)) & (lower < upper)
     values = np.column_stack([thetas[:, 0], np.exp(thetas[:, 1]), thetas[:, 2]])
     tails = [(1 - level) / 2, (1 + level) / 2]
     intervals = {}
@@ -240,9 +232,6 @@ def bootstrap(
         parameters=thetas,
         level=level,
         calibration=items.calibration,
-        drps=drps,
-        at_bounds=at_bounds,
-        converged=converged,
         mae=ParameterInterval(min(max(apparent + optimism, 0.0), 2.0), float(low), float(high)),
         n_units=items.n_units,
         **intervals,
@@ -271,29 +260,11 @@ class _WeightedItems:
         """Weight of each cell, (k,)."""
         return np.asarray(self.repeats @ self.kinds)
 
-    @cached_property
-    def refits(self) -> _core.Refits:
-        """What fits them under other weights."""
+    def refit(self, drawn: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+        """Fit them under each row of weights as `calibration` is fitted: (r, k) to (r, 3)."""
         model = self.calibration.model
-        lower, upper = self.bounds.box()
-        return _core.Refits(
-            self.counts, self.labels, model.alpha, model.kappa, lower.tolist(), upper.tolist()
-        )
-
-    def refit(self, drawn: NDArray[np.float64], n_threads: int) -> tuple[NDArray[Any], ...]:
-        """Fit them under each row of weights as `calibration` is fitted: (r, k) to r fits."""
-        if self.prior is None:
-            return self.refits.fit(drawn, n_threads)
-        model = self.calibration.model
-        smoothing = {"alpha": model.alpha, "kappa": model.kappa}
-        thetas = refitted(self.counts, self.labels, drawn, self.prior, **smoothing)
-        losses = [
-            calibration_set(self.counts, self.labels, times, **smoothing).loss(theta, 1)[0]
-            for times, theta in zip(drawn, thetas, strict=True)
-        ]
-        lower, upper = Bounds().box()
-        at_bounds = (thetas == lower) | (thetas == upper)
-        return thetas, np.array(losses), np.ones(len(thetas), dtype=np.bool_), at_bounds
+        how = (self.prior, model.alpha, model.kappa, self.bounds)
+        return refitted(self.counts, self.labels, drawn, *how, n_threads)
 
     @property
     def n_units(self) -> int:
