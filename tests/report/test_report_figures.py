@@ -237,7 +237,7 @@ def test_heat_map_is_centred_and_has_the_numbers():
 def test_bars_have_the_shares(items):
     found = confusions(items, n_splits=3)
     axis = axes_of(distribution_figure("x", found))[0]
-    widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3)
+    widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3).T
     np.testing.assert_allclose(widths[0], 100 * found.gold)
     np.testing.assert_allclose(widths[1], 100 * found.predicted["Davidson"])
     np.testing.assert_allclose(axis.lines[0].get_xdata(), 100 * found.gold[0])

@@ -22,7 +22,6 @@ from btdagg.report.wording import (
     fixed,
     not_evaluated,
     percent,
-    percent_with_error,
     stem,
     votes_of,
     with_error,
@@ -241,12 +240,12 @@ def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
             label = () if n_votes is None else (str(n_votes),)
             budget = {} if n_votes is None else {"n_votes": n_votes}
             for scores in leave_one_out.raters:
-                cells = {"items": Entry(str(scores.n_items)), **_rater_cells(scores)}
+                cells = {"items": str(scores.n_items), **_rater_cells(scores)}
                 fields = {**budget, **_rater_record(scores)}
                 yield Row((*label, str(scores.rater)), cells, [fields])
             if judges:
                 n = len(leave_one_out.raters)
-                wins = dict.fromkeys(("items", *_SCORES), Entry("")) | {
+                wins = {
                     "wins": Entry(f"{leave_one_out.n_wins}/{n}", True),
                     "wins by MAE": Entry(f"{leave_one_out.n_wins_by_mae}/{n}", True),
                 }
@@ -262,25 +261,20 @@ def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
     )
 
 
-_SCORES = (
-    *("accuracy", "judge's accuracy", "gain of accuracy", "wins"),
-    *("MAE", "judge's MAE", "gain of MAE", "wins by MAE"),
-)
-
-
-def _rater_cells(scores: RaterScores) -> dict[str, Entry]:
+def _rater_cells(scores: RaterScores) -> dict[str, str | Entry]:
     if scores.compared is None:
-        return {"accuracy": Entry(fixed(scores.accuracy)), "MAE": Entry(fixed(scores.mae))}
+        return {"accuracy": fixed(scores.accuracy), "MAE": fixed(scores.mae)}
     judge, human = scores.compared.methods
-    cells: list[Entry] = []
-    for by_rater, by_judge, gain, wins in (
-        (human.accuracy_interval, judge.accuracy_interval, scores.accuracy_gain, scores.wins),
-        (human.mae_interval, judge.mae_interval, scores.mae_gain, scores.wins_by_mae),
-    ):
-        texts = fixed(by_rater.mean), fixed(by_judge.mean), with_error(gain, signed=True)
-        cells += map(Entry, texts)
-        cells.append(Entry("yes" if wins else "no", wins))
-    return dict(zip(_SCORES, cells, strict=True))
+    return {
+        "accuracy": fixed(human.accuracy_interval.mean),
+        "judge's accuracy": fixed(judge.accuracy_interval.mean),
+        "gain of accuracy": with_error(scores.accuracy_gain, signed=True),
+        "wins": Entry("yes" if scores.wins else "no", scores.wins),
+        "MAE": fixed(human.mae_interval.mean),
+        "judge's MAE": fixed(judge.mae_interval.mean),
+        "gain of MAE": with_error(scores.mae_gain, signed=True),
+        "wins by MAE": Entry("yes" if scores.wins_by_mae else "no", scores.wins_by_mae),
+    }
 
 
 def _rater_record(scores: RaterScores) -> dict[str, object]:
@@ -344,4 +338,4 @@ def _rate(interval: Interval | None) -> str:
     if interval is None:
         return MISSING
     half = (interval.high - interval.low) / 2
-    return percent_with_error(Interval(interval.mean, interval.mean - half, interval.mean + half))
+    return f"{percent(interval.mean)} ±{fixed(100 * half, 1)}"

@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.metrics import Interval
 
-# Half a character; control characters; noncharacters, which are no XML; and what turns the order of
-# letters around, so that a name could be read as another, or as the text about it.
-_NONCHARACTERS = "".join(
-    chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
-)
+# Half a character; control characters; what is no XML; and what turns the order of letters around,
+# so that a name could be read as another, or as the text about it.
 _UNPRINTABLE = re.compile(
     "[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f-\x9f"
-    f"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef{_NONCHARACTERS}]"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
 
 MISSING = "–"
@@ -47,24 +44,14 @@ def percent(share: float, digits: int = 1, *, signed: bool = False) -> str:
     return written if written == MISSING else f"{written}%"
 
 
-def with_error(interval: Interval | None, digits: int = 3, *, signed: bool = False) -> str:
+def with_error(interval: Interval | None, *, signed: bool = False, in_percent: bool = False) -> str:
     """Write a mean and half the width of its interval; the longer half of one that is cut off."""
     if interval is None or not math.isfinite(interval.mean):
         return MISSING
-    half = fixed(_half(interval), digits).removeprefix("0")
-    return f"{fixed(interval.mean, digits, signed=signed)} ±{half}"
-
-
-def _half(interval: Interval) -> float:
-    return max(interval.high - interval.mean, interval.mean - interval.low)
-
-
-def percent_with_error(interval: Interval | None, *, signed: bool = False) -> str:
-    """Write a share and half the width of its interval, in percent."""
-    if interval is None or not math.isfinite(interval.mean):
-        return MISSING
-    half = fixed(100 * _half(interval), 1)
-    return f"{percent(interval.mean, signed=signed)} ±{half}"
+    half = max(interval.high - interval.mean, interval.mean - interval.low)
+    if in_percent:
+        return f"{percent(interval.mean, signed=signed)} ±{fixed(100 * half, 1)}"
+    return f"{fixed(interval.mean, signed=signed)} ±{fixed(half).removeprefix('0')}"
 
 
 def pvalue(value: float) -> str:

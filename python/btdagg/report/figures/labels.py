@@ -33,7 +33,7 @@ Shares = Mapping[str, "NDArray[np.float64]"]
 
 _IN_ROW = 24  # letters of a name beside a bar
 _IN_TITLE = 20
-_NARROW = 0.04  # share from which its number fits into a bar
+_NARROW = 4  # percent from which its number fits into a bar
 
 
 def distribution_figure(task: str, comparison: MethodComparison) -> ReportFigure:
@@ -100,31 +100,29 @@ def _draw_bars(panels: Mapping[str, Shares]) -> Figure:
 
 def _bars(axis: Axes, bars: Shares) -> None:
     """Draw one bar of three parts per row, from the top."""
-    for place, shares in enumerate(bars.values()):
-        ends = np.cumsum(shares)
-        for label, (share, end) in enumerate(zip(shares, ends, strict=True)):
-            colour = LABEL_COLOURS[label]
-            (bar,) = axis.barh(
-                place,
-                100 * share,
-                left=100 * (end - share),
-                height=0.78,
-                color=colour,
-                edgecolor="white",
-                linewidth=0.6,
-            )
-            if share >= _NARROW:
-                axis.annotate(
-                    fixed(100 * share, 1),
-                    bar.get_center(),
-                    ha="center",
-                    va="center",
-                    color=LABEL_INK[label],
-                    # So that the line of the gold labels does not cross a number.
-                    bbox={"facecolor": colour, "edgecolor": "none", "pad": 1},
-                )
-    for end in np.cumsum(next(iter(bars.values())))[:2]:
-        axis.plot([100 * end] * 2, [0.4, len(bars) - 0.6], color="black", ls=(0, (3, 2)), lw=1)
+    shares = 100 * np.stack([*bars.values()])
+    ends = np.cumsum(shares, axis=1)
+    for label, colour in enumerate(LABEL_COLOURS):
+        width = shares[:, label]
+        drawn = axis.barh(
+            range(len(bars)),
+            width,
+            left=ends[:, label] - width,
+            height=0.78,
+            color=colour,
+            edgecolor="white",
+            linewidth=0.6,
+        )
+        axis.bar_label(
+            drawn,
+            [fixed(share, 1) if share >= _NARROW else "" for share in width],
+            label_type="center",
+            color=LABEL_INK[label],
+            # So that the line of the gold labels does not cross a number.
+            bbox={"facecolor": colour, "edgecolor": "none", "pad": 1},
+        )
+    for end in ends[0, :2]:
+        axis.plot([end] * 2, [0.4, len(bars) - 0.6], color="black", ls=(0, (3, 2)), lw=1)
     axis.set_yticks(range(len(bars)), list(wrapped(bars, _IN_ROW).values()))
     axis.set_ylim(len(bars) - 0.5, -0.5)
     axis.set_xlim(0, 100)

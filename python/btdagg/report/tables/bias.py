@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 from btdagg.evaluation.scores import record, spread
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.scores import where
-from btdagg.report.wording import (
-    key_of,
-    percent,
-    percent_with_error,
-)
+from btdagg.report.wording import key_of, percent, with_error
 
 if TYPE_CHECKING:
     from btdagg.evaluation.bias import PositionalBias
@@ -33,7 +29,7 @@ def positional_bias_table(
     def rows() -> Iterator[Row]:
         for bias in biases:
             interval = bias.interval
-            text = percent_with_error(interval, signed=True)
+            text = with_error(interval, signed=True, in_percent=True)
             if interval is None and bias.bias is not None:
                 text = percent(bias.bias, signed=True)
             clear = interval is not None and not interval.low <= 0 <= interval.high
