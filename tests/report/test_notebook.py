@@ -66,7 +66,7 @@ def test_every_result_of_the_page_is_shown_as_tables(results):
         found = Elements(results[name]._repr_html_())
         assert "table" in found.tags, name
         assert found.tags <= HARMLESS, name
-        assert {kind for kind, _ in found.attributes} <= {"style", "scope", "class", "rowspan"}
+        assert {kind for kind, _ in found.attributes} <= {"style", "scope", "class"}
         # The colours are those of the notebook.
         assert {value for kind, value in found.attributes if kind == "style"} == {
             "overflow-x: auto"

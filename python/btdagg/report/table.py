@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from btdagg._util.extras import MissingExtraError
@@ -174,8 +175,8 @@ class ReportTable:
         columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
         cells = self._written(_in_latex, r"\textbf{{{}}}")
         lines = [_latex_row([_in_latex(text) for text in self.header])]
-        for row, spans in zip(cells, self._spans, strict=True):
-            if len(lines) == 1 or self._begins_group(spans):
+        for row, repeated in zip(cells, self._repeated, strict=True):
+            if len(lines) == 1 or self._begins_group(repeated):
                 lines.append(r"\midrule")
             lines.append(_latex_row(row))
         note, rows = f" {_in_latex(self.note)}" if self.note else "", "\n".join(lines)
@@ -195,12 +196,9 @@ class ReportTable:
 
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
-        groups: list[list[list[tuple[Entry, int]]]] = []
-        for row, spans in zip(self.rows, self._spans, strict=True):
-            if not groups or self._begins_group(spans):
-                groups.append([])
-            groups[-1].append(list(zip(row, spans, strict=True)))
-        return template("table.html.jinja").render(table=self, groups=groups)
+        groups = [self._begins_group(repeated) for repeated in self._repeated]
+        rows = zip(self.rows, self._repeated, groups, strict=True)
+        return template("table.html.jinja").render(table=self, rows=rows)
 
     def rendered(self) -> tuple[str, dict[str, str | bytes]]:
         """Return HTML for a page, and the files by their endings."""
@@ -220,29 +218,24 @@ class ReportTable:
     def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:
         """Rows of texts in which a label is empty where the row above has it."""
 
-        def text(entry: Entry, span: int) -> str:
-            written = write(entry.text) if span else ""
+        def text(entry: Entry, *, blank: bool) -> str:
+            written = "" if blank else write(entry.text)
             return bold.format(written) if entry.bold and written else written
 
-        return [list(map(text, *row)) for row in zip(self.rows, self._spans, strict=True)]
+        return [
+            [text(entry, blank=place < repeated) for place, entry in enumerate(row)]
+            for row, repeated in zip(self.rows, self._repeated, strict=True)
+        ]
 
     @cached_property
-    def _spans(self) -> list[list[int]]:
-        """Rows that each cell spans: 0 where the label is that of the row above, else mostly 1."""
-        spans = [[1] * len(row) for row in self.rows]
-        for place in range(self.n_label_columns - 1):
-            first = 0
-            for number in range(1, len(self.rows)):
-                above, row = self.rows[number - 1 : number + 1]
-                if row[: place + 1] == above[: place + 1]:
-                    spans[number][place] = 0
-                    spans[first][place] += 1
-                else:
-                    first = number
-        return spans
+    def _repeated(self) -> list[int]:
+        """How many of the labels of each row, the last aside, the row above begins with too."""
+        labels = [row[: self.n_label_columns - 1] for row in self.rows]
+        equal = ([a == b for a, b in zip(*pair, strict=False)] for pair in pairwise([(), *labels]))
+        return [[*same, False].index(False) for same in equal]
 
-    def _begins_group(self, spans: Sequence[int]) -> bool:
-        return self.n_label_columns > 1 and spans[0] > 0
+    def _begins_group(self, repeated: int) -> bool:
+        return self.n_label_columns > 1 and repeated == 0
 
 
 def in_markdown(text: str) -> str:
