@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 
 import pytest
 
@@ -136,12 +135,10 @@ def test_a_budget_waits_for_calls_in_flight():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("tokens", ["1e400", "-1", '"many"', "NaN"])
-def test_impossible_numbers_of_tokens_lose_no_vote(tokens):
-    usage = usage_of(json.loads(f'{{"prompt_tokens": {tokens}, "completion_tokens": 3}}'))
-    assert usage == Usage(0, 3)
-    usage = usage_of(json.loads(f'{{"prompt_tokens": 2, "cost": {tokens}}}'))
-    assert usage.cost is None or math.isfinite(usage.cost)
+def test_tokens_by_whatever_name():
+    assert usage_of({"prompt_tokens": None, "completion_tokens": 3}) == Usage(0, 3)
+    more = {"reasoning_tokens": 2, "prompt_cache_hit_tokens": 1, "cost": 0}
+    assert usage_of({"prompt_tokens": 5, **more}) == Usage(5, 0, 2, 1, 0.0)
 
 
 def test_a_cost_that_the_endpoint_states_goes_first():

@@ -66,19 +66,6 @@ def test_margins_go_from_answers_to_the_table(tmp_path, template, margins, optio
     assert not set(P) & set(votes.columns)
 
 
-def test_the_simulated_judge_is_sure_where_the_difference_is_large(tmp_path):
-    pairs = pairs_of(60)
-    wrong = [(0, -1, 1)[number % 3] for number in range(60)]
-    truth = pl.DataFrame({"item": pairs.frame["item"], "truth": wrong})
-    for template in ("response-steps", "response-scores"):
-        _, votes = asked(tmp_path / f"{template}.db", pairs=pairs, template=template)
-        votes = votes.join(truth, on="item")
-        means = votes.group_by(pl.col("truth") != 0).agg(pl.col("margin").mean()).sort("truth")
-        assert means["margin"][0] < means["margin"][1]
-        right = votes.filter(pl.col("vote") * pl.col("truth") > 0)["margin"].mean()
-        assert right > votes.filter(pl.col("vote") * pl.col("truth") < 0)["margin"].mean()
-
-
 def test_lines_of_scores_are_asked_for_and_answered(tmp_path):
     template = TEMPLATES["response-scores"].asking(kind="line", confidence=True)
     assert "one line that reads A: X, B: Y, where" in template.answer.instructions
@@ -87,16 +74,6 @@ def test_lines_of_scores_are_asked_for_and_answered(tmp_path):
     assert votes["confidence"].null_count() == 0
     schema = template.asking(kind="json").answer.response_format["json_schema"]["schema"]
     assert schema["properties"]["A"] == schema["properties"]["B"] == {"type": "integer"}
-
-
-def test_a_run_that_is_resumed_asks_for_what_is_missing_alone(tmp_path):
-    once, twice = tmp_path / "once.db", tmp_path / "twice.db"
-    asked(twice, template="response-steps", n=2)
-    run, votes = asked(twice, template="response-steps")
-    assert (run.n_calls, run.stored["ok"]) == (40, 40)
-    columns = ["item", "order", "sample", "vote", "margin"]
-    assert votes.select(columns).equals(asked(once, template="response-steps")[1].select(columns))
-    assert asked(twice, template="response-steps")[0].n_calls == 0
 
 
 def test_a_store_holds_votes_of_all_kinds(tmp_path):

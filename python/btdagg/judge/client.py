@@ -161,8 +161,8 @@ class ChatReply:
         None if the endpoint does not state it.
     token_logprobs : tuple of float, or None
         Log-probability of each token of the answer.
-    latency : float
-        Seconds from request to answer.
+    latency : float or None
+        Seconds from request to answer; None of a batch.
     model : str
         The model that answered, as the endpoint calls it.
     limits : RateLimits or None
@@ -177,7 +177,7 @@ class ChatReply:
     finish_reason: str = "stop"
     usage: Usage | None = None
     token_logprobs: tuple[float, ...] | None = None
-    latency: float = 0.0
+    latency: float | None = 0.0
     model: str = ""
     limits: RateLimits | None = None
     tokens: Sequence[Token] = ()

@@ -16,7 +16,7 @@ from btdagg._util.readable import readable
 from btdagg.judge.client import ChatClient, Status, batched
 from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pairs import Pairs, read_pairs
-from btdagg.judge.prices import estimated_tokens
+from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
 from btdagg.judge.provider import client_of
 from btdagg.judge.runs import JudgeRun
 
@@ -144,7 +144,7 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
     judging.prompt.check(pairs)
     per_answer = None if store is None else store.answer_tokens_of(judging.setup.judge)
     per_answer = judging.max_answer_tokens if per_answer is None else per_answer
-    n_wanted = n_calls = prompt_tokens = 0
+    n_wanted = n_calls = n_bytes = 0
     for batch in batched(judging.plan(pairs), _ESTIMATED_AT_A_TIME):
         items = [work.item for work in batch]
         stored = {} if store is None else store.samples_of(judging.setup, items)
@@ -154,7 +154,8 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
             n_wanted += len(work.wanted)
             n_calls += len(missing)
             for order, n in Counter(order for order, _ in missing).items():
-                prompt_tokens += n * estimated_tokens(work.messages(order))
+                n_bytes += n * size_of(work.messages(order))
+    prompt_tokens = n_bytes // BYTES_PER_TOKEN
     completion = None if per_answer is None else round(per_answer * n_calls)
     cost = None
     if judging.paid is not None and completion is not None:

@@ -79,8 +79,3 @@ def size_of(messages: Messages) -> int:
         written = content if isinstance(content, str) else str(content)
         size += _BYTES_AROUND + len(written.encode(errors="replace"))
     return size
-
-
-def estimated_tokens(messages: Messages) -> int:
-    """About how many tokens messages have."""
-    return -(-size_of(messages) // BYTES_PER_TOKEN)

@@ -194,7 +194,7 @@ class ModelClient:
                 from openai.types.chat import ChatCompletion
 
                 reply = ChatCompletion.construct(**body)
-            return self._reply(model._process_response(reply, *options), _Exchange(), 0.0)
+            return self._reply(model._process_response(reply, *options), _Exchange(), None)
         except Exception as error:
             fault = self.faults.explained(error, has_begun=True)
         raise fault
@@ -297,7 +297,9 @@ class ModelClient:
 
     # Replies
 
-    def _reply(self, response: ModelResponse, exchange: _Exchange, latency: float) -> ChatReply:
+    def _reply(
+        self, response: ModelResponse, exchange: _Exchange, latency: float | None
+    ) -> ChatReply:
         from pydantic_ai.messages import TextPart, ThinkingPart
 
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))

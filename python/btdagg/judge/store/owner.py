@@ -73,7 +73,7 @@ class Answered:
             "completion_tokens": usage and usage.completion,
             "reasoning_tokens": usage and usage.reasoning,
             "cost": cost_of(usage, self.prices),
-            "latency": (self.reply and self.reply.latency) or None,
+            "latency": self.reply.latency if self.reply else None,
         }
 
     def exchange(self) -> dict[str, str]:
