@@ -46,11 +46,8 @@ EVALUATE = "evaluate votes.csv labels.csv"
     ("line", "missing", "extra"),
     [
         ("judge pairs.jsonl --model m -n 2", BEYOND_CLI, "judge"),
-        ("judge pairs.jsonl --model m -n 2", ["openai"], "judge"),
         ("judge pairs.jsonl --model anthropic:m -n 2", ["anthropic"], "anthropic"),
-        ("votes x.db", BEYOND_CLI, "judge"),
         ("import log.eval -o new.csv", ["inspect_ai"], "inspect"),
-        ("import votes.csv -o new.csv", ["polars"], "tables"),
         ("votes postgresql://localhost/votes", ["psycopg"], "postgres"),
         (f"{EVALUATE} --report out", ["jinja2"], "report"),
         (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
@@ -79,14 +76,12 @@ def test_a_neighbour_that_is_missing_is_named_with_its_extra():
         "opentelemetry": "btdagg.integrations.opentelemetry.emit",
         "phoenix": "btdagg.integrations.phoenix.read",
     }
-    for extra, line in lines.items():
-        code = WITHOUT.format(modules=[*BEYOND_CLI, *NEIGHBOURS]) + f"import btdagg; {line}"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
-        last = done.stderr.splitlines()[-1]
-        assert last.startswith("btdagg._util.extras.MissingExtraError: ")
-        assert last.endswith(f"pip install 'btdagg[{extra}]'")
+    code = WITHOUT.format(modules=[*BEYOND_CLI, *NEIGHBOURS]) + "import btdagg\n"
+    for line in lines.values():
+        code += f"try: {line}\nexcept btdagg._util.extras.MissingExtraError as e: print(e)\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for extra, message in zip(lines, done.stdout.splitlines(), strict=True):
+        assert message.endswith(f"pip install 'btdagg[{extra}]'")
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_bug():

@@ -10,7 +10,6 @@ import pytest
 
 import btdagg
 from btdagg import DavidsonModel, calibrate, read_labels, read_votes
-from btdagg.cli import main
 from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, evaluate
@@ -86,14 +85,6 @@ def test_the_examples_work_and_leave_the_gold_labels_alone(cli, folder):
         assert status == 0, err
     assert (folder / "model.json").exists()
     assert (folder / "labels.csv").read_bytes() == gold
-
-
-@pytest.mark.parametrize(("arguments", "status"), [(["--help"], 0), (["frob"], 2)])
-def test_the_program_exits_with_the_status(arguments, status, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == status
-    capsys.readouterr()
 
 
 def press_ctrl_c(*_, **__):
@@ -271,21 +262,6 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     assert (told["remarks"], told["output"]) == ([], "new.json")
     _, out, _ = cli(*FIT, "counts.csv", "some.csv")
     assert "left out: 5 items without a label, 1 labels without votes\n" in out
-
-
-def test_calibrate_says_what_is_pooled_and_missing(cli, folder):
-    votes = pl.read_csv("votes.csv").with_columns(
-        vote=pl.when(pl.int_range(pl.len()) > 2).then("vote"), template=pl.lit("p")
-    )
-    votes.write_csv("some.csv")
-    _, _, err = cli(*FIT, "some.csv", "labels.csv")
-    assert err.splitlines()[:2] == [
-        "pooling 2 values of judge (g, h); --filter judge=... fits one",
-        "3 votes are missing and not counted",
-    ]
-    _, _, err = cli(*FIT, "some.csv", "labels.csv", "-f", "judge=h")
-    assert "pooling" not in err
-    assert "missing" not in err
 
 
 READERS = {

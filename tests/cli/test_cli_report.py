@@ -236,18 +236,6 @@ def test_the_paper_has_a_test_of_its_own(cli, folder):
 # Raters
 
 
-def test_raters_are_compared_with_each_other(cli, folder):
-    status, out, _ = cli("paper", "raters", "ratings.csv", "--json", "--report", "out")
-    assert status == 0
-    expected = btdagg.paper.leave_one_rater_out(btdagg.paper.read_ratings("ratings.csv"))
-    rows = json.loads(out)["raters"]
-    assert [(row["rater"], row["n_items"]) for row in rows] == [
-        (one.rater, one.n_items) for one in expected.raters
-    ]
-    assert described(folder / "out")["status"] == "complete"
-    assert "r0" in (folder / "out" / "tables" / "raters.md").read_text()
-
-
 def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folder):
     command = "paper raters ratings.csv votes.csv -f judge=g -f template=base -n 2,8 --splits 3"
     status, out, _ = cli(*command.split())

@@ -1,6 +1,5 @@
 """Positional bias: against slow loops, the paper's figures, and real votes."""
 
-import csv
 import math
 import random
 from collections import Counter, defaultdict
@@ -138,22 +137,3 @@ def test_bias_among_gold_ties_and_what_is_wrong():
         positional_bias(read_votes({"item": [1], "vote": [1]}))
     with pytest.raises(InputError, match=r"^by is 'judge', expected a sequence of column names$"):
         positional_bias(rows, by="judge")
-
-
-@pytest.mark.parametrize("name", ["mtbench_order", "vicuna80"])
-def test_real_bias_is_that_of_a_loop(shared, name):
-    path = shared / "data" / name / "votes.csv"
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["vote"]]
-    votes = read_votes(path)
-    found = positional_bias(votes)
-    assert len(found) == len({row["judge"] for row in rows})
-    for bias in found:
-        mine = [
-            (row["item"], row["order"], int(float(row["vote"])))
-            for row in rows
-            if (row["judge"],) == bias.key
-        ]
-        first, second, tie, value, half = slow_bias(mine)
-        assert (bias.first, bias.second, bias.tie) == (first, second, tie)
-        assert bias.interval == pytest.approx((value, value - half, value + half))

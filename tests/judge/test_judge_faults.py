@@ -41,9 +41,8 @@ def of_short_pairs(asked):
     return Fault(400, TOO_LONG) if len(asked.text) > 5000 else Answer()
 
 
-@pytest.mark.parametrize("first", [0, 10])
-def test_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect, first):
-    long = range(first, first + 4)
+def test_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect):
+    long = range(4)  # the first, when nothing has worked before
     client = dialect.client(of_short_pairs)
     place = tmp_path / "v.db"
     done = run_on(place, client, plan_with_long_pairs(14, long))

@@ -173,7 +173,7 @@ def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, sto
     ) in " ".join(found.remarks)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["few-shot", "usc"])
 def test_what_is_missing_is_not_decided(judge_server, decide, method):
     server = judge_server("--faults", "unparsed=0.4")
     found = decide(server, method, examples=examples(3))

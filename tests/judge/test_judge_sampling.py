@@ -326,11 +326,11 @@ def test_cancelled_it_keeps_what_is_there(store_place):
 def test_the_cap_on_calls_is_never_passed(tmp_path, judge_server):
     server = judge_server("--faults", "500=0.2", "--latency-ms", "5")
     place = tmp_path / "v.db"
-    finished = run_on(server.url, place, plan_of(100), limits=Limits(16, max_calls=77))
+    finished = run_on(server.url, place, plan_of(30), limits=Limits(16, max_calls=77))
     assert finished.stopped == "the cap of 77 calls is reached"
     assert finished.n_calls == len(server.log()) == 77
     assert set(statuses_of(place)) == {"ok"}
-    assert run_on(server.url, place, plan_of(100)).is_complete
+    assert run_on(server.url, place, plan_of(30)).is_complete
 
 
 def test_the_cap_on_cost_is_never_passed(tmp_path):

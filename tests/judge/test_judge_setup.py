@@ -158,8 +158,9 @@ def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
 
 
 def test_calls_with_the_same_prompt_come_after_the_first_of_each(cli, folder, endpoint):
+    pairs_of(6).frame.write_ndjson("pairs.jsonl")
     server = endpoint(lambda _: (200, completion()))
     assert judge(cli, server.url, "-n", "6", *config(concurrency=1))[0] == 0
     prompts = [asked["messages"][-1]["content"] for asked in server.requests]
-    assert len(set(prompts[:40])) == 40
-    assert all(len(set(prompts[at : at + 2])) == 1 for at in range(40, 120, 2))
+    assert len(set(prompts[:12])) == 12
+    assert all(len(set(prompts[at : at + 2])) == 1 for at in range(12, 36, 2))

@@ -118,7 +118,7 @@ def test_a_judge_has_probabilities_of_all_votes_or_of_none(tmp_path):
     "options", [{"template": "response-scores"}, {"confidence": "logprobs"}], ids=str
 )
 def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
-    pairs = pairs_of(80)
+    pairs = pairs_of(50)
     labels = {"item": [f"q{k}" for k in range(40)], "label": [(0, -1, 1)[k % 3] for k in range(40)]}
     judging = Judging("sim", n=12, request_seed=0, **options)
     _, votes = asked(tmp_path / "all.db", pairs=pairs, n=12, **options)
@@ -131,7 +131,7 @@ def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
             return await judge_by_rule(pairs, judging, rule, JudgeJob(store, SimulatedClient()))
 
     run = asyncio.run(ask())
-    assert run.n_calls == run.settled.n_samples < 12 * 80
+    assert run.n_calls == run.settled.n_samples < 12 * 50
     few = frame_of(tmp_path / "few.db")
     ids, counts = read_votes(few, **model.provenance.how_to_read(all_votes)).counts()
     assert (counts % 1).any()
@@ -241,11 +241,11 @@ def test_probabilities_are_mirrored_and_a_verdict_in_other_words_counts_whole():
 @pytest.mark.parametrize("allow_tie", [True, False])
 def test_the_simulated_judge_votes_as_often_as_it_says(tmp_path, allow_tie):
     options = {"confidence": "logprobs", "allow_tie": allow_tie}
-    _, votes = asked(tmp_path / "v.db", pairs=pairs_of(90), n=20, **options)
-    assert votes.select(pl.sum_horizontal(P)).to_series().to_list() == pytest.approx([1] * 1800)
+    _, votes = asked(tmp_path / "v.db", pairs=pairs_of(60), n=12, **options)
+    assert votes.select(pl.sum_horizontal(P)).to_series().to_list() == pytest.approx([1] * 720)
     for label, name in zip((-1, 0, 1), P, strict=True):
         share = (votes["vote"] == label).mean()
-        assert votes[name].mean() == pytest.approx(share, abs=0.04)
+        assert votes[name].mean() == pytest.approx(share, abs=0.05)
     # In one order all samples of an item were as probable.
     spread = votes.group_by("item", "order").agg(pl.col("p_plus").max() - pl.col("p_plus").min())
     assert spread["p_plus"].max() < 1e-12

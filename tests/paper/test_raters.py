@@ -10,8 +10,7 @@ import pytest
 from btdagg import read_votes
 from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.methods import Davidson, MajorityVote
-from btdagg.paper import leave_one_rater_out, load_wmt23, read_ratings
-from btdagg.paper.wmt23 import _SIDE_BY_SIDE
+from btdagg.paper import leave_one_rater_out, read_ratings
 from draws import random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -170,22 +169,6 @@ def test_a_judge_who_says_what_the_rater_says_wins_nothing():
 
 
 # Real raters
-
-
-@pytest.mark.parametrize(("shared_votes", "when_shared"), [("tie", 0), ("drop", None)])
-def test_real_raters_equal_a_plain_loop(shared, shared_votes, when_shared):
-    folder = shared / "data/wmt23"
-    tidy = pl.read_csv(folder / "ratings_zhen.csv")
-    rows = tidy.select("item", "rater", "vote").rows()
-    found = leave_one_rater_out(
-        read_ratings(folder / "ratings_zhen.csv"), shared=shared_votes, group="segment"
-    )
-    assert_equals(found, by_hand(rows, when_shared))
-    distinct = tidy.filter(pl.col("identical") == 0).select("item", "rater", "vote").rows()
-    archive = load_wmt23(folder / f"{_SIDE_BY_SIDE['zh-en']}.tar.gz")
-    assert_equals(leave_one_rater_out(archive, shared=shared_votes), by_hand(distinct, when_shared))
-    assert len(found.raters) == 8
-    assert all(scores.n_alone == 0 for scores in found.raters)  # three raters of each item
 
 
 def test_real_raters_and_a_real_judge(shared):

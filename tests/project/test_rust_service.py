@@ -23,10 +23,8 @@ def program():
         if os.environ.get("CI") == "true":
             pytest.fail("cargo is not installed")
         pytest.skip("cargo is not installed")
-    subprocess.run(
-        ["cargo", "build", "--release", "--quiet", "--offline", "--locked"], cwd=FOLDER, check=True
-    )
-    return FOLDER / "target/release/btdagg-service"
+    subprocess.run(["cargo", "build", "--quiet", "--offline", "--locked"], cwd=FOLDER, check=True)
+    return FOLDER / "target/debug/btdagg-service"
 
 
 def test_it_decides_as_python_does(program, tmp_path):

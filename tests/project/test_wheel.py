@@ -62,7 +62,7 @@ def wheel():
 def alone(tmp_path_factory, wheel):
     """Folder with an environment that has the wheel, and what runs a page of the docs."""
     folder = tmp_path_factory.mktemp("alone")
-    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
     programs = folder / "programs"
     programs.mkdir()
     for name in PROGRAMS:
@@ -74,9 +74,13 @@ def alone(tmp_path_factory, wheel):
     for name in ("pages.py", "simulated_judge.py", "trace_servers.py"):
         shutil.copy(ROOT / "tests" / name, folder / "tests")
     (folder / "tests" / "run.py").write_text(RUN)
-    wanted = ["--only-binary", ":all:", "--no-compile", f"btdagg[all] @ {wheel.as_uri()}", "duckdb"]
-    done = in_it(folder, "-m", "pip", "install", "--quiet", *wanted)
-    assert done.returncode == 0, done.stderr
+    python = folder / "env/bin/python"
+    if uv := shutil.which("uv", path=Path(sys.executable).parent):  # takes a third of the time
+        command = [uv, "pip", "install", "--quiet", "--python", python]
+    else:
+        command = [sys.executable, "-m", "pip", "--quiet", "--python", python, "install"]
+    wanted = ["--only-binary", ":all:", f"btdagg[all] @ {wheel.as_uri()}", "duckdb"]
+    subprocess.run([*command, *wanted], check=True)
     return folder
 
 
