@@ -158,16 +158,6 @@ def without_an_item(item):
             "is not as it would be drawn from votes.csv, expected all rows as they were drawn",
         ),
         (
-            lambda: edited(lambda rows: pl.concat([rows, rows[:1]])),
-            "--items 30",
-            "to_label.csv, rows 1 and 21: both have item '{0}'",
-        ),
-        (
-            lambda: edited(lambda rows: rows.with_columns(label=pl.lit("good"))),
-            "--items 30",
-            "to_label.csv, row 1, column label: got 'good', expected -1, 0, 1 or A, tie, B",
-        ),
-        (
             lambda: without_an_item(
                 sorted({f"q{n}" for n in range(300)} - set(pl.read_csv("to_label.csv")["item"]))[0]
             ),
@@ -177,11 +167,11 @@ def without_an_item(item):
     ],
 )
 def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options, message):
-    item = drawn(cli, "--items", "20", "--design", "stratified")["item"][0]
+    drawn(cli, "--items", "20", "--design", "stratified")
     if before is not None:
         before()
     said = one_line(*cli("choose", "votes.csv", "--after", "to_label.csv", *options.split()))
-    assert message.format(item) in said
+    assert message in said
 
 
 @pytest.mark.parametrize(

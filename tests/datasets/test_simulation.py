@@ -5,7 +5,6 @@ work, and nothing of judges; `test_thurstone.py` has the simulation in which the
 """
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,21 +105,6 @@ def test_majority_vote_errs_about_as_much_as_in_the_paper(many, name, majority_4
     for n, paper in ((4, majority_4), (12, majority_12)):
         error = mean_absolute_error(sample.labels, majority_vote(sample.first(n)))
         assert error == pytest.approx(paper, abs=0.15)
-
-
-def test_the_two_departures_from_the_means_of_the_paper_are_needed():
-    counts = np.array([(m, 12 - m - p, p) for m in range(13) for p in range(13 - m)])
-    zh_en = replace(REGIMES["wmt-zh-en"], nu=0.47, gamma=0.56)
-    factuality = replace(REGIMES["rb2-factuality"], nu=412.7)
-    ties = {task: true_model(task).predict_proba(counts)[:, 1] for task in (zh_en, factuality)}
-    assert counts[ties[zh_en].argmax()].tolist() == [0, 12, 0]
-    assert ties[zh_en].max() == pytest.approx(0.19, abs=0.005)
-    assert sorted(counts[ties[factuality].argmin()]) == [0, 0, 12]
-    assert counts[ties[factuality].argmin(), 1] == 0
-    assert ties[factuality].min() == pytest.approx(0.81, abs=0.005)
-    for regime in (zh_en, factuality):
-        with pytest.raises(InputError, match="ones that a mixture of its items gives"):
-            simulate(regime, 10, seed=0)
 
 
 def test_the_same_seed_gives_the_same_bits():

@@ -246,13 +246,6 @@ def run(code):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_importing_the_vocabulary_imports_no_data_frames():
-    run(
-        "import sys, btdagg.votes\n"
-        "assert not {'polars', 'narwhals', 'pandas', 'pyarrow'} & set(sys.modules)"
-    )
-
-
 def test_pandas_is_read_without_pyarrow():
     run(
         "import sys; sys.modules['pyarrow'] = None\n"
