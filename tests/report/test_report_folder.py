@@ -51,7 +51,7 @@ def small_report(folder, *names, tables=(), error=None):
 
 
 def test_tables_and_figures_are_files_and_on_the_page(out):
-    with ReportFolder(out, "Title", "subtitle", settings={"seed": 7, "path": out}) as report:
+    with ReportFolder(out, "Title", settings={"seed": 7, "path": out}) as report:
         report.section("scores", "Scores", "First.")
         report.add(Table(), Figure())
         report.remark("a remark")
@@ -68,7 +68,6 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
     page = text(out)
     for wanted in (
         "<title>Title</title>",
-        '<p class="subtitle">subtitle</p>',
         "<p>First.</p>",
         '<p class="remark">a remark</p>',
         "<dt>Transfer</dt><dd>there is one task</dd>",

@@ -33,7 +33,7 @@ HOSTILE = [
 
 def write(folder, names=("plain",), models=MODELS):
     """A report in which every text is each of the names."""
-    with ReportFolder(folder, names[0], names[-1], settings=dict.fromkeys(names, names)) as report:
+    with ReportFolder(folder, names[0], settings=dict.fromkeys(names, names)) as report:
         report.show_models(models)
         for name in names:
             report.section(name, name, name)

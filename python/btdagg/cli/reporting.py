@@ -113,8 +113,7 @@ def show_exhibits(
         with report:
             report.section(*section)
             report.add(*exhibits)
-            for remark in remarks or ():
-                report.remark(remark)
+            report.remark(*(remarks or ()))
         say_where(report)
 
 

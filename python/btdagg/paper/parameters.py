@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -26,14 +25,6 @@ _HIGH = 100.0
 _LOW = 10.0
 
 _NAMES = ("beta", "nu", "gamma")
-
-
-class CorrectionRegime(StrEnum):
-    """How strongly a fit moves a judge's votes towards ties; see `regime_of`."""
-
-    HIGH_CORRECTION = "High-Correction"
-    LOW_CORRECTION = "Low-Correction"
-    MISMATCHED = "Mismatched"
 
 
 @readable
@@ -78,13 +69,13 @@ class FittedParameters:
         }
 
     @property
-    def regime(self) -> CorrectionRegime:
+    def regime(self) -> str:
         """`regime_of` the quartiles of nu."""
         _, low, high = self.spreads["nu"]
         return regime_of(low, high)
 
 
-def regime_of(low: float, high: float) -> CorrectionRegime:
+def regime_of(low: float, high: float) -> str:
     """Name the regime by the lower and upper quartile of nu over splits.
 
     High-Correction where three quarters of the fits have a nu of 100 or more; Low-Correction where
@@ -101,8 +92,8 @@ def regime_of(low: float, high: float) -> CorrectionRegime:
     The paper's appendix on fitted parameters and its table of them.
     """
     if low >= _HIGH:
-        return CorrectionRegime.HIGH_CORRECTION
-    return CorrectionRegime.LOW_CORRECTION if high <= _LOW else CorrectionRegime.MISMATCHED
+        return "High-Correction"
+    return "Low-Correction" if high <= _LOW else "Mismatched"
 
 
 def fitted_parameters(

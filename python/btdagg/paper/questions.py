@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
@@ -57,10 +58,10 @@ def _transfer(study: Study, report: ReportFolder) -> None:
             )
     # One scale for all, so that what looks alike is alike.
     limit = figures.transfer_limit(transfers.values()) if transfers else None
-    maps = {key: figures.transfer_figure(transfer, limit) for key, transfer in transfers.items()}
-    report.choose({key_of(key): named_after(figure, *key) for key, figure in maps.items()})
-    numbers = {key: tables.transfer_table(transfer) for key, transfer in transfers.items()}
-    report.choose({key_of(key): named_after(table, *key) for key, table in numbers.items()})
+    for exhibit in (partial(figures.transfer_figure, limit=limit), tables.transfer_table):
+        report.choose(
+            {key_of(key): named_after(exhibit(of), *key) for key, of in transfers.items()}
+        )
 
 
 def _davidson(study: Study) -> Davidson | None:

@@ -143,14 +143,14 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
                         "n_splits": len(parameters.beta),
                         "gold_tie_share": parameters.gold_tie_share,
                         "judge_tie_share": parameters.judge_tie_share,
-                        "regime": str(parameters.regime),
+                        "regime": parameters.regime,
                     }
                 )
             cells |= {
                 "at a bound": percent(float(parameters.at_bounds.any(axis=1).mean()), 0),
                 "gold ties": percent(parameters.gold_tie_share),
                 "judge ties": percent(parameters.judge_tie_share),
-                "regime": str(parameters.regime),
+                "regime": parameters.regime,
             }
             yield Row((task,), cells, records)
 

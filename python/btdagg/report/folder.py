@@ -72,7 +72,7 @@ class ReportFolder:
     path : str or path
         Folder, created if needed. An earlier report is replaced file by file; its other files are
         removed once the new report is complete.
-    title, subtitle : str
+    title : str
         Heading of the page.
     settings : mapping of str to JSON values, optional
         How the results were made (arguments, seed, files), for the end of the page and
@@ -92,14 +92,13 @@ class ReportFolder:
         self,
         path: str | os.PathLike[str],
         title: str,
-        subtitle: str = "",
         *,
         settings: Mapping[str, Any] | None = None,
         reads: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.path = Path(path)
         self._files = claim(self.path, reads=reads)
-        self._title, self._subtitle, self._settings = title, subtitle, dict(settings or {})
+        self._title, self._settings = title, dict(settings or {})
         self._sections: list[_Section] = []
         self._skipped: list[tuple[str, str]] = []
         self._models: dict[str, DavidsonModel] = {}
@@ -149,9 +148,9 @@ class ReportFolder:
         folded = folded or body.count("<tr") > _ROWS_OPEN
         return _Exhibit(exhibit, stem, body, list(files), folded, choice)
 
-    def remark(self, text: str) -> None:
-        """Add a remark to the current section."""
-        self._section.remarks.append(text)
+    def remark(self, *texts: str) -> None:
+        """Add remarks to the current section."""
+        self._section.remarks.extend(texts)
 
     def skipped(self, what: str, reason: str) -> None:
         """Record something that is not in the report, and why."""
@@ -210,7 +209,6 @@ class ReportFolder:
             "status": status,
             "reason": reason,
             "title": self._title,
-            "subtitle": self._subtitle,
             "settings": self._settings,
         }
         described = {

@@ -224,8 +224,7 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
         "One line for each judge and task. The sections below answer further questions; open those "
         "that you have.",
     )
-    for remark in scores.remarks:
-        report.remark(remark)
+    report.remark(*scores.remarks)
     report.add(tables.answers_table(scores), tables.scores_table(scores))
     if len(scores.cells[0].comparison.methods) > 1:
         report.add(tables.pvalue_table(scores), folded=True)
@@ -259,8 +258,7 @@ def write_estimates(report: ReportFolder, estimates: Estimates, by: str | None =
         "of all: the labelled items measure how the judge errs, the votes make the intervals "
         "narrower.",
     )
-    for remark in estimates.remarks:
-        report.remark(remark)
+    report.remark(*estimates.remarks)
     report.add(figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by))
     differences = None if by is None else tables.differences_table(estimates, by)
     if differences is not None:
@@ -275,6 +273,5 @@ def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
         "How strong each system is, by labels of some of its items and the votes of all. Strengths "
         "allow for opponents, win rates do not.",
     )
-    for remark in systems.remarks:
-        report.remark(remark)
+    report.remark(*systems.remarks)
     report.add(tables.systems_table(systems), figures.systems_figure(systems))
