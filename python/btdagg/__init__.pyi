@@ -59,7 +59,7 @@ from .model.calibration import calibrate as calibrate
 from .model.calibration_set import Bounds as Bounds
 from .model.davidson import DavidsonModel as DavidsonModel
 from .model.grades import GradeModel as GradeModel
-from .model.grades import calibrate_grades as calibrate_grades
+from .model.grade_fit import calibrate_grades as calibrate_grades
 from .model.panel import PanelModel as PanelModel
 from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior

@@ -1,7 +1,7 @@
 from .absolute_error import calibrate_by_mae as calibrate_by_mae
 from .calibration import Calibration as Calibration
 from .calibration_set import CalibrationWarning as CalibrationWarning
-from .grades import GradeCalibration as GradeCalibration
+from .grade_fit import GradeCalibration as GradeCalibration
 from .intervals import ParameterInterval as ParameterInterval
 from .intervals import Stability as Stability
 from .panel import PanelCalibration as PanelCalibration

@@ -78,6 +78,27 @@ def panel_to_sql(
     return label_of(panel_terms(model, words, quoted, rounding), words, " AND ".join(conditions))
 
 
+def grades_to_sql(model: Any, dialect: str, mean: Name) -> str:
+    """Return the decision as one SQL expression; see `GradeModel.to_sql`."""
+    words = dialect_named(dialect)
+    column, points = words.name(mean), model.scale.votes
+    is_number, real = words.is_number.format(column), _as_real(column, words)
+    size = max(map(abs, points))
+    cases = []
+    for place, threshold in reversed(list(enumerate(model.thresholds, 1))):
+        # As the core has it: within rounding of a threshold, the grade nearer to the middle.
+        rounding = 8 * math.ulp(1.0) * max(size, abs(threshold))
+        is_lower = 2 * place <= len(model.thresholds)
+        least = words.number(threshold + (-rounding if is_lower else rounding))
+        grade = repr(model.scale.grades[place])
+        cases.append(f"WHEN {real} {'>=' if is_lower else '>'} {least} THEN {grade}")
+    return (
+        f"CASE WHEN {is_number}{real} BETWEEN {words.number(points[0])} "
+        f"AND {words.number(points[-1])} "
+        f"THEN CASE {' '.join(cases)} ELSE {model.scale.grades[0]!r} END END"
+    )
+
+
 def model_terms(model: Any, words: Dialect, columns: Sequence[str]) -> Terms:
     """Write the terms of counts that are in three columns."""
     _require_finite(beta=model.beta, eta0=model.eta0, gamma=model.gamma)

@@ -1,0 +1,354 @@
+"""Fitting the model of grades: a convex loss, and a prior of what votes may be worth."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg._util.display import Displayed
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_weights, require_rows, same_length
+from btdagg.model.calibration_set import CalibrationWarning
+from btdagg.model.grades import GradeModel
+from btdagg.votes.provenance import Provenance
+from btdagg.votes.scale import Scale, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Loss = Callable[[Floats], tuple[float, Floats, Floats]]
+
+# Beta, in steps from one grade to the next, stays between these.
+_LEAST_BETA, _MOST_BETA = 1e-6, 100.0
+
+# Where beta of the prior is looked at, in standard deviations of its logarithm.
+_POINTS = np.linspace(-2.6, 2.6, 7)
+
+_NOTHING = 0.1  # share of "the votes say nothing"
+_WEAK = 0.1  # share of the parts without neighbours beside neighbours
+
+
+class _Part(NamedTuple):
+    """Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
+
+    `shift` and `spread` are standard deviations of what all cuts share, and of each cut's own.
+    """
+
+    name: str
+    share: float
+    beta: float
+    factor: float  # standard deviation of the logarithm of beta
+    cuts: Floats
+    shift: float
+    spread: float
+
+
+class _Rows(NamedTuple):
+    """Labelled items by their distinct mean votes, in steps from the middle of the scale."""
+
+    means: Floats
+    weights: Floats  # of each grade at each mean, (n, K)
+
+    def loss(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log loss, its gradient and its Hessian by beta and the intercepts."""
+        return _core.grade_loss(self.means, self.weights, float(theta[0]), theta[1:].copy())
+
+    def minimum(self, start: Floats) -> tuple[Floats, bool]:
+        """Return beta and intercepts of least loss, and whether they are an optimum."""
+        from scipy.optimize import minimize
+
+        bounds = [(_LEAST_BETA, _MOST_BETA)] + [(-10 * _MOST_BETA, 10 * _MOST_BETA)] * (
+            len(start) - 1
+        )
+        total = self.weights.sum()
+        fit = minimize(
+            lambda theta: tuple(part / total for part in self.loss(theta)[:2]),
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 2000, "maxfun": 4000, "ftol": 0, "gtol": 1e-10},
+        )
+        low, high = np.array(bounds).T
+        free = ((fit.x > low) | (fit.jac < 0)) & ((fit.x < high) | (fit.jac > 0))
+        return fit.x, bool(np.abs(fit.jac[free]).max(initial=0.0) < 1e-6)
+
+
+@readable
+@dataclass(frozen=True)
+class GradeCalibration(Displayed):
+    """A fitted model of grades and how the fit went.
+
+    Attributes
+    ----------
+    model : GradeModel
+    log_loss : float
+        Its weighted mean log loss on the calibration set, in natural-log units.
+    shares : dict of str to float
+        How much of the model comes from each part of the prior: ``"right"``, ``"shifted"``,
+        ``"nothing"`` and ``"neighbours"``. They sum to 1; without a prior there are none.
+    converged : bool
+        Whether the fit is an optimum.
+    n_labels : int
+        Labelled items with a weight above 0.
+    warnings : tuple of str
+        What was warned of, as text.
+    """
+
+    model: GradeModel
+    log_loss: float
+    shares: dict[str, float]
+    converged: bool
+    n_labels: int
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        cuts = ", ".join(f"{cut:.4g}" for cut in self.model.cuts)
+        lines = [
+            f"beta {self.model.beta:.4g}, cuts {cuts} from {self.n_labels} labels; "
+            f"log loss {self.log_loss:.4f}",
+            str(self.model),
+            *(f"warning: {text}" for text in self.warnings),
+        ]
+        return "\n".join(lines)
+
+
+def calibrate_grades(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    scale: Scale,
+    *,
+    prior: GradeModel | Sequence[GradeModel] | Literal["votes"] | None = "votes",
+    weights: ArrayLike | None = None,
+    provenance: Provenance | None = None,
+) -> GradeCalibration:
+    """Fit the model of grades to labelled counts, with a prior where labels are few.
+
+    Parameters
+    ----------
+    counts : (n, J) array of non-negative numbers
+        Votes of each item at each point of the scale of votes, which may be fractions.
+    labels : (n,) array
+        Grades that people gave.
+    scale : Scale
+        The grades of votes and of labels.
+    prior : "votes", GradeModel or sequence of GradeModel, or None
+        What is known before the labels: how judges in general vote, or also models of neighbours,
+        which are other criteria, judges or tasks. None is a flat prior.
+    weights : (n,) array of non-negative numbers, optional
+        Weight of each item. They are scaled to sum to the effective number of labels,
+        ``weights.sum()**2 / (weights**2).sum()``.
+    provenance : Provenance, optional
+        Where the votes are from, for the model to keep.
+
+    Returns
+    -------
+    GradeCalibration
+
+    Warns
+    -----
+    CalibrationWarning
+        If there are grades that nobody gave, all labels or all mean votes are the same, the fitted
+        model says one grade whatever the votes, or without a prior the labels do not determine it.
+
+    Notes
+    -----
+    The log likelihood is concave in beta and ``beta * cuts``. The prior is a mixture, whose parts
+    are weighed by the marginal likelihood of the labels. In "right" and "shifted" people's
+    grades begin about half way between the votes that match them, one by one or evenly over the
+    scale; in "shifted" they may be higher or lower together. "Nothing", with a weight of 0.1, has
+    the distribution of the labels whatever the votes are. Neighbours have their own cuts and beta.
+    The model is the one closest to the mixture's mean prediction.
+
+    References
+    ----------
+    Agresti (1992); Platt (1999), whose scaling this is for two grades. Tierney and Kadane (1986)
+    for the marginal likelihood by Laplace's method.
+
+    Examples
+    --------
+    >>> scale = Scale(votes=(1, 2, 3), grades=(1, 2, 3))
+    >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
+    >>> print(calibrate_grades(counts, [1, 2, 3, 1, 3], scale).model)
+    """
+    if not isinstance(scale, Scale):
+        raise InputError(argument="scale", came=scale, expected="a btdagg.Scale")
+    array = scale.counts(counts)
+    places = scale.label_numbers(labels)
+    same_length("labels", len(places), "counts", len(array))
+    scale.require_votes(array)
+    sizes = np.ones(len(places))
+    if weights is not None:
+        sizes = as_weights(weights, soft=False)
+        same_length("weights", len(sizes), "counts", len(array))
+        good = np.isfinite(sizes) & (sizes >= 0)
+        require_rows(good, sizes, "weights", "a finite number of at least 0")
+    n_labels = int((sizes > 0).sum())
+    if not n_labels:
+        expected = "at least one label with a weight above 0"
+        raise InputError(argument="labels", came=list(labels), expected=expected)
+    sizes = sizes / sizes.max()
+    sizes = sizes * (sizes.sum() / (sizes**2).sum())
+    step = (scale.votes[-1] - scale.votes[0]) / (len(scale.grades) - 1)
+    means = _core.grade_means(array, np.array(scale.votes, dtype=np.float64), 1)
+    distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
+    by_grade = np.zeros((len(distinct), len(scale.grades)))
+    np.add.at(by_grade, (row, places), sizes)
+    rows = _Rows(distinct, by_grade)
+    if prior is None:
+        cuts = _matched_cuts(scale, step)
+        theta, converged = rows.minimum(np.array([1.0, *cuts]))
+        shares: dict[str, float] = {}
+    else:
+        theta, converged, shares = _closest_to_mixture(rows, _parts(prior, scale, step))
+    beta = float(theta[0])
+    cuts = scale.middle + step * theta[1:] / beta
+    origin = replace(Provenance() if provenance is None else provenance, n_labels=n_labels)
+    if origin.n_votes is None:
+        origin = replace(origin, n_votes=math.ceil(array.sum(axis=1).max() - 1e-6))
+    model = GradeModel(beta / step, tuple(cuts.tolist()), scale, origin)
+    notes = _notes(model, rows, prior is not None, beta)
+    notes += () if converged else ("the fit did not converge",)
+    for text in notes:
+        warnings.warn(text, CalibrationWarning, stacklevel=2)
+    log_loss = rows.loss(theta)[0] / by_grade.sum()
+    return GradeCalibration(model, log_loss, shares, converged, n_labels, notes)
+
+
+def _matched_cuts(scale: Scale, step: float) -> Floats:
+    """Return the cuts of a judge who is right, in steps from the middle of the scale."""
+    n_grades = len(scale.grades)
+    matched = np.linspace(scale.votes[0], scale.votes[-1], n_grades)
+    if len(scale.votes) == n_grades:
+        matched = np.array(scale.votes, dtype=np.float64)
+    return np.asarray(((matched[:-1] + matched[1:]) / 2 - scale.middle) / step)
+
+
+def _parts(prior: Any, scale: Scale, step: float) -> list[_Part]:
+    """Return the parts of a prior but that of votes that say nothing."""
+    cuts = _matched_cuts(scale, step)
+    parts = [
+        _Part("right", 0.5, 2.0, 1.0, cuts, 0.0, 0.25),
+        _Part("shifted", 0.5, 2.0, 1.0, cuts, 0.5, 0.5),
+    ]
+    if isinstance(prior, str) and prior == "votes":
+        return parts
+    models = [prior] if isinstance(prior, GradeModel) else prior
+    expected = '"votes", None, or models of neighbours of the same scale'
+    if isinstance(models, str) or not isinstance(models, Sequence) or not len(models):
+        raise InputError(argument="prior", came=prior, expected=expected)
+    for place, model in enumerate(models):
+        if not isinstance(model, GradeModel) or model.scale != scale:
+            raise InputError(argument="prior", row=place, came=model, expected=expected)
+    neighbours = [
+        _Part(
+            "neighbours",
+            (1 - _WEAK) / len(models),
+            model.beta * step,
+            0.4,
+            (np.array(model.cuts) - scale.middle) / step,
+            0.25,
+            0.25,
+        )
+        for model in models
+    ]
+    return [*(part._replace(share=_WEAK * part.share) for part in parts), *neighbours]
+
+
+def _closest_to_mixture(rows: _Rows, parts: list[_Part]) -> tuple[Floats, bool, dict[str, float]]:
+    """Return the model closest to what the parts predict, each by its share after the labels."""
+    names, evidence, thetas = [], [], []
+    for part in parts:
+        log_density = -0.5 * _POINTS**2
+        log_density -= np.log(np.exp(log_density).sum())
+        for point, density in zip(_POINTS, log_density, strict=True):
+            beta = part.beta * math.exp(part.factor * point)
+            likelihood, intercepts = _laplace(rows, part, min(beta, _MOST_BETA))
+            names.append(part.name)
+            evidence.append(likelihood + density + math.log(part.share))
+            thetas.append(np.array([min(beta, _MOST_BETA), *intercepts]))
+    # Labels drawn whatever the votes are, with a uniform prior of their distribution.
+    by_grade = rows.weights.sum(axis=0)
+    n_grades, total = len(by_grade), by_grade.sum()
+    lgamma = np.vectorize(math.lgamma)
+    nothing = math.lgamma(n_grades) - math.lgamma(n_grades + total) + lgamma(by_grade + 1).sum()
+    held = np.array(evidence) - max(*evidence, nothing)
+    held = (1 - _NOTHING) * np.exp(held)
+    of_nothing = _NOTHING * math.exp(nothing - max(*evidence, nothing))
+    held, of_nothing = held / (held.sum() + of_nothing), of_nothing / (held.sum() + of_nothing)
+    # The scale as a whole counts as one more label, so that few labels determine a model.
+    half = (n_grades - 1) / 2
+    grid = np.linspace(-half, half, 2 * n_grades - 1)
+    means = np.concatenate([rows.means, grid])
+    sizes = np.concatenate([rows.weights.sum(axis=1), np.full(len(grid), 1 / len(grid))])
+    predicted = np.tile(of_nothing * (by_grade + 1) / (total + n_grades), (len(means), 1))
+    for share, theta in zip(held, thetas, strict=True):
+        predicted += share * _core.grade_probabilities(means, theta[0], theta[1:].copy(), 1)
+    start = np.tensordot(held, np.stack(thetas), 1)
+    theta, converged = _Rows(means, predicted * sizes[:, None]).minimum(start)
+    shares = dict.fromkeys([*names, "nothing"], 0.0)
+    for name, share in zip([*names, "nothing"], [*held.tolist(), of_nothing], strict=True):
+        shares[name] += float(share)
+    return theta, converged, shares
+
+
+def _laplace(rows: _Rows, part: _Part, beta: float) -> tuple[float, Floats]:
+    """Return the log marginal likelihood of the labels at a beta, and the likeliest intercepts."""
+    centre = beta * part.cuts
+    n = len(centre)
+    precision = np.linalg.inv(beta**2 * (part.shift**2 + part.spread**2 * np.eye(n)))
+
+    def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
+        value, gradient, hessian = rows.loss(np.array([beta, *intercepts]))
+        off = intercepts - centre
+        value += float(off @ precision @ off) / 2
+        return value, gradient[1:] + precision @ off, hessian[1:, 1:] + precision
+
+    intercepts, (value, gradient, hessian) = centre, loss(centre)
+    for _ in range(50):  # Newton's steps; the loss is strictly convex
+        direction = np.linalg.solve(hessian, gradient)
+        decrease, size = float(gradient @ direction), 1.0
+        if decrease < 1e-6:
+            break
+        while True:
+            trial = loss(intercepts - size * direction)
+            if trial[0] <= value - 1e-4 * size * decrease or size < 1e-6:
+                break
+            size /= 2
+        intercepts, (value, gradient, hessian) = intercepts - size * direction, trial
+    spread = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]
+    return float(spread / 2 - value), intercepts
+
+
+def _notes(model: GradeModel, rows: _Rows, has_prior: bool, beta: float) -> tuple[str, ...]:
+    """Say what the labels cannot identify, and where the model is no better than a constant."""
+    notes = []
+    grades = model.scale.grades
+    given = rows.weights.sum(axis=0) > 0
+    hint = "it rests on the prior" if has_prior else 'prior="votes" would say where'
+    if given.sum() == 1:
+        notes.append(f"every label is {grades[int(given.argmax())]}: {hint}")
+    elif not given.all():
+        absent = tuple(g for g, is_given in zip(grades, given, strict=True) if not is_given)
+        names = listed(absent) if len(absent) > 1 else str(absent[0])
+        notes.append(f"no label is {names}: {hint.replace('it rests', 'when it is said rests')}")
+    if len(rows.means) == 1:
+        notes.append("all labelled items have the same mean vote, which beta cannot be told from")
+    elif not has_prior and beta >= 0.99 * _MOST_BETA:
+        notes.append('the votes separate the labels, and beta has no end; pass prior="votes"')
+    elif not has_prior and beta <= 2 * _LEAST_BETA:
+        notes.append("higher votes do not go with higher grades: beta is at its least")
+    if len(model.reachable) == 1:
+        notes.append(
+            f"the fitted model says {next(iter(model.reachable))} whatever the votes: the judge "
+            "adds nothing that a constant would not"
+        )
+    return tuple(notes)
