@@ -215,11 +215,11 @@ def calibrate_grades(
     if origin.n_votes is None:
         origin = replace(origin, n_votes=math.ceil(array.sum(axis=1).max() - 1e-6))
     model = GradeModel(beta / step, tuple(cuts.tolist()), scale, origin)
-    notes = _notes(model, rows, prior is not None, beta)
+    log_loss = rows.loss(theta)[0] / by_grade.sum()
+    notes = _notes(model, rows, prior is not None, log_loss)
     notes += () if converged else ("the fit did not converge",)
     for text in notes:
         warnings.warn(text, CalibrationWarning, stacklevel=2)
-    log_loss = rows.loss(theta)[0] / by_grade.sum()
     return GradeCalibration(model, log_loss, shares, converged, n_labels, notes)
 
 
@@ -236,8 +236,8 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_Part]:
     """Return the parts of a prior but that of votes that say nothing."""
     cuts = _matched_cuts(scale, step)
     parts = [
-        _Part("right", 0.5, 2.0, 1.0, cuts, 0.0, 0.25),
-        _Part("shifted", 0.5, 2.0, 1.0, cuts, 0.5, 0.5),
+        _Part("right", 0.5, 2.0, 1.0, cuts, 0.0, 0.15),
+        _Part("shifted", 0.5, 2.0, 1.0, cuts, 0.7, 0.5),
     ]
     if isinstance(prior, str) and prior == "votes":
         return parts
@@ -328,10 +328,10 @@ def _laplace(rows: _Rows, part: _Part, beta: float) -> tuple[float, Floats]:
     return float(spread / 2 - value), intercepts
 
 
-def _notes(model: GradeModel, rows: _Rows, has_prior: bool, beta: float) -> tuple[str, ...]:
+def _notes(model: GradeModel, rows: _Rows, has_prior: bool, log_loss: float) -> tuple[str, ...]:
     """Say what the labels cannot identify, and where the model is no better than a constant."""
     notes = []
-    grades = model.scale.grades
+    grades, votes = model.scale.grades, model.scale.votes
     given = rows.weights.sum(axis=0) > 0
     hint = "it rests on the prior" if has_prior else 'prior="votes" would say where'
     if given.sum() == 1:
@@ -342,9 +342,9 @@ def _notes(model: GradeModel, rows: _Rows, has_prior: bool, beta: float) -> tupl
         notes.append(f"no label is {names}: {hint.replace('it rests', 'when it is said rests')}")
     if len(rows.means) == 1:
         notes.append("all labelled items have the same mean vote, which beta cannot be told from")
-    elif not has_prior and beta >= 0.99 * _MOST_BETA:
+    elif not has_prior and log_loss < 1e-6 and given.sum() > 1:
         notes.append('the votes separate the labels, and beta has no end; pass prior="votes"')
-    elif not has_prior and beta <= 2 * _LEAST_BETA:
+    elif not has_prior and model.beta * (votes[-1] - votes[0]) < 1e-4:
         notes.append("higher votes do not go with higher grades: beta is at its least")
     if len(model.reachable) == 1:
         notes.append(

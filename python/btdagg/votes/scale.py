@@ -109,7 +109,7 @@ class Scale:
 
     def require_votes(self, counts: NDArray[Any]) -> None:
         """Check that each item has votes: without any it has no mean, nor a grade in the middle."""
-        require_rows(counts.sum(axis=1) > 0, counts, "counts", "at least one vote for each item")
+        require_rows(counts.any(axis=1), counts, "counts", "at least one vote of each item")
 
     def as_dict(self) -> dict[str, list[float]]:
         """Return the points of both scales."""

@@ -1,0 +1,378 @@
+"""The model of grades, and its fit to few labels."""
+
+import copy
+import itertools
+import json
+import pickle
+import sqlite3
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+
+import btdagg
+from btdagg import DavidsonModel, GradeModel, InputError, Scale, calibrate_grades
+from btdagg.model import CalibrationWarning
+from btdagg.model.grade_fit import _laplace, _parts, _Rows
+
+FIVE = Scale(range(1, 6), range(1, 6))
+MODEL = GradeModel(2, (1.5, 2.5, 3.5, 4.5), FIVE)
+ODD = Scale((-1, 0, 2.5, 7), (0.5, 1, 10))
+
+
+def quiet(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return calibrate_grades(*args, **options)
+
+
+def judged(n, scale, seed, shift=0.0, slope=1.0, noise=0.4, n_votes=6):
+    """Votes and labels of a latent quality, which is no model of this family."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=n)
+
+    def points(values, scale_points):
+        ends = norm.ppf(np.arange(1, len(scale_points)) / len(scale_points)) * 1.2
+        return np.searchsorted(ends, values)
+
+    labels = np.array(scale.grades)[points(quality + noise * rng.normal(size=n), scale.grades)]
+    seen = slope * quality + shift + noise * rng.normal(size=n)
+    votes = points(seen[:, None] + noise * rng.normal(size=(n, n_votes)), scale.votes)
+    return (votes[:, :, None] == np.arange(len(scale.votes))).sum(axis=1), labels
+
+
+def error_of(model, counts, labels):
+    return np.abs(model.decide(counts) - labels).mean()
+
+
+# The model
+
+
+@pytest.mark.parametrize("scale", [FIVE, ODD, Scale(range(1, 11), (0, 1))])
+def test_decisions_are_medians_and_risks_are_distances(scale):
+    rng = np.random.default_rng(1)
+    counts = rng.dirichlet(np.ones(len(scale.votes)), size=500) * rng.integers(1, 9, (500, 1))
+    for _ in range(5):
+        n_cuts = len(scale.grades) - 1
+        model = GradeModel(rng.uniform(0.1, 3), rng.uniform(-1, 11, n_cuts), scale)
+        means = counts @ scale.votes / counts.sum(axis=1)
+        logits = np.cumsum(model.beta * (means[:, None] - model.cuts), axis=1)
+        odds = np.exp(np.pad(logits, ((0, 0), (1, 0))))
+        p = odds / odds.sum(axis=1, keepdims=True)
+        assert model.predict_proba(counts) == pytest.approx(p, abs=1e-12)
+        distances = np.abs(np.subtract.outer(scale.grades, scale.grades))
+        assert model.risks(counts) == pytest.approx(p @ distances)
+        best = np.array(scale.grades)[model.risks(counts).argmin(axis=1)]
+        assert (model.decide(counts) == best).all()
+        assert model.decide_one(*counts[0]) == best[0]
+        assert model.means(counts) == pytest.approx(means)
+
+
+def test_grades_keep_their_values_and_types():
+    assert MODEL.decide([[1, 0, 0, 0, 0]]).dtype == np.int8
+    assert type(MODEL.decide_one(0, 0, 0, 3, 0)) is int
+    halves = GradeModel(2, (0, 2), ODD)
+    assert halves.decide([[5, 0, 0, 0], [0, 5, 1, 0], [0, 0, 0, 1]]).tolist() == [0.5, 1, 10]
+    gaps = GradeModel(2, (0.5,), Scale((0, 1), (-3, 90)))
+    assert gaps.decide([[3, 1], [1, 3]]).tolist() == [-3, 90]
+    large = GradeModel(2, (0.5,), Scale((0, 1), (-3, 900)))
+    assert large.decide([[3, 1], [1, 3]]).tolist() == [-3, 900]
+
+
+def test_reversing_both_scales_mirrors_decisions_and_fits():
+    mirrored = GradeModel(
+        2, tuple(-cut for cut in MODEL.cuts[::-1]), Scale(range(-5, 0), range(-5, 0))
+    )
+    every = np.array([c for c in itertools.product(range(4), repeat=5) if sum(c) in (1, 3)])
+    assert (mirrored.decide(every[:, ::-1]) == -MODEL.decide(every)).all()
+    counts, labels = judged(40, FIVE, 3, shift=0.6)
+    fit, other = quiet(counts, labels, FIVE), quiet(counts[:, ::-1], -labels, mirrored.scale)
+    assert other.model.cuts[::-1] == pytest.approx([-cut for cut in fit.model.cuts], abs=1e-6)
+    assert other.model.beta == pytest.approx(fit.model.beta, rel=1e-6)
+
+
+def test_three_grades_with_symmetric_cuts_are_davidsons_model():
+    scale = Scale((-1, 0, 1), (-1, 0, 1))
+    davidson = DavidsonModel(1.3, 0.4, 0.0)
+    counts = np.array([[5, 0, 1], [0, 3, 3], [0, 0, 9], [2, 2, 2]])
+    s = davidson.features(counts).s
+    # A mean vote that is the margin feature of the same items.
+    shares = np.stack([(1 - s / 2) / 2, np.zeros(4), (1 + s / 2) / 2], axis=1)
+    model = GradeModel(2 * 1.3, (-0.4 / 2.6, 0.4 / 2.6), scale)
+    assert model.predict_proba(shares) == pytest.approx(davidson.predict_proba(counts), abs=1e-12)
+    assert (model.decide(shares) == davidson.decide(counts)).all()
+
+
+def test_a_sentence_says_from_which_mean_on():
+    expected = (
+        "People say 1; from a mean of 1.44 on 2; from 2.5 on 3; from 3.5 on 4; from 4.56 on 5."
+    )
+    assert str(MODEL) == expected
+    assert (
+        str(GradeModel(2, (9.0,), Scale(range(1, 6), (0, 1))))
+        == "People say 0, whatever the votes."
+    )
+    assert str(GradeModel(9, (-5, -4, 2.5, 20), FIVE)) == "People say 3; from a mean of 2.5 on 4."
+    assert (
+        str(GradeModel(2, (3.25,), Scale(range(1, 6), (0, 1))))
+        == "People say 0; from a mean of 3.25 on 1."
+    )
+
+
+def test_a_model_is_a_value_that_is_saved(tmp_path):
+    path = tmp_path / "grades.json"
+    model = calibrate_grades(
+        *judged(60, ODD, 1), ODD, provenance=btdagg.votes.Provenance(judge="a")
+    ).model
+    model.save(path)
+    loaded = GradeModel.load(path)
+    assert loaded == model == pickle.loads(pickle.dumps(model)) == copy.deepcopy(model)
+    assert hash(loaded) == hash(model)
+    assert loaded.provenance == model.provenance
+    assert (loaded.provenance.judge, loaded.provenance.n_votes, loaded.provenance.n_labels) == (
+        ("a",),
+        6,
+        60,
+    )
+    saved = json.loads(path.read_text())
+    assert saved["format"] == "btdagg.grades"
+    assert saved["scale"] == {"votes": [-1, 0, 2.5, 7], "grades": [0.5, 1, 10]}
+    for field, value in {
+        "beta": -1,
+        "cuts": [1],
+        "scale": {"votes": [1], "grades": [0, 1]},
+    }.items():
+        path.write_text(json.dumps({**saved, field: value}))
+        with pytest.raises(InputError, match=r"grades\.json: "):
+            GradeModel.load(path)
+    with pytest.raises(InputError, match="no btdagg model of grades"):
+        GradeModel.from_json(DavidsonModel(1, 2, 3).to_json())
+
+
+@pytest.mark.parametrize("scale", [FIVE, ODD, Scale(range(1, 11), (0, 1))])
+def test_sql_decides_alike(scale):
+    rng = np.random.default_rng(2)
+    database = sqlite3.connect(":memory:")
+    n_points, n_cuts = len(scale.votes), len(scale.grades) - 1
+    counts = np.concatenate([rng.integers(0, 4, (300, n_points)), np.eye(n_points, dtype=int)])
+    counts = counts[counts.any(axis=1)]
+    for model in (
+        GradeModel(1.5, np.linspace(scale.votes[0], scale.votes[-1], n_cuts + 2)[1:-1], scale),
+        GradeModel(0.2, rng.normal(2, 4, n_cuts), scale),
+    ):
+        for row, grade in zip(counts, model.decide(counts).tolist(), strict=True):
+            mean = float(row @ scale.votes / row.sum())
+            query = f"SELECT {model.to_sql('sqlite', mean=('t', 'm'))} FROM (SELECT ? AS m) AS t"
+            assert database.execute(query, (mean,)).fetchone() == (grade,)
+        for bad in (None, "four", scale.votes[-1] + 1, scale.votes[0] - 0.5):
+            assert database.execute(query, (bad,)).fetchone() == (None,)
+
+
+def test_bad_numbers_of_a_model_are_errors():
+    for beta in (0, -1, np.nan, "2"):
+        with pytest.raises(InputError, match="beta is"):
+            GradeModel(beta, MODEL.cuts, FIVE)
+    with pytest.raises(InputError, match=r"cuts is \(1\.0,\), expected 4 numbers"):
+        GradeModel(1, (1,), FIVE)
+    with pytest.raises(InputError, match=r"cuts\[1\] is nan"):
+        GradeModel(1, (1, np.nan, 2, 3), FIVE)
+    with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale"):
+        GradeModel(1, (1,), 5)
+    with pytest.raises(InputError, match=r"counts\[1\] .*, expected at least one vote"):
+        MODEL.decide([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
+    with pytest.raises(InputError, match=r"shape \(1, 3\), expected \(n, 5\)"):
+        MODEL.predict_proba([[1, 0, 0]])
+
+
+# The fit
+
+
+def test_two_grades_with_a_flat_prior_are_logistic_regression():
+    scale = Scale(range(1, 11), (0, 1))
+    for seed in range(3):
+        counts, labels = judged(200, scale, seed, shift=0.5)
+        means = counts @ np.arange(1, 11) / 6
+        weights = np.random.default_rng(seed).uniform(0.5, 2, 200)
+        flat = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000, solver="newton-cholesky")
+        flat.fit(means[:, None], labels, weights)
+        fit = calibrate_grades(counts, labels, scale, prior=None, weights=weights)
+        assert fit.converged
+        assert fit.shares == {}
+        assert fit.model.beta == pytest.approx(flat.coef_[0, 0], abs=1e-6)
+        assert fit.model.predict_proba(counts) == pytest.approx(
+            flat.predict_proba(means[:, None]), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("scale", [FIVE, ODD])
+def test_a_flat_prior_gives_the_least_loss(scale):
+    counts, labels = judged(300, scale, 4)
+    fit = calibrate_grades(counts, labels, scale, prior=None)
+    places = scale.label_numbers(labels)
+
+    def loss(beta, cuts):
+        p = GradeModel(beta, cuts, scale).predict_proba(counts)
+        return -np.log(p[np.arange(300), places]).mean()
+
+    best = loss(fit.model.beta, fit.model.cuts)
+    assert fit.log_loss == pytest.approx(best)
+    rng = np.random.default_rng(5)
+    for size in (1e-3, 1e-2, 0.1) * 20:
+        beta = fit.model.beta * np.exp(size * rng.normal())
+        assert loss(beta, fit.model.cuts + size * rng.normal(size=len(scale.grades) - 1)) >= best
+
+
+def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
+    scale = Scale((0, 1, 2), (0, 1, 2))
+    rng = np.random.default_rng(6)
+    rows = _Rows(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
+    part = _parts("votes", scale, 1.0)[1]
+    found, _ = _laplace(rows, part, 1.7)
+    axis = np.linspace(-6, 6, 161)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    covariance = 1.7**2 * (part.shift**2 + part.spread**2 * np.eye(2))
+    off = grid - 1.7 * part.cuts
+    log_prior = -0.5 * np.einsum("ij,jk,ik->i", off, np.linalg.inv(covariance), off)
+    likelihood = np.array([-rows.loss(np.array([1.7, *b]))[0] for b in grid])
+    exact = np.log(np.exp(log_prior + likelihood).sum() / np.exp(log_prior).sum())
+    assert found == pytest.approx(exact, abs=0.05)
+
+
+def test_a_judge_that_is_right_stays_so_and_one_that_is_off_is_corrected():
+    for seed in range(4):
+        counts, labels = judged(1000, FIVE, seed, noise=0.2)
+        right = quiet(counts[:10], labels[:10], FIVE)
+        rounded = np.floor(counts @ np.arange(1, 6) / 6 + 0.5)
+        assert error_of(right.model, counts, labels) < np.abs(rounded - labels).mean() + 0.02
+        assert right.shares["right"] > 0.4
+        counts, labels = judged(1000, FIVE, seed, noise=0.2, shift=1.2)
+        off = quiet(counts[:20], labels[:20], FIVE)
+        rounded = np.floor(counts @ np.arange(1, 6) / 6 + 0.5)
+        assert error_of(off.model, counts, labels) < 0.75 * np.abs(rounded - labels).mean()
+        assert off.shares["shifted"] > 0.6
+
+
+def test_votes_that_say_nothing_become_a_constant():
+    rng = np.random.default_rng(7)
+    counts = rng.multinomial(6, np.ones(5) / 5, size=400)
+    labels = rng.choice([3, 4, 5], p=[0.2, 0.6, 0.2], size=400)
+    with pytest.warns(CalibrationWarning) as caught:
+        fit = calibrate_grades(counts, labels, FIVE)
+    assert tuple(str(warning.message) for warning in caught) == fit.warnings
+    assert "no label is 1 or 2: when it is said rests on the prior" in fit.warnings
+    assert "the fitted model says 4 whatever the votes" in fit.warnings[1]
+    assert fit.shares["nothing"] > 0.9
+    assert np.mean(fit.model.decide(counts) == 4) > 0.98
+
+
+def test_neighbours_are_taken_where_they_fit():
+    counts, labels = judged(2000, FIVE, 8, shift=1.0)
+    neighbour = calibrate_grades(counts[:1000], labels[:1000], FIVE).model
+    alone = quiet(counts[1000:1006], labels[1000:1006], FIVE)
+    near = quiet(counts[1000:1006], labels[1000:1006], FIVE, prior=neighbour)
+    test = counts[1200:], labels[1200:]
+    assert near.shares["neighbours"] > 0.8
+    assert error_of(near.model, *test) < error_of(alone.model, *test)
+    assert error_of(near.model, *test) < error_of(neighbour, *test) + 0.06
+    unlike = GradeModel(5, (4.2, 4.4, 4.6, 4.8), FIVE)
+    own = quiet(counts[1000:1060], labels[1000:1060], FIVE)
+    both = quiet(counts[1000:1060], labels[1000:1060], FIVE, prior=[unlike, neighbour])
+    assert error_of(both.model, *test) < error_of(own.model, *test) + 0.02
+    assert sum(both.shares.values()) == pytest.approx(1)
+    for bad in (
+        [],
+        "weak",
+        [DavidsonModel(1, 2, 3)],
+        GradeModel(2, (0,), Scale((0, 1), (0, 1))),
+        3,
+    ):
+        with pytest.raises(InputError, match="prior"):
+            calibrate_grades(counts, labels, FIVE, prior=bad)
+
+
+def test_weights_are_scaled_to_the_effective_number_of_labels():
+    counts, labels = judged(30, FIVE, 9)
+    alone, doubled = (
+        quiet(counts, labels, FIVE),
+        quiet(counts, labels, FIVE, weights=np.full(30, 2.0)),
+    )
+    assert doubled.model == alone.model
+    weights = np.repeat([1.0, 0.0], 15)
+    fit = quiet(counts, labels, FIVE, weights=weights)
+    assert fit.n_labels == 15
+    assert fit.model.cuts == pytest.approx(
+        quiet(counts[:15], labels[:15], FIVE).model.cuts, abs=1e-9
+    )
+    for bad in (np.full(30, -1.0), np.full(30, np.nan), np.ones(3), np.zeros(30)):
+        with pytest.raises(InputError):
+            calibrate_grades(counts, labels, FIVE, weights=bad)
+
+
+def test_the_order_of_items_and_fractions_of_votes_do_not_matter():
+    counts, labels = judged(40, FIVE, 10)
+    order = np.random.default_rng(0).permutation(40)
+    fit, again = quiet(counts, labels, FIVE), quiet(counts[order] / 6, labels[order], FIVE)
+    assert again.model.cuts == pytest.approx(fit.model.cuts, abs=1e-6)
+
+
+@pytest.mark.parametrize("prior", ["votes", None])
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        ([(0, 3), (4, 3), (2, 3)], "every label is 3"),
+        ([(2, 3)], "every label is 3"),
+        ([(0, 1), (4, 5)], "no label is 2, 3 or 4"),
+        ([(1, 2), (2, 3), (3, 4)], "no label is 1 or 5"),
+        ([(2, 1), (2, 2), (2, 3), (2, 4), (2, 5)], "the same mean vote"),
+        ([(0, 5), (1, 4), (2, 3), (3, 2), (4, 1)], None),
+        ([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], None),
+    ],
+)
+def test_few_labels_have_an_answer_and_a_remark(rows, note, prior):
+    counts = np.eye(5, dtype=int)[[vote for vote, _ in rows]]
+    fit = quiet(counts, [label for _, label in rows], FIVE, prior=prior)
+    assert fit.converged
+    p = fit.model.predict_proba(np.eye(5))
+    assert np.isfinite(p).all()
+    assert np.isfinite(fit.model.cuts).all()
+    if note is not None:
+        assert any(note in text for text in fit.warnings)
+    elif prior is None:
+        assert fit.warnings
+    if prior == "votes":
+        assert p.min() > 0  # nothing is impossible after a few labels
+
+
+def test_what_a_flat_prior_cannot_tell_is_said():
+    counts = np.eye(5, dtype=int)
+    separable = quiet(counts, [1, 2, 3, 4, 5], FIVE, prior=None)
+    assert "separate the labels" in separable.warnings[0]
+    falling = quiet(counts, [5, 4, 3, 2, 1], FIVE, prior=None)
+    assert "do not go with higher grades" in falling.warnings[0]
+    assert "whatever the votes" in falling.warnings[1]
+
+
+@pytest.mark.parametrize("bad", [3.5, 11, "four", None, np.nan, True, -1])
+def test_bad_labels_are_errors_and_no_middle_grades(bad):
+    counts, labels = judged(4, FIVE, 11)
+    with pytest.raises(InputError, match=r"labels\[2\] is .*, expected 1, 2, 3, 4 or 5"):
+        calibrate_grades(counts, [*labels[:2].tolist(), bad, 1], FIVE)
+
+
+def test_other_bad_input_is_an_error():
+    counts, labels = judged(4, FIVE, 11)
+    for arguments, message in (
+        ((counts[:, :4], labels, FIVE), r"shape \(4, 4\), expected \(n, 5\)"),
+        ((counts[:3], labels, FIVE), "labels has 4 rows, expected 3"),
+        ((counts[:0], labels[:0], FIVE), "at least one label"),
+        (
+            (counts * 0, labels, FIVE),
+            r"counts\[0\] is \[0, 0, 0, 0, 0\], expected at least one vote",
+        ),
+        ((-counts, labels, FIVE), "expected a finite number of at least 0"),
+        ((counts, labels, 5), "expected a btdagg.Scale"),
+    ):
+        with pytest.raises(InputError, match=message):
+            calibrate_grades(*arguments)
