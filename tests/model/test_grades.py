@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import btdagg
 from btdagg import DavidsonModel, GradeModel, InputError, Scale, calibrate_grades
 from btdagg.model import CalibrationWarning
-from btdagg.model.grade_fit import _laplace, _parts, _Rows
+from btdagg.model.grade_fit import _LabelledMeans, _laplace, _parts
 
 FIVE = Scale(range(1, 6), range(1, 6))
 MODEL = GradeModel(2, (1.5, 2.5, 3.5, 4.5), FIVE)
@@ -227,7 +227,7 @@ def test_a_flat_prior_gives_the_least_loss(scale):
 def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     scale = Scale((0, 1, 2), (0, 1, 2))
     rng = np.random.default_rng(6)
-    rows = _Rows(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
+    rows = _LabelledMeans(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
     part = _parts("votes", scale, 1.0)[1]
     found, _ = _laplace(rows, part, 1.7)
     axis = np.linspace(-6, 6, 161)

@@ -36,7 +36,7 @@ _NOTHING = 0.1  # share of "the votes say nothing"
 _WEAK = 0.1  # share of the parts without neighbours beside neighbours
 
 
-class _Part(NamedTuple):
+class _PriorPart(NamedTuple):
     """Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
 
     `shift` and `spread` are standard deviations of what all cuts share, and of each cut's own.
@@ -51,7 +51,7 @@ class _Part(NamedTuple):
     spread: float
 
 
-class _Rows(NamedTuple):
+class _LabelledMeans(NamedTuple):
     """Labelled items by their distinct mean votes, in steps from the middle of the scale."""
 
     means: Floats
@@ -202,7 +202,7 @@ def calibrate_grades(
     distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
     by_grade = np.zeros((len(distinct), len(scale.grades)))
     np.add.at(by_grade, (row, places), sizes)
-    rows = _Rows(distinct, by_grade)
+    rows = _LabelledMeans(distinct, by_grade)
     if prior is None:
         cuts = _matched_cuts(scale, step)
         theta, converged = rows.minimum(np.array([1.0, *cuts]))
@@ -232,12 +232,12 @@ def _matched_cuts(scale: Scale, step: float) -> Floats:
     return np.asarray(((matched[:-1] + matched[1:]) / 2 - scale.middle) / step)
 
 
-def _parts(prior: Any, scale: Scale, step: float) -> list[_Part]:
+def _parts(prior: Any, scale: Scale, step: float) -> list[_PriorPart]:
     """Return the parts of a prior but that of votes that say nothing."""
     cuts = _matched_cuts(scale, step)
     parts = [
-        _Part("right", 0.5, 2.0, 1.0, cuts, 0.0, 0.15),
-        _Part("shifted", 0.5, 2.0, 1.0, cuts, 0.7, 0.5),
+        _PriorPart("right", 0.5, 2.0, 1.0, cuts, 0.0, 0.15),
+        _PriorPart("shifted", 0.5, 2.0, 1.0, cuts, 0.7, 0.5),
     ]
     if isinstance(prior, str) and prior == "votes":
         return parts
@@ -249,7 +249,7 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_Part]:
         if not isinstance(model, GradeModel) or model.scale != scale:
             raise InputError(argument="prior", row=place, came=model, expected=expected)
     neighbours = [
-        _Part(
+        _PriorPart(
             "neighbours",
             (1 - _WEAK) / len(models),
             model.beta * step,
@@ -263,7 +263,9 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_Part]:
     return [*(part._replace(share=_WEAK * part.share) for part in parts), *neighbours]
 
 
-def _closest_to_mixture(rows: _Rows, parts: list[_Part]) -> tuple[Floats, bool, dict[str, float]]:
+def _closest_to_mixture(
+    rows: _LabelledMeans, parts: list[_PriorPart]
+) -> tuple[Floats, bool, dict[str, float]]:
     """Return the model closest to what the parts predict, each by its share after the labels."""
     names, evidence, thetas = [], [], []
     for part in parts:
@@ -293,14 +295,14 @@ def _closest_to_mixture(rows: _Rows, parts: list[_Part]) -> tuple[Floats, bool, 
     for share, theta in zip(held, thetas, strict=True):
         predicted += share * _core.grade_probabilities(means, theta[0], theta[1:].copy(), 1)
     start = np.tensordot(held, np.stack(thetas), 1)
-    theta, converged = _Rows(means, predicted * sizes[:, None]).minimum(start)
+    theta, converged = _LabelledMeans(means, predicted * sizes[:, None]).minimum(start)
     shares = dict.fromkeys([*names, "nothing"], 0.0)
     for name, share in zip([*names, "nothing"], [*held.tolist(), of_nothing], strict=True):
         shares[name] += float(share)
     return theta, converged, shares
 
 
-def _laplace(rows: _Rows, part: _Part, beta: float) -> tuple[float, Floats]:
+def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float, Floats]:
     """Return the log marginal likelihood of the labels at a beta, and the likeliest intercepts."""
     centre = beta * part.cuts
     n = len(centre)
@@ -328,7 +330,9 @@ def _laplace(rows: _Rows, part: _Part, beta: float) -> tuple[float, Floats]:
     return float(spread / 2 - value), intercepts
 
 
-def _notes(model: GradeModel, rows: _Rows, has_prior: bool, log_loss: float) -> tuple[str, ...]:
+def _notes(
+    model: GradeModel, rows: _LabelledMeans, has_prior: bool, log_loss: float
+) -> tuple[str, ...]:
     """Say what the labels cannot identify, and where the model is no better than a constant."""
     notes = []
     grades, votes = model.scale.grades, model.scale.votes
