@@ -11,7 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.validation import as_checked_counts, as_outcomes
 from btdagg.estimates.mean import QUANTITIES, Quantities
 from btdagg.model.calibration import calibrate
-from btdagg.model.grades import calibrate_grades
+from btdagg.model.grade_fit import calibrate_grades
 from btdagg.model.panel import as_panel_counts, calibrate_panel
 from btdagg.votes.scale import Scale
 
