@@ -140,7 +140,8 @@ def test_of_a_reply_without_an_end_a_part_is_read(dialect):
 
 
 def test_keys_and_addresses(dialect, monkeypatch):
-    for bad in ("judge.test", "ftp://h", "http://", "http://h:port"):
+    whole = "http://h/v1/chat/completions"
+    for bad in ("judge.test", "ftp://h", "http://", "http://h:port", whole):
         with pytest.raises(InputError, match="expected one such as http"):
             dialect.client_of(bad)
     assert dialect.client_of("http://user:pw@judge.test").name.startswith("http://judge.test")

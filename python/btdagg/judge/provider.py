@@ -404,10 +404,11 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
 
 
 def _require_address(base_url: str) -> None:
-    """Refuse a base URL that is none."""
+    """Refuse a base URL that is none, or has the path of the API behind it."""
     try:
         parts = urlsplit(base_url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_whole = parts.path.rstrip("/").endswith(("/completions", "/messages", "/responses"))
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not is_whole
         _ = parts.port
     except ValueError:
         is_address = False

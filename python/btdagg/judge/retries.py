@@ -412,6 +412,7 @@ class Faults:
             # What is said about a wrong key often shows a part of it.
             words, kind = f"refuses the key of {self._variable} (HTTP {status})", "fatal"
         elif status == 404:
+            more = more or "; a base URL mostly ends in /v1"
             words = f"knows no such path or no model {model!r} (HTTP 404){more}"
         if "retry-after-ms" not in headers:  # the library passes over fractions of seconds
             retry_after = seconds_of(headers.get("retry-after")) or retry_after
