@@ -21,6 +21,7 @@ from btdagg._util.validation import (
     as_names,
     as_number,
     distinct_rows,
+    require_rows,
     same_index,
     same_length,
 )
@@ -370,10 +371,7 @@ def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray
     array = as_losses(probabilities, "probabilities", "(n,)")
     same_length("probabilities", len(array), "counts", len(outcomes))
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & np.isnan(outcomes[:, 0]))
-    if not good.all():
-        row = int(np.argmin(good))
-        expected = "a number above 0 and at most 1"
-        raise InputError(argument="probabilities", row=row, came=array[row], expected=expected)
+    require_rows(good, array, "probabilities", "a number above 0 and at most 1")
     return np.asarray(1 / array)
 
 

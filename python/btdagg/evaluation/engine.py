@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.validation import as_groups, same_length
+from btdagg._util.validation import as_groups, require_rows, same_length
 from btdagg.evaluation.cells import MethodComparison, MethodScores, Tested
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits
@@ -135,10 +134,8 @@ def _labels_of(
 ) -> NDArray[Any]:
     decided, name = np.ravel(fitted.decide(counts)), f"decisions of {fitted.name}"
     same_length(name, len(decided), "counts", len(counts))
-    strange = ~np.isin(decided, labels)
-    if strange.any():
-        row, expected = int(np.argmax(strange)), f"one of {', '.join(map(str, labels))}"
-        raise InputError(argument=name, row=row, came=decided[row].item(), expected=expected)
+    expected = f"one of {', '.join(map(str, labels))}"
+    require_rows(np.isin(decided, labels), decided, name, expected)
     return decided.astype(np.int8)
 
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_labels, as_numbers, in_label_order, same_index, same_length
+from btdagg._util.validation import (
+    as_labels,
+    as_numbers,
+    in_label_order,
+    require_rows,
+    same_index,
+    same_length,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -60,12 +67,7 @@ def discrete_ranked_probability_score(
         raise InputError(f"probabilities has shape {p.shape}, expected ({len(gold)}, 3)")
     same_index(labels=labels, probabilities=probabilities)
     good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) <= 1e-6)  # of single precision
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(
-            f"probabilities[{row}] is {p[row].tolist()}, expected three numbers of at least 0 that "
-            "sum to 1"
-        )
+    require_rows(good, p, "probabilities", "three numbers of at least 0 that sum to 1")
     observed = np.stack([gold <= -1, gold <= 0], axis=1)
     cumulative = np.cumsum(p, axis=1)[:, :2]
     return np.asarray(((cumulative - observed) ** 2).sum(axis=1))

@@ -27,6 +27,7 @@ from btdagg._util.validation import (
     as_numbers,
     as_weights,
     names_of_judges,
+    require_rows,
     same_length,
 )
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
@@ -352,11 +353,8 @@ def calibrate_panel(
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
     weight = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
     same_length("weights", len(weight), "counts", len(array))
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        expected = "a finite number of at least 0"
-        raise InputError(argument="weights", row=row, came=float(weight[row]), expected=expected)
+    good = np.isfinite(weight) & (weight >= 0)
+    require_rows(good, weight, "weights", "a finite number of at least 0")
     group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
     rows = np.flatnonzero(weight > 0)

@@ -15,7 +15,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_integer, as_numbers, in_label_order
+from btdagg._util.validation import as_groups, as_integer, as_numbers, in_label_order, require_rows
 from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
@@ -284,9 +284,8 @@ class DriftMonitor(SavedAsJson):
 
     def _same_votes(self, votes: NDArray[Any], name: str) -> None:
         if self._is_exact and votes.dtype.kind == "f":
-            row = int((votes % 1 != 0).any(axis=(1, 2)).argmax())
-            expected = "whole counts as in the reference"
-            raise InputError(argument=name, row=row, came=votes[row].tolist(), expected=expected)
+            whole = (votes % 1 == 0).all(axis=(1, 2))
+            require_rows(whole, votes, name, "whole counts as in the reference")
         totals = votes.sum(axis=-1)
         wrong = (np.abs(totals - self.n_votes) > 1e-6).any(axis=1)
         if wrong.any():
@@ -389,9 +388,7 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[Any
         raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     with np.errstate(invalid="ignore"):
         good = ((votes >= 0) & (votes <= 2**31)).all(axis=(1, 2))
-    if not good.all():
-        row, expected = int(good.argmin()), "numbers from 0 to 2**31"
-        raise InputError(argument=name, row=row, came=array[row].tolist(), expected=expected)
+    require_rows(good, array, name, "numbers from 0 to 2**31")
     return votes.astype(np.int64 if (votes % 1 == 0).all() else np.float64)
 
 

@@ -12,7 +12,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers
+from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers, require_rows
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.strengths import StrengthDistribution, _GridRule, price_within, shares_of
@@ -293,10 +293,7 @@ class StoppingRule(SavedAsJson):
             raise InputError(
                 f"votes has shape {array.shape}, expected {expected}", argument="votes"
             )
-        wrong = np.argwhere(~(np.abs(array) <= 1)).tolist()
-        if wrong:
-            row, expected = tuple(wrong[0]), "a number from -1 to 1"
-            raise InputError(argument="votes", row=row, came=array[row], expected=expected)
+        require_rows(np.abs(array) <= 1, array, "votes", "a number from -1 to 1")
         running = np.zeros((len(array), self.n + 1, 3))
         np.cumsum(shares_of(array), axis=1, out=running[:, 1:])
         stops = self.stops(running.reshape(-1, 3)).reshape(len(array), self.n + 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.validation import as_checked_counts, as_number, as_numbers
+from btdagg._util.validation import as_checked_counts, as_number, as_numbers, require_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,10 +207,8 @@ def fit_strengths(counts: Floats, gold: NDArray[np.int8]) -> StrengthDistributio
     What single votes are is seen in their sums: where all votes are whole all sums are.
     """
     totals = np.rint(counts.sum(axis=1)).astype(np.int64)
-    wrong = (np.abs(counts.sum(axis=1) - totals) > 1e-6) | (totals > 128)
-    if wrong.any():
-        row, expected = int(wrong.argmax()), "a whole number of at most 128"
-        raise InputError(argument="counts", row=row, came=counts[row].sum(), expected=expected)
+    good = (np.abs(counts.sum(axis=1) - totals) <= 1e-6) & (totals <= 128)
+    require_rows(good, counts.sum(axis=1), "counts", "a whole number of at most 128")
     some = totals > 0
     counts, gold, totals = counts[some], gold[some], totals[some]
     parts = _parts_of(int(totals.max()))

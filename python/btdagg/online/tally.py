@@ -6,6 +6,7 @@ import io
 import json
 import os
 from importlib.util import find_spec
+from itertools import repeat
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -21,6 +22,7 @@ from btdagg._util.validation import (
     as_labels,
     as_names,
     as_numbers,
+    require_rows,
     same_index,
     same_length,
 )
@@ -30,6 +32,8 @@ from btdagg.online.strengths import StrengthDistribution
 from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
 
 _FILE = FileFormat("btdagg.tally", "tally")
@@ -378,10 +382,8 @@ class OnlineTally:
             came = f"{array.dtype} of shape {array.shape}"
             raise InputError(f"samples is {came}, expected integers", argument="samples")
         same_length("samples", len(array), "items", n_rows)
-        wrong = (array < 0) | (array > _MAX_SAMPLE)
-        if wrong.any():
-            row, expected = int(np.argmax(wrong)), f"an integer from 0 to {_MAX_SAMPLE}"
-            raise InputError(argument="samples", row=row, came=int(array[row]), expected=expected)
+        good = (array >= 0) & (array <= _MAX_SAMPLE)
+        require_rows(good, array, "samples", f"an integer from 0 to {_MAX_SAMPLE}")
         return np.ascontiguousarray(array, dtype=np.uint32)
 
 
@@ -399,25 +401,22 @@ def _number_channels(
 
     New pairs are added to `channels`.
     """
-    columns = []
+    if isinstance(judges, str) and isinstance(orders, str):
+        number = channels.setdefault((judges, orders), len(channels))
+        return np.full(n_rows, number, dtype=np.uint32) if number else None
+    columns: list[Iterable[str]] = []
     for name, values in (("judges", judges), ("orders", orders)):
         if isinstance(values, str):
-            columns.append((np.zeros(n_rows, dtype=np.int64), [values]))
+            columns.append(repeat(values, n_rows))
             continue
-        array = as_names(values, name)
-        same_length(name, len(array), "items", n_rows)
-        if not all(isinstance(value, str) for value in array.tolist()):
+        names = as_names(values, name).tolist()
+        same_length(name, len(names), "items", n_rows)
+        if not all(isinstance(value, str) for value in names):
             raise InputError(argument=name, came=values, expected="strings")
-        names, codes = np.unique(array.astype(str), return_inverse=True)
-        columns.append((codes, names.tolist()))
-    (judge, judge_names), (order, order_names) = columns
-    pairs, inverse = np.unique(judge * len(order_names) + order, return_inverse=True)
-    numbers = []
-    for pair in pairs.tolist():
-        of_judge, of_order = divmod(pair, len(order_names))
-        channel = judge_names[of_judge], order_names[of_order]
-        numbers.append(channels.setdefault(channel, len(channels)))
-    return np.array(numbers, dtype=np.uint32)[inverse] if any(numbers) else None
+        columns.append(names)
+    pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
+    numbers = [channels.setdefault(pair, len(channels)) for pair in pairs]
+    return np.array(numbers, dtype=np.uint32) if any(numbers) else None
 
 
 def _as_ids(items: Any) -> _Ids:
