@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import as_checked_counts, as_labels, same_index, same_length
+from btdagg._util.validation import as_checked_counts
 from btdagg.methods.base import not_fitted
-from btdagg.votes.join import labelled
+from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -25,19 +24,6 @@ def _mean_votes(counts: ArrayLike) -> NDArray[np.float64]:
     minus, tie, plus = as_checked_counts(counts).T.astype(np.float64)
     total = minus + tie + plus
     return np.asarray((plus - minus) / np.where(total > 0, total, 1))
-
-
-def _labelled_means(
-    counts: ArrayLike, labels: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    """Return the mean vote and the label of each item of a calibration set, (n,) each."""
-    counts, labels, _ = labelled(counts, labels)
-    means, gold = _mean_votes(counts), as_labels(labels)
-    same_length("labels", len(gold), "counts", len(means))
-    same_index(counts=counts, labels=labels)
-    if not len(gold):
-        raise InputError("labels is empty, expected at least one item")
-    return means, gold
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,8 @@ class Threshold:
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself."""
-        means, gold = _labelled_means(counts, labels)
+        items, gold = labelled_items(counts, labels)
+        means = _mean_votes(items)
         # From a threshold to the next, items in between become ties: one pass in their order.
         sizes, place = np.unique(np.append(np.abs(means), [0.0, 1.0]), return_inverse=True)
         as_tie, as_side = np.abs(gold), np.abs(gold - np.sign(means))
@@ -97,7 +84,8 @@ class Isotonic:
         """Fit to (n, 3) counts and (n,) labels and return itself; it needs scikit-learn."""
         with needs("isotonic", "isotonic calibration"):
             from sklearn.isotonic import IsotonicRegression
-        means, gold = _labelled_means(counts, labels)
+        items, gold = labelled_items(counts, labels)
+        means = _mean_votes(items)
         regression = IsotonicRegression(y_min=-1, y_max=1, out_of_bounds="clip")
         regression.fit(np.concatenate([means, -means]), np.concatenate([gold, -gold]))
         object.__setattr__(self, "regression", regression)

@@ -12,12 +12,11 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_checked_counts, as_labels
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
-from btdagg.votes.join import labelled
+from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -95,12 +94,11 @@ def calibrate_by_mae(
     ----------
     The paper's first fitting equation, empirical MAE, which it advises against.
     """
-    counts, labels, _ = labelled(counts, labels)
+    rows, gold = labelled_items(counts, labels)
     bounds = Bounds() if bounds is None else bounds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        usual = calibrate(counts, labels, alpha=alpha, kappa=kappa, bounds=bounds)
-    rows, gold = as_checked_counts(counts), as_labels(labels)
+        usual = calibrate(rows, gold, alpha=alpha, kappa=kappa, bounds=bounds)
     n = len(gold)
     items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
     if len(items.s) > _MOST_ITEMS:

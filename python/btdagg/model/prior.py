@@ -16,12 +16,12 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
     as_checked_counts,
-    as_labels,
     as_number,
     distinct_rows,
     same_length,
 )
 from btdagg.model.calibration_set import calibration_set
+from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -263,10 +263,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
         items = counts.labelled(labels)
         counts, labels = items.counts, items.labels
         names += [items.ids, *([] if items.groups is None else [items.groups])]
-    votes, gold = as_checked_counts(counts), as_labels(labels)
-    same_length("labels", len(gold), "counts", len(votes))
-    if not len(gold):
-        raise InputError("labels is empty, expected at least one item", argument="labels")
+    votes, gold = labelled_items(counts, labels)
     if held_out:
         if not names:
             expected = "None for items without ids or groups"

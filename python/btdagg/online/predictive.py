@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.validation import (
-    as_checked_counts,
     as_integer,
-    as_labels,
     as_number,
-    same_index,
-    same_length,
 )
 from btdagg.online.strengths import StrengthDistribution, fit_strengths
-from btdagg.votes.join import labelled
+from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -123,13 +118,8 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution | Streng
     -------
     VoteDistribution, or StrengthDistribution
     """
-    counts, labels, _ = labelled(counts, labels)
-    checked, gold = as_checked_counts(counts), as_labels(labels)
+    checked, gold = labelled_items(counts, labels)
     whole = checked.astype(np.float64)
-    same_length("labels", len(gold), "counts", len(whole))
-    same_index(counts=counts, labels=labels)
-    if not len(gold):
-        raise InputError("labels is empty, expected at least one item", argument="labels")
     if checked.dtype.kind == "f":
         return fit_strengths(checked, gold)
     # Either side first, so that swapping A and B changes no bit.

@@ -9,7 +9,15 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, as_counts, same_index, same_length, unmasked
+from btdagg._util.validation import (
+    CountsItself,
+    as_checked_counts,
+    as_counts,
+    as_labels,
+    same_index,
+    same_length,
+    unmasked,
+)
 from btdagg.votes.labels import Labels, merged_remarks
 from btdagg.votes.table import AnyTable, Table, as_text, listing, text
 
@@ -190,6 +198,17 @@ def labelled(
         )
     items = counts.labelled(labels)
     return items.counts, items.labels, items.groups if groups is None else groups
+
+
+def labelled_items(counts: Any, labels: Any) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Return checked counts, (n, 3), and labels, (n,), of at least one item."""
+    counts, labels, _ = labelled(counts, labels)
+    checked, gold = as_checked_counts(counts), as_labels(labels)
+    same_length("labels", len(gold), "counts", len(checked))
+    same_index(counts=counts, labels=labels)
+    if not len(gold):
+        raise InputError("labels is empty, expected at least one item", argument="labels")
+    return checked, gold
 
 
 def require_labels(labels: object) -> None:
