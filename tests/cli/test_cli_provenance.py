@@ -92,13 +92,6 @@ def test_decide_warns_of_other_values_and_of_nothing_else(cli):
     for votes in ("g.csv", "bare.csv", "counts.csv"):
         status, _, err = cli("decide", "model.json", votes)
         assert (status, err) == (0, ""), votes
-    # Votes that are missing are no difference, even if no item has all of them.
-    lost = pl.read_csv("g.csv").with_columns(
-        vote=pl.when(pl.col("sample") > 0).then(pl.col("vote"))
-    )
-    lost.write_csv("lost.csv")
-    _, _, err = cli("decide", "model.json", "lost.csv")
-    assert "warning" not in err
     other = pl.read_csv("h.csv").with_columns(
         template=pl.lit("brief"), temperature=pl.lit(0), task=pl.lit("ties")
     )

@@ -100,7 +100,7 @@ def decide(
     counts = counts_of(items)
     if fitted.provenance is not None:
         origin = replace(fitted.provenance, strength="")  # which is said where votes are read
-        say_differences(origin.differences(counts, table, n_votes=n_votes, fewer=rule is None))
+        say_differences(origin.differences(counts, table, fewer=rule is None))
         fitted = replace(fitted, provenance=None)  # which is said
     frame = items.with_columns(**_decided(fitted if rule is None else rule, items["item"], counts))
     frame = frame.select("item", "label", pl.exclude("item", "label"))

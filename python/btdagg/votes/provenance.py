@@ -121,7 +121,6 @@ class Provenance:
         counts: Any,
         votes: Votes | None = None,
         *,
-        n_votes: int | None = None,
         fewer: bool = True,
     ) -> tuple[str, ...]:
         """Say where items differ from those that the model was fitted to, a text each.
@@ -131,8 +130,6 @@ class Provenance:
         counts : (n, 3) array of integers
         votes : Votes, optional
             The votes of these items, whose judge, template, temperature and task are compared.
-        n_votes : int, optional
-            Number of votes used per item, if not all.
         fewer : bool
             False if items may have fewer votes, such as items that a rule stopped early.
         """
@@ -143,10 +140,8 @@ class Provenance:
             if most > self.n_votes:
                 differences.append(f"items have up to {most} votes, and {self._fitted_for()}")
             elif fewer and most < self.n_votes:
-                asked_for = 0 if votes is None or votes.are_counts else votes.most_rows
-                if min(asked_for, n_votes or asked_for) < self.n_votes:
-                    more = f"no item has more than {most} vote{'s' * (most != 1)}"
-                    differences.append(f"{more}, and {self._fitted_for()}")
+                more = f"no item has more than {most} vote{'s' * (most != 1)}"
+                differences.append(f"{more}, and {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
             own = self.of(votes)

@@ -125,17 +125,6 @@ class Votes(Table, CountsItself):
         return self.counts()[0]
 
     @property
-    def most_rows(self) -> int:
-        """Most votes of an item, those that are missing among them."""
-        import polars as pl
-
-        rows, count = self.data.lazy(), pl.len()
-        if self.sums is not None:
-            rows, count = self.sums.lazy(), pl.col(N_ROWS).sum()
-        n_rows = rows.group_by("item").agg(count.alias(N_ROWS)).select(pl.col(N_ROWS).max())
-        return int(self.collect(n_rows).item() or 0)
-
-    @property
     def height(self) -> int:
         """Number of rows."""
         return super().height if self.sums is None else int(self.sums[N_ROWS].sum())
