@@ -74,14 +74,13 @@ def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, 
 
 COMMANDS = {
     "small": ["decide", "model.json", "counts.csv"],
-    "json": ["calibrate", "votes.csv", "labels.csv", "-o", "new.json", "--json"],
     "table": ["paper", "evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
     "sql": ["sql", "model.json"],
     "help": ["--help"],
 }
 
 
-@pytest.mark.parametrize("name", ["small", "json", "table", "help"])
+@pytest.mark.parametrize("name", ["small", "table", "help"])
 def test_nobody_reads_standard_output(folder, name):
     reader, writer = os.pipe()
     os.close(reader)
@@ -149,8 +148,10 @@ sys.meta_path.insert(0, Press())
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "polars"])
-@pytest.mark.parametrize("error", ["", "TypeError('expected a message argument') from None"])
+@pytest.mark.parametrize(
+    ("module", "error"),
+    [("typer", ""), ("polars", "TypeError('expected a message argument') from None")],
+)
 def test_ctrl_c_while_a_library_is_loaded_is_a_line(folder, module, error):
     before = INTERRUPTED.format(module=module, error=error)
     status, out, err = ended(

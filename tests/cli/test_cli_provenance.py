@@ -173,21 +173,17 @@ def test_judge_warns_where_it_is_not_what_the_rule_is_for(cli, folder, monkeypat
     ]
 
 
-def test_run_writes_what_is_known(cli, folder, judge_server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+def test_run_writes_what_is_known(cli, folder):
     frame = pairs_of(40).frame
     frame.write_ndjson("pairs.jsonl")
     labels = [(0, -1, 1)[number % 3] for number in range(40)]
     pl.DataFrame({"item": frame["item"], "label": labels}).write_csv("gold.csv")
-    server = judge_server()
-    status, _, err = cli(
-        "run", "pairs.jsonl", "--labels", "gold.csv", "--model", "m", "-n", 4, "-o", "out",
-        "--base-url", server.url,
-    )  # fmt: skip
+    options = ["--labels", "gold.csv", "--model", "simulated", "-n", 4, "-o", "out"]
+    status, _, err = cli("run", "pairs.jsonl", *options)
     assert status == 0, err
-    assert provenance("out/model.json") == Provenance(
-        strength="none", n_votes=4, n_labels=40, judge="m", template="response", temperature=0.5
-    )
+    known = {"judge": "simulated", "template": "response", "temperature": 0.5}
+    wanted = Provenance(strength="none", n_votes=4, n_labels=40, **known)
+    assert provenance("out/model.json") == wanted
 
 
 def test_run_refuses_tasks_whose_files_some_systems_take_for_one(cli, folder):

@@ -121,10 +121,9 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     assert found["models"][""]["rule"] == "out/rule.json"
 
 
-def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder, judge_server):
-    server = judge_server()
-    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
-    options += ["--base-url", server.url, "-o", "out"]
+def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder):
+    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "simulated", "-n", N]
+    options += ["-o", "out"]
     far = simulate("rb2-ties", 200, N, seed=3)
     prior = btdagg.fit_prior({"far": (far.counts, far.labels)})
     prior.save("prior.json")

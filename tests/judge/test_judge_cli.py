@@ -107,10 +107,9 @@ def test_a_process_is_interrupted_and_goes_on(cli, folder, judge_server):
     assert len(server.log()) == 160
 
 
-def test_one_command_to_labels(cli, folder, judge_server):
-    server = judge_server()
-    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-o", "out"]
-    options += ["--base-url", server.url, "-n", "4"]
+def test_one_command_to_labels(cli, folder):
+    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "simulated"]
+    options += ["-n", "4", "-o", "out"]
     status, out, _ = cli(*options)
     assert status == 0
     assert "Davidson" in out
@@ -123,7 +122,7 @@ def test_one_command_to_labels(cli, folder, judge_server):
     )
     assert json.loads((folder / "out/evaluation.json").read_text())["lines"]
     page = (folder / "out/report/index.html").read_text()
-    assert "m on pairs.jsonl" in page
+    assert "simulated on pairs.jsonl" in page
     assert "How many votes are worth their price" in page
 
 
@@ -159,13 +158,12 @@ def test_what_cannot_be(cli, folder, options, said):
     assert line.startswith(said)
 
 
-def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):
+def test_run_says_that_labelled_pairs_share_prompts(cli, folder):
     rows = [json.loads(line) for line in Path("pairs.jsonl").read_text().splitlines()]
     for number, row in enumerate(rows):
         row["prompt"] = f"question {number // 2}"
     Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    server = judge_server()
-    options = ["--labels", "labels.csv", "--model", "m", "--base-url", server.url, "-n", "4"]
+    options = ["--labels", "labels.csv", "--model", "simulated", "-n", "4"]
     status, out, err = cli("run", "pairs.jsonl", *options, "-o", "out")
     assert status == 0
     n_labels = pl.read_csv("labels.csv").height
