@@ -112,9 +112,12 @@ class NewItems:
         """
         both: dict[Score, Losses] = {}
         for score, losses in self.losses.items():
-            parts = zip(losses[:3], other.losses[score][:3], strict=True)
-            of_items, of_refits, written = map(np.concatenate, parts)
-            both[score] = Losses(of_items, of_refits, written if own else None, losses.worst)
+            others = other.losses[score]
+            of_items = np.concatenate([losses.of_items, others.of_items])
+            of_refits = np.concatenate([losses.of_refits, others.of_refits])
+            pair = [part for part in (losses.own, others.own) if own and part is not None]
+            written = np.concatenate(pair) if pair else None
+            both[score] = Losses(of_items, of_refits, written, losses.worst)
         return NewItems(both, self.groups)
 
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:

@@ -56,7 +56,7 @@ def scores_table(scores: Scores) -> ReportTable:
         for line in (*lines(scores), *averages(scores)):
             is_best, difference = is_ranked and line.rank == 1, line.mae_less_majority
             size = "" if line.n_items is None else str(line.n_items)
-            cells = {
+            cells: dict[str, str | Entry] = {
                 "MAE": Entry(with_error(line.mae), is_best),
                 "less majority": "" if difference is None else with_error(difference, signed=True),
                 "accuracy": with_error(line.accuracy),
