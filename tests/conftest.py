@@ -26,9 +26,10 @@ settings.register_profile("soak", deadline=None, max_examples=400)
 settings.load_profile("btdagg")
 
 
-# With several workers one of them starts a server that takes long, or waits for limits of requests.
+# With several workers one of them makes what takes long, or waits for limits of requests.
 TOGETHER = {"spark": "spark", "mlflow": "traces", "phoenix": "traces", "traces.md": "traces",
-            "test_judge_foreign": "limits"}  # fmt: skip
+            "test_judge_foreign": "limits", "test_inspect": "inspect",
+            "test_release_gate": "gate"}  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
