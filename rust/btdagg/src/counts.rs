@@ -128,9 +128,9 @@ pub trait CountValue: Copy + Send + Sync + Display + sealed::Sealed {
     /// The value as a count, or `None` if it is negative, infinite or NaN.
     fn to_count(self) -> Option<f64>;
 
-    /// The count if it is whole, else all bits set.
+    /// The bits that are set in any of many counts; large where one is not a small integer.
     #[doc(hidden)]
-    fn bits(self) -> u64;
+    fn bits(values: &[Self]) -> u64;
 
     /// The value as an index, for a value known to be a small count.
     #[doc(hidden)]
@@ -142,7 +142,7 @@ mod sealed {
 }
 
 macro_rules! count_values {
-    ($($t:ty)*; $value:ident => $count:expr, $bits:expr) => {$(
+    ($($t:ty)*; $value:ident => $count:expr, $bits:expr, $small:expr) => {$(
         impl sealed::Sealed for $t {}
         // Not in every type: counts beyond 2⁵³ are rounded, small ones have no sign.
         #[allow(clippy::cast_precision_loss, clippy::cast_lossless)]
@@ -156,21 +156,42 @@ macro_rules! count_values {
             }
 
             #[inline]
-            fn bits(self) -> u64 {
-                let $value = self;
-                $bits.unwrap_or(u64::MAX)
+            fn bits(values: &[Self]) -> u64 {
+                let $value = values.iter();
+                $bits
             }
 
             #[inline]
             fn small(self) -> usize {
-                self as usize
+                let $value = self;
+                $small as usize
             }
         }
     )*};
 }
 count_values!(i8 i16 i32 i64 u8 u16 u32 u64; value =>
-    u64::try_from(value).ok().map(|count| count as f64), u64::try_from(value));
-count_values!(f32 f64; value => finite(value.into()), whole(value.into()));
+    u64::try_from(value).ok().map(|count| count as f64),
+    u64::try_from(value.fold(0, |all, value| all | value)).unwrap_or(u64::MAX), value);
+count_values!(f32 f64; value =>
+    finite(value.into()),
+    value.fold(0, |all, &value| all | float_bits(value.into())), shifted_bits(value.into()));
+
+/// From here on all floats are whole.
+const WHOLE: f64 = 4_503_599_627_370_496.0;
+
+/// A whole float below 2⁵² as an integer: the low bits of its sum with that.
+#[inline]
+fn shifted_bits(value: f64) -> u64 {
+    (value + WHOLE).to_bits() ^ WHOLE.to_bits()
+}
+
+/// The same, of any float; at least 2⁵² if it is not whole or not below that. Several are looked at
+/// side by side, which a cast is not.
+#[inline]
+fn float_bits(value: f64) -> u64 {
+    let is_whole = (value + WHOLE) - WHOLE == value;
+    shifted_bits(value) | if is_whole { 0 } else { u64::MAX }
+}
 
 /// A count that a float is; of -0.0 it is 0.0.
 fn finite(value: f64) -> Option<f64> {
@@ -207,7 +228,7 @@ impl CountRow for Counts {
 
     #[inline]
     fn bits(block: &[Self]) -> u64 {
-        block.iter().fold(0, |all, row| all | row.minus.bits() | row.tie.bits() | row.plus.bits())
+        block.iter().fold(0, |all, row| all | f64::bits(&[row.minus, row.tie, row.plus]))
     }
 
     #[inline]
@@ -232,7 +253,7 @@ impl<T: CountValue> CountRow for [T; 3] {
 
     #[inline]
     fn bits(block: &[Self]) -> u64 {
-        block.as_flattened().iter().fold(0, |all, value| all | value.bits())
+        T::bits(block.as_flattened())
     }
 
     #[inline]
@@ -319,13 +340,16 @@ mod tests {
 
     #[test]
     fn what_is_whole_has_few_bits_and_what_is_no_count_has_none() {
-        assert_eq!((3.0_f64.to_count(), 3.0_f64.bits()), (Some(3.0), 3));
+        let counts_and_bits = |value: f64| (value.to_count(), f64::bits(&[value]));
+        assert_eq!(counts_and_bits(3.0), (Some(3.0), 3));
         assert_eq!((-0.0_f64).to_count().map(f64::to_bits), Some(0));
-        assert_eq!((0.5_f32.to_count(), 0.5_f32.bits()), (Some(0.5), u64::MAX));
-        assert_eq!(2.0_f64.powi(63).bits(), 1 << 63);
-        assert_eq!(2.0_f64.powi(64).bits(), u64::MAX);
-        for bad in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            assert_eq!((bad.to_count(), bad.bits()), (None, u64::MAX), "{bad}");
+        assert_eq!(counts_and_bits(0.5), (Some(0.5), u64::MAX));
+        assert_eq!(f64::bits(&[WHOLE.next_down().floor(), 1.0]), u64::MAX >> 12);
+        assert!(f64::bits(&[WHOLE]) > u64::MAX >> 12);
+        assert_eq!((i8::bits(&[1, 6]), i8::bits(&[1, -6])), (7, u64::MAX));
+        for bad in [-1.0, -WHOLE / 2.0, -0.25, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(bad.to_count(), None);
+            assert!(f64::bits(&[1.0, bad]) > u64::MAX >> 12, "{bad}");
         }
     }
 

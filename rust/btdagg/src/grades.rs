@@ -143,7 +143,7 @@ impl VoteScale {
                 watch.poll()?;
                 let block = &counts[row * width..(row + out.len()) * width];
                 if max_entries > 0 {
-                    let bits = block.iter().fold(0, |all, count| all | count.bits());
+                    let bits = T::bits(block);
                     if table.as_ref().is_none_or(|table| table.largest < bits) {
                         // A table pays when it has far fewer entries than rows that are to come.
                         table = self.table(bits, max_entries.min(left / 4), &of_mean);
@@ -225,14 +225,37 @@ struct Table<V> {
 
 impl<V: Copy> Table<V> {
     fn look_up<T: CountValue>(&self, block: &[T], out: &mut [V]) {
-        for (counts, out) in block.chunks_exact(self.steps.len()).zip(out) {
-            let steps = counts.iter().zip(&self.steps);
-            let place = steps.fold(0_usize, |place, (count, &step)| {
-                place.wrapping_add(count.small().wrapping_mul(index(step.into())))
-            });
-            *out = self.values[place];
+        // For the usual scales the steps stay in registers.
+        match self.steps.len() {
+            2 => self.look_up_rows::<T, 2>(block, out),
+            3 => self.look_up_rows::<T, 3>(block, out),
+            4 => self.look_up_rows::<T, 4>(block, out),
+            5 => self.look_up_rows::<T, 5>(block, out),
+            10 => self.look_up_rows::<T, 10>(block, out),
+            n => {
+                for (counts, out) in block.chunks_exact(n).zip(out) {
+                    *out = self.values[place(counts, &self.steps)];
+                }
+            }
         }
     }
+
+    fn look_up_rows<T: CountValue, const N: usize>(&self, block: &[T], out: &mut [V]) {
+        let mut steps = [0; N];
+        steps.copy_from_slice(&self.steps);
+        for (counts, out) in block.as_chunks::<N>().0.iter().zip(out) {
+            *out = self.values[place(counts, &steps)];
+        }
+    }
+}
+
+/// Place of a row in a table.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a small count")]
+fn place<T: CountValue>(counts: &[T], steps: &[u32]) -> usize {
+    let steps =
+        counts.iter().zip(steps).map(|(count, step)| (count.small() as u32).wrapping_mul(*step));
+    steps.fold(0_u32, u32::wrapping_add) as usize
 }
 
 /// Beta and the intercept of each pair of neighbouring grades.
