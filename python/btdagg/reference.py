@@ -227,10 +227,9 @@ def few_labels(
 
 
 def grade_means(counts: ArrayLike, votes: ArrayLike) -> Floats:
-    """Mean vote of each row of (n, J) counts, (n,); the middle of the scale without votes."""
-    c, v = np.asarray(counts, dtype=np.float64), np.asarray(votes, dtype=np.float64)
-    n = c.sum(axis=1)
-    return np.asarray(np.where(n > 0, c @ v / np.where(n > 0, n, 1), (v[0] + v[-1]) / 2))
+    """Mean vote of each row of (n, J) counts, (n,)."""
+    c = np.asarray(counts, dtype=np.float64)
+    return np.asarray(c @ np.asarray(votes, dtype=np.float64) / c.sum(axis=1))
 
 
 def grade_probabilities(means: Floats, beta: float, intercepts: Floats) -> Floats:

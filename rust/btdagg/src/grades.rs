@@ -70,10 +70,10 @@ impl VoteScale {
         Ok(Self { votes: votes.to_vec(), offsets: votes.iter().map(offset).collect() })
     }
 
-    /// Mean vote of every row of counts; the middle of the scale where a row has no votes.
+    /// Mean vote of every row of counts.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
+    /// [`Error::Input`] for the first bad row, or one without votes, which has no mean; [`Error::Interrupted`].
     pub fn means_into<T: CountValue>(
         &self,
         counts: &[T],
@@ -142,16 +142,16 @@ impl VoteScale {
             for out in part.chunks_mut(BLOCK) {
                 watch.poll()?;
                 let block = &counts[row * width..(row + out.len()) * width];
-                if max_entries > 0 {
-                    let bits = T::bits(block);
-                    if table.as_ref().is_none_or(|table| table.largest < bits) {
-                        // A table pays when it has far fewer entries than rows that are to come.
-                        table = self.table(bits, max_entries.min(left / 4), &of_mean);
-                    }
+                let bits = if max_entries > 0 { T::bits(block) } else { u64::MAX };
+                // A table pays when it has far fewer entries than rows that are to come.
+                if table.as_ref().is_none_or(|table| table.largest < bits)
+                    && let Some(larger) = self.table(bits, max_entries.min(left / 4), &of_mean)
+                {
+                    table = Some(larger);
                 }
-                if let Some(table) = &table {
-                    table.look_up(block, out);
-                } else {
+                // What the table has no answer for, rows without votes, is an error.
+                let table = table.as_ref().filter(|table| bits <= table.largest);
+                if !table.is_some_and(|table| table.look_up(block, out)) {
                     for (i, (counts, out)) in block.chunks_exact(width).zip(&mut *out).enumerate() {
                         *out = of_mean(self.mean(counts, row + i)?);
                     }
@@ -171,20 +171,17 @@ impl VoteScale {
             n += count;
             sum += count * vote;
         }
-        let mean = self.mean_of(n, sum);
-        if mean.is_finite() {
-            return Ok(mean);
+        if n.is_finite() && (sum / n).is_finite() {
+            return Ok(sum / n);
         }
         let bad = counts.iter().position(|count| count.to_count().is_none());
-        Err(bad.map_or_else(
-            || Error::input("counts", "have no finite sum", "smaller ones").at(&[row]),
-            |column| Error::value("counts", counts[column], COUNT).at(&[row, column]),
-        ))
-    }
-
-    fn mean_of(&self, n: f64, sum: f64) -> f64 {
-        let [least, .., most] = self.votes[..] else { return sum / n };
-        if n == 0.0 { least / 2.0 + most / 2.0 } else { sum / n }
+        Err(match bad {
+            Some(column) => Error::value("counts", counts[column], COUNT).at(&[row, column]),
+            None if n == 0.0 => {
+                Error::input("counts", "holds no votes", "at least one for each item").at(&[row])
+            }
+            None => Error::input("counts", "has no finite sum", "smaller counts").at(&[row]),
+        })
     }
 
     /// A table for counts whose bits are among these, if it has so few entries.
@@ -205,7 +202,7 @@ impl VoteScale {
         let value = |n, above: u32| {
             let n = f64::from(n);
             // Exact, as the sum over votes is: so the same mean.
-            of_mean(self.mean_of(n, n * self.votes[0] + f64::from(above)))
+            of_mean((n * self.votes[0] + f64::from(above)) / n)
         };
         let values = (0..=n).flat_map(|n| (0..row).map(move |above| (n, above)));
         let values = values.map(|(n, above)| value(n, above)).collect();
@@ -224,28 +221,31 @@ struct Table<V> {
 }
 
 impl<V: Copy> Table<V> {
-    fn look_up<T: CountValue>(&self, block: &[T], out: &mut [V]) {
+    /// Whether all rows have votes.
+    fn look_up<T: CountValue>(&self, block: &[T], out: &mut [V]) -> bool {
         // For the usual scales the steps stay in registers.
         match self.steps.len() {
-            2 => self.look_up_rows::<T, 2>(block, out),
-            3 => self.look_up_rows::<T, 3>(block, out),
-            4 => self.look_up_rows::<T, 4>(block, out),
-            5 => self.look_up_rows::<T, 5>(block, out),
-            10 => self.look_up_rows::<T, 10>(block, out),
-            n => {
-                for (counts, out) in block.chunks_exact(n).zip(out) {
-                    *out = self.values[place(counts, &self.steps)];
-                }
-            }
+            2 => self.look_up_rows(block.as_chunks::<2>().0, out),
+            3 => self.look_up_rows(block.as_chunks::<3>().0, out),
+            4 => self.look_up_rows(block.as_chunks::<4>().0, out),
+            5 => self.look_up_rows(block.as_chunks::<5>().0, out),
+            10 => self.look_up_rows(block.as_chunks::<10>().0, out),
+            n => block.chunks_exact(n).zip(out).fold(true, |all, (counts, out)| {
+                let place = place(counts, &self.steps);
+                *out = self.values[place];
+                all & (place > 0)
+            }),
         }
     }
 
-    fn look_up_rows<T: CountValue, const N: usize>(&self, block: &[T], out: &mut [V]) {
+    fn look_up_rows<T: CountValue, const N: usize>(&self, rows: &[[T; N]], out: &mut [V]) -> bool {
         let mut steps = [0; N];
         steps.copy_from_slice(&self.steps);
-        for (counts, out) in block.as_chunks::<N>().0.iter().zip(out) {
-            *out = self.values[place(counts, &steps)];
-        }
+        rows.iter().zip(out).fold(true, |all, (counts, out)| {
+            let place = place(counts, &steps);
+            *out = self.values[place];
+            all & (place > 0)
+        })
     }
 }
 
@@ -346,7 +346,7 @@ impl GradeModel {
             if self.beta > 0.0 {
                 return self.threshold_logit(boundary) / self.beta;
             }
-            let (excess, _) = self.excess(boundary, 0.0);
+            let excess = self.excess(boundary, 0.0);
             let is_lower = 2 * (boundary + 1) < self.n_grades();
             if excess < 0.0 || (excess <= 0.0 && is_lower) {
                 f64::NEG_INFINITY
@@ -359,48 +359,38 @@ impl GradeModel {
 
     /// The logit `x = beta · m` at which both sides of a boundary are equally likely.
     fn threshold_logit(&self, boundary: usize) -> f64 {
-        let mut x = self.intercepts[boundary];
-        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-        for _ in 0..200 {
-            let (excess, slope) = self.excess(boundary, x);
-            if excess == 0.0 {
-                return x;
+        // The excess falls by at least 1 for every 1 of x: its root is no further than it is large.
+        let start = self.intercepts[boundary];
+        let end = start + self.excess(boundary, start);
+        let (mut low, mut high) = (start.min(end), start.max(end));
+        loop {
+            let middle = low.midpoint(high);
+            if !(low < middle && middle < high) {
+                return middle;
             }
-            // The slope is at most −1: the root is no further than the excess.
-            if excess > 0.0 {
-                (low, high) = (x, high.min((x + excess).next_up()));
+            if self.excess(boundary, middle) > 0.0 {
+                low = middle;
             } else {
-                (low, high) = (low.max((x + excess).next_down()), x);
+                high = middle;
             }
-            let newton = x - excess / slope;
-            let next = if low < newton && newton < high { newton } else { low.midpoint(high) };
-            if next == x || next <= low || next >= high {
-                return next;
-            }
-            x = next;
         }
-        x
     }
 
-    /// Log odds of the grades below a boundary against those above, and their slope by `x`.
-    fn excess(&self, boundary: usize, x: f64) -> (f64, f64) {
-        let steps = |intercepts: &mut dyn Iterator<Item = &f64>, sign: f64| {
-            let (mut logit, mut most, mut sum, mut far) = (0.0, 0.0_f64, 1.0, 0.0);
-            for (step, &intercept) in intercepts.enumerate() {
+    /// Log odds of the grades below a boundary against those above.
+    fn excess(&self, boundary: usize, x: f64) -> f64 {
+        // Of the grade beside the boundary and those beyond it, against that one.
+        let side = |intercepts: &mut dyn Iterator<Item = &f64>, sign: f64| {
+            let (mut logit, mut log_sum) = (0.0, 0.0_f64);
+            for &intercept in intercepts {
                 logit += sign * (x - intercept);
-                let scale = (most - logit.max(most)).exp();
-                most = logit.max(most);
-                let value = (logit - most).exp();
-                #[expect(clippy::cast_precision_loss, reason = "a number of grades")]
-                let distance = (step + 1) as f64;
-                (sum, far) = (sum * scale + value, far * scale + value * distance);
+                let (least, most) = (log_sum.min(logit), log_sum.max(logit));
+                log_sum = most + (least - most).exp().ln_1p();
             }
-            (most + sum.ln(), far / sum)
+            log_sum
         };
         let (below, above) = self.intercepts.split_at(boundary);
-        let (below, below_far) = steps(&mut below.iter().rev(), -1.0);
-        let (above, above_far) = steps(&mut above.iter().skip(1), 1.0);
-        ((below - above) - (x - self.intercepts[boundary]), -1.0 - below_far - above_far)
+        let sides = side(&mut below.iter().rev(), -1.0) - side(&mut above.iter().skip(1), 1.0);
+        sides - (x - self.intercepts[boundary])
     }
 
     /// Negative log likelihood of soft labels: `weights` has one for every grade at each mean, row
@@ -541,25 +531,21 @@ mod tests {
 
     #[test]
     fn equal_risks_give_the_grade_nearer_the_middle() {
-        // Means of 2, 2.5 and 3; none votes on the last, which is in the middle.
-        let counts =
-            [0.0, 5.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        assert_eq!(decided(&counts, &[2.0, 2.5, 3.0]), [1, 1, 2, 1]);
-        assert_eq!(decided(&counts, &[2.0, 3.0]), [1, 1, 1, 1]);
-        assert_eq!(decided(&counts, &[2.5]), [0, 0, 1, 0]);
+        let counts = [0.0, 5.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 9.0, 0.0]; // 2, 2.5, 3
+        assert_eq!(decided(&counts, &[2.0, 2.5, 3.0]), [1, 1, 2]);
+        assert_eq!(decided(&counts, &[2.0, 3.0]), [1, 1, 1]);
+        assert_eq!(decided(&counts, &[2.5]), [0, 0, 1]);
         let infinity = f64::INFINITY;
-        assert_eq!(decided(&counts, &[-infinity, -infinity, infinity]), [2, 2, 2, 2]);
+        assert_eq!(decided(&counts, &[-infinity, -infinity, infinity]), [2, 2, 2]);
     }
 
     #[test]
     fn thresholds_halve_the_probabilities() {
-        for (beta, wanted) in
-            [(2.0, [1.4445, 2.4980, 3.5020, 4.5555]), (0.5, [0.667_04, 2.369, 3.631, 5.333])]
-        {
+        for (beta, wanted) in [(2.0, [1.44, 2.50, 3.50, 4.56]), (0.5, [0.67, 2.37, 3.63, 5.33])] {
             let intercepts = [1.5, 2.5, 3.5, 4.5].map(|cut| beta * cut);
             let model = GradeModel::new(beta, &intercepts).unwrap();
             for (threshold, wanted) in model.thresholds().into_iter().zip(wanted) {
-                assert!((threshold - wanted).abs() < 1e-3, "{threshold} {wanted}");
+                assert!((threshold - wanted).abs() < 5e-3, "{threshold} {wanted}");
             }
         }
         let nothing = GradeModel::new(0.0, &[-1.0, 1.0, 0.0]).unwrap();
@@ -568,10 +554,23 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_votes_are_errors_of_tables_too() {
+        let scale = VoteScale::new(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        let mut counts = vec![1_u8; 80_000];
+        let mut out = vec![0; 20_000];
+        let mut decide =
+            |counts: &[u8]| scale.decide_into(counts, &[2.0, 3.0], &mut out, Execution::single());
+        assert!(decide(&counts).is_ok());
+        counts[40_004..40_008].fill(0);
+        let error = decide(&counts).unwrap_err().to_string();
+        assert!(error.starts_with("counts[10001] holds no votes"), "{error}");
+    }
+
+    #[test]
     fn tables_and_single_rows_agree_at_any_number_of_threads() {
         let scale = VoteScale::new(&[1.0, 2.0, 3.5, 4.5, 5.5]).unwrap();
         let whole = VoteScale::new(&[-1.0, 0.0, 1.0, 2.0, 4.0]).unwrap();
-        let counts: Vec<u32> = (0..200_000_u32).map(|i| (i / 3 + i / 7) % 8).collect();
+        let counts: Vec<u32> = (0..200_000_u32).map(|i| 1 + (i / 3 + i / 7) % 7).collect();
         let floats: Vec<f64> = counts.iter().copied().map(f64::from).collect();
         let thresholds = [0.5, 1.0, 1.5, 3.0];
         for scale in [scale, whole] {
@@ -604,7 +603,8 @@ mod tests {
         };
         assert!(error(&[1.0, 2.0, 0.0, -1.0]).starts_with("counts[1, 1] is -1, expected"));
         assert!(error(&[1.0, f64::NAN, 0.0, 1.0]).starts_with("counts[0, 1] is NaN, expected"));
-        assert!(error(&[f64::MAX, f64::MAX, 0.0, 1.0]).starts_with("counts[0] have no finite"));
+        assert!(error(&[f64::MAX, f64::MAX, 0.0, 1.0]).starts_with("counts[0] has no finite sum"));
+        assert!(error(&[1.0, 0.0, 0.0, -0.0]).starts_with("counts[1] holds no votes"));
         assert!(error(&[1.0]).starts_with("counts has 1 rows"));
     }
 }
