@@ -76,8 +76,9 @@ def test_thresholds_are_exact_roots():
                 def share(mean, beta=beta, intercepts=intercepts, below=below):
                     return sum(exact_probabilities(mean, beta, intercepts)[:below]) - mpf(1) / 2
 
-                # The intercepts are floats already, whose last digit is as large as this.
-                last_digits = 8 * 2.0**-52 * max(abs(threshold), *abs(intercepts / beta))
+                # Intercepts and log odds are floats, whose last digits are as large as this.
+                sizes = abs(threshold), 1 / beta, *abs(intercepts / beta)
+                last_digits = 8 * 2.0**-52 * max(sizes)
                 assert share(threshold - last_digits) > 0 > share(threshold + last_digits)
 
 
