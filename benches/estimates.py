@@ -1,9 +1,10 @@
-"""Coverage and width of estimates of shares and win rates, and their time.
+"""Coverage and width of estimates of shares, win rates and grades, and their time.
 
 On RewardBench 2's votes (read from BTDAGG_SHARED) prompts are drawn with replacement, one pair of
 each of 100 prompts is labelled, and the truth is the mean over all pairs. Simulated items come in
 groups of one to nine with ties and sides of their own; the truth is the mean of 400,000 of them.
-`--smoke` does little.
+Of grades, RewardBench 2's responses are drawn with replacement, and simulated ones come in groups.
+`--smoke` does little, `--grades` grades alone.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
+import zlib
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 import btdagg
 from btdagg.estimates import QUANTITIES, Estimates
@@ -25,7 +29,7 @@ N_ITEMS = 2000
 
 
 def truth_of(labels: np.ndarray) -> dict[str, float]:
-    return {name: np.array(values)[labels + 1].mean() for name, values in QUANTITIES.items()}
+    return {name: np.array(QUANTITIES[name])[labels + 1].mean() for name in SHOWN}
 
 
 class Tally:
@@ -33,22 +37,22 @@ class Tally:
 
     def __init__(self, truth: dict[str, float]) -> None:
         self.truth = truth
-        self.hits = {name: [] for name in SHOWN}
+        self.hits = defaultdict(list)
         self.widths, self.alone, self.worth = [], [], []
 
     def add(self, found: Estimates) -> None:
-        for name in SHOWN:
+        for name in self.truth:
             one = found.estimates[name]
             self.hits[name].append(one.low <= self.truth[name] <= one.high)
-        net = found.estimates["net win rate"]
-        assert net.labels_only is not None
-        self.widths.append(net.high - net.low)
-        self.alone.append(net.labels_only.high - net.labels_only.low)
-        self.worth.append(net.effective_labels / found.n_labels)
+        main = found.estimates[found.main]
+        assert main.labels_only is not None
+        self.widths.append(main.high - main.low)
+        self.alone.append(main.labels_only.high - main.labels_only.low)
+        self.worth.append(main.effective_labels / found.n_labels)
 
     @property
     def coverage(self) -> list[float]:
-        return [float(np.mean(self.hits[name])) for name in SHOWN]
+        return [float(np.mean(self.hits[name])) for name in self.truth]
 
     def row(self, name: str) -> str:
         covered = " ".join(f"{100 * share:7.1f}" for share in self.coverage)
@@ -123,6 +127,69 @@ def in_groups(n_draws: int, judge: float, ties: tuple[float, ...], wholes: tuple
     return found
 
 
+def graded(folder: Path, n_draws: int) -> list[Tally]:
+    votes = pl.read_parquet(folder / "votes.parquet")
+    labels = pl.read_csv(folder / "labels.csv")
+    scale = btdagg.Scale(range(1, 11), (0, 1))
+    by_number = {n_labels: Tally({}) for n_labels in (25, 50, 100)}
+    for judge in JUDGES:
+        table = votes.filter(judge=judge).pivot(
+            "score", index="item", values="sample", aggregate_function="len"
+        )
+        for (task,), own in labels.join(table, "item").group_by("task"):
+            counts = own.select(map(str, scale.votes)).fill_null(0).to_numpy()
+            gold = own["label"].to_numpy().astype(np.float64)
+            for n_labels, tally in by_number.items():
+                tally.truth = dict.fromkeys(("mean grade", "pass rate"), gold.mean())
+                for draw in range(n_draws):
+                    seed = zlib.crc32(f"{judge} {task} {draw} {n_labels}".encode())
+                    rows = np.random.default_rng(seed).integers(len(gold), size=N_ITEMS)
+                    known = np.where(np.arange(N_ITEMS) < n_labels, gold[rows], np.nan)
+                    tally.add(btdagg.estimate(counts[rows], known, scale=scale))
+    for n_labels, tally in by_number.items():
+        print(tally.row(f"accepted, {n_labels}"), flush=True)
+    return list(by_number.values())
+
+
+def simulated_grades(rng: np.random.Generator, n_items: int, judge: float):
+    """Counts of 8 votes 1-10, grades 1-5 and groups; a judge of 0 does not see the grade."""
+    groups = np.repeat(np.arange(n_items), rng.integers(1, 10, n_items))[:n_items]
+    quality = rng.beta(2.5, 1.2, int(groups.max()) + 1)[groups] + rng.normal(0, 0.15, n_items)
+    grades = 1 + np.clip(np.floor(5 * quality), 0, 4)
+    seen = 5.5 + judge * 1.3 * (grades - 3) + 1.2 + rng.normal(0, 1.5, n_items)
+    votes = np.clip(np.round(seen[:, None] + rng.normal(0, 1.2, (n_items, 8))), 1, 10)
+    return np.stack([(votes == vote).sum(axis=1) for vote in range(1, 11)], axis=1), grades, groups
+
+
+def grades_in_groups(n_draws: int, judge: float, least: float | None) -> list[Tally]:
+    """Grades 1 to 5, or with `least` whether they are at least so high."""
+    scale, found = btdagg.Scale(range(1, 11), range(1, 6) if least is None else (0, 1)), []
+    _, gold, _ = simulated_grades(np.random.default_rng(99), 400_000, judge)
+    truth = {"mean grade": gold.mean(), "share >= 4": (gold >= 4).mean()}
+    if least is not None:
+        truth = dict.fromkeys(("mean grade", "pass rate"), (gold >= least).mean())
+    for n_labels in (25, 50, 100):
+        tally = Tally(truth)
+        for draw in range(n_draws):
+            rng = np.random.default_rng([draw, n_labels])
+            counts, gold, groups = simulated_grades(rng, N_ITEMS, judge)
+            gold = gold if least is None else (gold >= least).astype(np.float64)
+            labels = np.where(rng.permutation(N_ITEMS) < n_labels, gold, np.nan)
+            tally.add(btdagg.estimate(counts, labels, scale=scale, groups=groups))
+        print(tally.row(f"{'1 to 5' if least is None else 'passes'}, {n_labels}"), flush=True)
+        found.append(tally)
+    return found
+
+
+def of_grades(folder: Path, n_draws: int) -> None:
+    print(f"{'':32}{'mean':>7}{'share':>8}{'width':>10}{'worth':>8}")
+    if folder.exists():
+        summary("RewardBench 2's grades", graded(folder, max(n_draws // 10, 1)))
+    for least in (None, 4):
+        summary("simulated grades", grades_in_groups(n_draws, 1.0, least))
+    summary("grades of noise", grades_in_groups(n_draws, 0.0, None))
+
+
 def summary(name: str, tallies: list[Tally]) -> None:
     covered = np.array([tally.coverage for tally in tallies])
     worth = np.array([np.nanmean(tally.worth) for tally in tallies])
@@ -154,10 +221,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--grades", action="store_true")
     options = parser.parse_args()
     n_draws = 2 if options.smoke else options.draws
+    data = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data"
+    of_grades(data / "rb2_scores", n_draws)
+    if options.grades:
+        return
     print(f"{'':32}{'A':>7}{'tie':>8}{'B':>8}{'net':>8}{'width':>10}{'worth':>8}")
-    folder = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data" / "rb2"
+    folder = data / "rb2"
     if folder.exists():
         for strength in ("none", "margin"):
             name = f"RewardBench 2, 100 labels, strength {strength}"
