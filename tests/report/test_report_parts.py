@@ -210,7 +210,7 @@ def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
     )
     assert (compared.calibrated, compared.baseline) == (1, 2)
     best = Interval(0.1, 0.0, 0.2)
-    first = replace(compared.methods[0], of_new_items=(best, best))
+    first = replace(compared.methods[0], of_new_items={"mae": best, "accuracy": best})
     compared = replace(compared, methods=(first, *compared.methods[1:]))
     for tied, expected in ((True, "Davidson"), (False, "threshold")):
         ranking = replace(compared.mae_ranking, tied=np.array([True, tied, False]))

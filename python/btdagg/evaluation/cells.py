@@ -5,6 +5,7 @@ Nothing here knows how many labels there are: a matrix has a row and a column fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval, mean_interval
-from btdagg.evaluation.protocol import Loss, Score, absolute_error
+from btdagg.evaluation.protocol import Loss, Score, absolute_error, signed_error
 from btdagg.evaluation.significance import (
     combine_pvalues,
     holm,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from btdagg.evaluation.parts import Key
     from btdagg.evaluation.protocol import GroupTest, SplitTest
     from btdagg.methods import Davidson
+    from btdagg.methods.grades import CalibratedGrades
+    from btdagg.votes.scale import Scale
 
 
 @readable
@@ -41,21 +44,24 @@ class MethodScores:
     ----------
     name : str
         The aggregator.
-    matrices : (n_splits, 3, 3) array
+    matrices : (n_splits, labels, labels) array
         Items by gold label (rows) and predicted label (columns), in label order.
-    of_new_items : tuple of Interval, optional
-        MAE and accuracy on new items, where the method was cross-fitted.
+    of_new_items : mapping of str to Interval, optional
+        Scores on new items, ``"mae"``, ``"accuracy"``, ``"kappa"`` and ``"bias"``, where the method
+        was cross-fitted.
     n_items : int, optional
         Items, where each was decided in several splits.
     loss : callable
         Whose mean is the MAE; see `Protocol`.
+    labels : tuple of numbers
     """
 
     name: str
     matrices: NDArray[np.int64]
-    of_new_items: tuple[Interval, Interval] | None = None
+    of_new_items: Mapping[Score, Interval] | None = None
     n_items: int | None = None
     loss: Loss = absolute_error
+    labels: tuple[float, ...] = (-1, 0, 1)
 
     @cached_property
     def mae(self) -> NDArray[np.float64]:
@@ -67,42 +73,68 @@ class MethodScores:
         """Pairwise accuracy, (n_splits,)."""
         return np.asarray(np.trace(self.matrices, axis1=1, axis2=2) / self._n_items)
 
+    @cached_property
+    def bias(self) -> NDArray[np.float64]:
+        """Mean of predicted less gold labels, (n_splits,)."""
+        away = signed_error(*self._pairs)
+        return np.asarray((self.matrices * away).sum(axis=(1, 2)) / self._n_items)
+
+    @cached_property
+    def kappa(self) -> NDArray[np.float64]:
+        """Quadratic-weighted kappa, (n_splits,); NaN where all labels of a split are alike."""
+        squares = signed_error(*self._pairs) ** 2
+        shares = self.matrices / self._n_items[:, None, None]
+        by_chance = shares.sum(axis=2)[:, :, None] * shares.sum(axis=1)[:, None]
+        with np.errstate(invalid="ignore"):
+            ratio = (shares * squares).sum(axis=(1, 2)) / (by_chance * squares).sum(axis=(1, 2))
+        return np.asarray(1 - ratio)
+
     @property
     def losses(self) -> NDArray[Any]:
         """Loss by gold label (rows) and predicted label (columns)."""
-        return self.loss(*np.indices(self.matrices.shape[1:]))
+        return self.loss(*self._pairs)
+
+    @property
+    def _pairs(self) -> list[NDArray[Any]]:
+        return np.meshgrid(np.array(self.labels), np.array(self.labels), indexing="ij")
+
+    def interval(self, score: Score) -> Interval:
+        """Score with its 95% interval: for new items where cross-fitted, else over splits."""
+        return (
+            self.of_new_items[score] if self.of_new_items else mean_interval(getattr(self, score))
+        )
 
     @property
     def mae_interval(self) -> Interval:
-        """MAE with its 95% interval: for new items where cross-fitted, else of a mean of splits."""
-        return self.of_new_items[0] if self.of_new_items else mean_interval(self.mae)
+        """MAE with its 95% interval; see `interval`."""
+        return self.interval("mae")
 
     @property
     def accuracy_interval(self) -> Interval:
-        """Pairwise accuracy with its 95% interval, as `mae_interval`."""
-        return self.of_new_items[1] if self.of_new_items else mean_interval(self.accuracy)
+        """Accuracy with its 95% interval; see `interval`."""
+        return self.interval("accuracy")
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Items by gold and predicted label, (3, 3): mean over splits, or over repetitions."""
+        """Items by gold and predicted label: mean over splits, or over repetitions."""
         if self.n_items is not None:
             return np.asarray(self.matrices.sum(axis=0) * self.n_items / self.matrices.sum())
         return np.asarray(self.matrices.mean(axis=0))
 
     @property
     def percentages(self) -> NDArray[np.float64]:
-        """`counts` in percent of their row: (3, 3) array; NaN where no item has the gold label."""
+        """`counts` in percent of their row; NaN where no item has the gold label."""
         total = self.counts.sum(axis=1, keepdims=True)
         return np.asarray(100 * self.counts / np.where(total > 0, total, np.nan))
 
     @property
     def predicted(self) -> NDArray[np.float64]:
-        """Share of items given each label, mean over splits: (3,) array in label order."""
+        """Share of items given each label, mean over splits, in label order."""
         return self._shares(axis=1)
 
     @property
     def gold(self) -> NDArray[np.float64]:
-        """Share of items that have each gold label, mean over splits: (3,) array in label order."""
+        """Share of items that have each gold label, mean over splits, in label order."""
         return self._shares(axis=2)
 
     def _shares(self, axis: int) -> NDArray[np.float64]:
@@ -180,10 +212,12 @@ class MethodComparison(Drawn):
     new_items : NewItems or None
         Losses by item, where the methods were cross-fitted.
     baseline : int or None
-        Place of majority vote among the methods, if it is one of them.
+        Place of majority vote among the methods, or of the mode of grades, if it is one of them.
     calibrated : int or None
         Place of the first method that calibrates a model and is quick to fit: the model that
         `Cell.fitted` has. The methods after it are there to be compared with.
+    scale : Scale or None
+        Of grades.
     """
 
     methods: tuple[MethodScores, ...]
@@ -194,6 +228,13 @@ class MethodComparison(Drawn):
     new_items: NewItems | None = None
     baseline: int | None = None
     calibrated: int | None = None
+    scale: Scale | None = None
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels, in label order."""
+        names = ("B", "tie", "A")
+        return names if self.scale is None else tuple(f"{grade:g}" for grade in self.scale.grades)
 
     @property
     def n_splits(self) -> int:
@@ -207,7 +248,7 @@ class MethodComparison(Drawn):
 
     @property
     def gold(self) -> NDArray[np.float64]:
-        """Share of items of the evaluation sets that have each gold label: (3,) array."""
+        """Share of items of the evaluation sets that have each gold label."""
         return self.methods[0].gold
 
     @property
@@ -219,7 +260,7 @@ class MethodComparison(Drawn):
 
     @property
     def predicted(self) -> dict[str, NDArray[np.float64]]:
-        """Share of those items given each label, (3,), by aggregator."""
+        """Share of those items given each label, by aggregator."""
         return {method.name: method.predicted for method in self.methods}
 
     @property
@@ -262,7 +303,7 @@ class Cell:
         Number of labels to calibrate on, in a sweep over it.
     value : str
         In an ablation, the value of its column, such as the prompt template.
-    fitted : Davidson or None
+    fitted : Davidson, CalibratedGrades or None
         The first aggregator that is quick to fit and keeps a `Calibration`, fitted to all labelled
         items, to describe the judge. The scores do not use it.
     n_asked : int or None
@@ -277,7 +318,7 @@ class Cell:
     n_votes: int | None = None
     n_labels: int | None = None
     value: str = ""
-    fitted: Davidson | None = None
+    fitted: Davidson | CalibratedGrades | None = None
     n_asked: int | None = None
     n_undecided: int = 0
     n_missing: int = 0

@@ -5,23 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from btdagg._util.validation import as_groups, require_rows, same_length
 from btdagg.evaluation.cells import MethodComparison, MethodScores, Tested
-from btdagg.evaluation.new_items import Losses, NewItems
-from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits
+from btdagg.evaluation.new_items import Losses, NewItems, disagreement
+from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits, signed_error
 from btdagg.methods import Aggregator, MajorityVote
 from btdagg.methods.base import Refittable, is_written, needs_of
+from btdagg.methods.grades import VotedGrade
 from btdagg.model.calibration_set import CalibrationWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.parts import LabelledItems, Neighbourhood
-    from btdagg.evaluation.protocol import Protocol, Score
+    from btdagg.evaluation.protocol import Loss, Protocol, Score
     from btdagg.methods import Neighbours
     from btdagg.model.prior import Prior
     from btdagg.votes.evidence import Evidence
@@ -48,6 +50,9 @@ def cross_scores(
     fitted to each part in each split, and `progress` after each split. Methods that need neighbours
     get them from the `neighbourhood` of the part, of which there is one.
     """
+    scale = parts[0].evidence.scale
+    if scale is not None:
+        protocol = replace(protocol, labels=scale.grades)
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
     drawn = [
@@ -130,13 +135,13 @@ class _SplitDecisions(NamedTuple):
 
 
 def _labels_of(
-    fitted: Aggregator, counts: NDArray[Any] | Evidence, labels: tuple[int, ...]
+    fitted: Aggregator, counts: NDArray[Any] | Evidence, labels: tuple[float, ...]
 ) -> NDArray[Any]:
     decided, name = np.ravel(fitted.decide(counts)), f"decisions of {fitted.name}"
     same_length(name, len(decided), "counts", len(counts))
     expected = f"one of {', '.join(map(str, labels))}"
     require_rows(np.isin(decided, labels), decided, name, expected)
-    return decided.astype(np.int8)
+    return decided
 
 
 def _counted(
@@ -174,14 +179,14 @@ def _counted(
         MethodScores(
             method.name,
             of_method,
-            None
-            if new_items is None
-            else (new_items.interval(place), new_items.interval(place, "accuracy")),
+            new_items and {score: new_items.interval(place, score) for score in new_items.losses},
             None if new_items is None else len(part),
             protocol.loss,
+            protocol.labels,
         )
         for place, (method, of_method) in enumerate(zip(methods, matrices, strict=True))
     ]
+    plain = MajorityVote, VotedGrade
     return MethodComparison(
         tuple(scores),
         n_items=len(part),
@@ -190,7 +195,8 @@ def _counted(
         tested=tested,
         new_items=new_items,
         calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
-        baseline=next((k for k, m in enumerate(methods) if isinstance(m, MajorityVote)), None),
+        baseline=next((k for k, method in enumerate(methods) if isinstance(method, plain)), None),
+        scale=part.evidence.scale,
     )
 
 
@@ -204,18 +210,30 @@ def _new_items(
     by_refits = np.stack([decide(part) for decide in refits])
     labels = np.array(protocol.labels)
     losses: dict[Score, Losses] = {}
-    for score, loss in protocol.losses.items():
+
+    def over_splits(loss: Loss) -> NDArray[np.float64]:
         total, n_decided = np.zeros((len(refits), len(part))), np.zeros(len(part))
         for split in decided:
             total[:, split.items] += loss(part.labels[split.items], split.labels)
             n_decided[split.items] += 1
-        of_refits = loss(part.labels, by_refits)
-        losses[score] = Losses(
-            total / n_decided,
-            of_refits[:, 1:].mean(axis=2),
-            of_refits[:, 0].astype(np.float64),  # the written models are first
-            float(loss(labels[:, None], labels).max()),
-        )
+        return total / n_decided
+
+    def add(
+        score: Score, of_items: NDArray[Any], of_refits: NDArray[Any], ends: NDArray[Any]
+    ) -> None:
+        # The written models are the first of the refits.
+        own = of_refits[:, 0].astype(np.float64)
+        of_refits = of_refits[:, 1:].mean(axis=2)
+        losses[score] = Losses(of_items, of_refits, own, float(ends.max()), float(ends.min()))
+
+    scored: dict[Score, Loss] = {**protocol.losses, "bias": signed_error}
+    for score, loss in scored.items():
+        ends = loss(labels[:, None], labels)
+        add(score, over_splits(loss), loss(part.labels, by_refits), ends)
+    gold, refitted = part.labels.astype(np.float64), by_refits.astype(np.float64)
+    predicted = over_splits(lambda _, own: own), over_splits(lambda _, own: own.astype(float) ** 2)
+    of_refits = disagreement(gold, refitted, refitted**2)
+    add("kappa", disagreement(gold, *predicted), of_refits, np.array([0.0, 2.0]))
     return NewItems(losses, part.units)
 
 
@@ -223,7 +241,7 @@ def _refitted(
     method: Aggregator,
     source: LabelledItems,
     weights: NDArray[np.float64],
-    labels: tuple[int, ...],
+    labels: tuple[float, ...],
 ) -> Callable[[LabelledItems], NDArray[np.int8]]:
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):

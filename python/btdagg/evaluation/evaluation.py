@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from btdagg.evaluation.parts import Key, Neighbourhood
+    from btdagg.votes.scale import Scale
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
 """Called once with the number of splits to come; what it returns is called after each."""
@@ -62,6 +63,7 @@ def evaluate(
     votes: Votes | ArrayLike | Evidence,
     labels: Labels | ArrayLike,
     *,
+    scale: Scale | None = None,
     groups: ArrayLike | None = None,
     n_votes: Sequence[int] | None = None,
     partial: Callable[[Scores], object] | None = None,
@@ -78,6 +80,9 @@ def evaluate(
     labels : Labels, or (n,) array of -1, 0, 1
         Gold labels. Items of one `group` are split together. If only the labels have a column
         `task`, each item gets its task from there.
+    scale : Scale, optional
+        Of arrays, where votes and labels are grades: (n, J) numbers of votes for each point of the
+        scale, and (n,) grades.
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt. They are split and tested together.
     n_votes : sequence of int, optional
@@ -90,7 +95,8 @@ def evaluate(
         Columns that votes are grouped by: each of their values is evaluated separately. By default
         task and judge, if these columns exist. Arrays are evaluated as one.
     aggregators : sequence of Aggregator, optional
-        By default Davidson and majority vote. The decisions of a `Decided` are read from its
+        By default Davidson and majority vote; of grades those of
+        `btdagg.methods.methods_of_grades`. The decisions of a `Decided` are read from its
         column; see `Votes.evidence`.
     protocol : Protocol
         Cross-fitting by default; at least two splits.
@@ -115,6 +121,8 @@ def evaluate(
     protocol = options.get("protocol", CROSS_FITTED)
     if isinstance(votes, Votes) or isinstance(labels, Labels):
         require_labels(labels)
+        if scale is not None:
+            raise InputError(argument="scale", came=scale, expected="arrays of votes and grades")
         if groups is not None:
             raise InputError("groups is for arrays; a table of labels has a column group")
         points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
@@ -123,11 +131,11 @@ def evaluate(
     for name in ("n_votes", "by", "confidence", "neighbours"):
         if of_tables.get(name) is not None:
             raise InputError(f"{name} is for tables of votes and labels, and labels is an array")
-    items = LabelledItems(cast("ArrayLike", votes), labels, groups)
+    items = LabelledItems(cast("ArrayLike", votes), labels, groups, scale)
     protocol.require_intervals()
     protocol.splitter.draw(len(items), groups)  # errors of the splits come first
     items.require_two_labels()
-    methods = aggregators_or_usual(options.get("aggregators"))
+    methods = aggregators_or_usual(options.get("aggregators"), items.evidence.scale)
     start = options.get("progress")
     step = None if start is None else start(protocol.splitter.n_splits)
     ((compared,),) = cross_scores([items], methods, protocol, progress=step)

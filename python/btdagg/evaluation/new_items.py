@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -17,6 +17,9 @@ from btdagg.evaluation.significance import ROUNDING, t_pvalues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+_RISING = ("accuracy", "kappa")  # scores that are 1 less a mean loss
 
 
 @readable
@@ -32,14 +35,31 @@ class Losses(NamedTuple):
         Means over all items for models fitted to resampled groups.
     own : (m, n) array, optional
         Losses of the models that are fitted to all items, which are the ones that are written.
-    worst : float
-        The largest loss that there can be.
+    worst, least : float
+        The largest and the smallest loss that there can be.
     """
 
     of_items: NDArray[np.float64]
     of_refits: NDArray[np.float64]
     own: NDArray[np.float64] | None = None
     worst: float = 1.0
+    least: float = 0.0
+
+
+def disagreement(
+    gold: NDArray[Any], predicted: NDArray[np.float64], squares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return losses, (..., n), whose mean is one less the quadratic-weighted kappa.
+
+    `predicted` and `squares`, (..., n), are predicted labels and their squares, or means of them.
+    Kappa is no mean of items. Each loss is kappa's, with what the item adds to its error to first
+    order, so that their mean varies as kappa does (Fleiss, Cohen and Everitt, 1969).
+    """
+    mean, of_gold = predicted.mean(axis=-1, keepdims=True), gold.mean()
+    squared = squares - 2 * predicted * gold + gold**2
+    by_chance = squares - 2 * (predicted * of_gold + gold * mean - mean * of_gold) + gold**2
+    away, chance = (values.mean(axis=-1, keepdims=True) for values in (squared, by_chance))
+    return np.asarray(squared / chance - away / chance**2 * (by_chance - chance))
 
 
 @readable
@@ -50,7 +70,7 @@ class NewItems:
     Attributes
     ----------
     losses : mapping of str to Losses
-        Those behind ``"mae"`` and ``"accuracy"``.
+        Those behind ``"mae"``, ``"accuracy"``, ``"kappa"`` (quadratic-weighted) and ``"bias"``.
     groups : (n,) array
         Group of each item, as a number from 0.
 
@@ -87,23 +107,22 @@ class NewItems:
         return int(self.groups.max()) + 1
 
     def interval(self, method: int, score: Score = "mae", level: float = 0.95) -> Interval:
-        """Mean absolute error or accuracy of a method, by its number, with its interval."""
+        """Score of a method, by its number, with its interval."""
         losses = self.losses[score]
         mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
         half = self._quantile(level) * error
-        interval = Interval(mean, max(mean - half, 0.0), min(mean + half, losses.worst))
-        return Interval(*(1 - end for end in _turned(interval))) if score != "mae" else interval
+        interval = Interval(mean, max(mean - half, losses.least), min(mean + half, losses.worst))
+        return Interval(*(1 - end for end in _turned(interval))) if score in _RISING else interval
 
     def difference(
         self, method: int, other: int, score: Score = "mae", level: float = 0.95
     ) -> Interval:
         """Score of a method less that of another, with its interval."""
         pairs = self._means_and_errors(method, other, score)
-        worst = self.losses[score].worst
+        worst = self.losses[score].worst - self.losses[score].least
         lows, highs = zip(*(self._ends(*pair, worst, level) for pair in pairs), strict=True)
         of_losses = Interval(pairs[0][0], min(lows), max(highs))
-        # Accuracy is higher where losses are lower.
-        return of_losses if score == "mae" else Interval(*(-end for end in _turned(of_losses)))
+        return Interval(*(-end for end in _turned(of_losses))) if score in _RISING else of_losses
 
     def beside(self, other: NewItems, *, own: bool = False) -> NewItems:
         """Return these methods and others, of which each has losses of the same items.
@@ -117,7 +136,7 @@ class NewItems:
             of_refits = np.concatenate([losses.of_refits, others.of_refits])
             pair = [part for part in (losses.own, others.own) if own and part is not None]
             written = np.concatenate(pair) if pair else None
-            both[score] = Losses(of_items, of_refits, written, losses.worst)
+            both[score] = Losses(of_items, of_refits, written, *losses[3:])
         return NewItems(both, self.groups)
 
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:
@@ -139,7 +158,7 @@ class NewItems:
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
-        of_items, of_refits, own, _ = self.losses[score]
+        of_items, of_refits, own, *_ = self.losses[score]
         refits = of_refits[method] - of_refits[other]
         pairs = [self._standard_error(of_items[method] - of_items[other], refits)]
         if own is not None:

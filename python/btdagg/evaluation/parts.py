@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.protocol import Splitter
+    from btdagg.votes.scale import Scale
 
 
 Key: TypeAlias = tuple[str, ...]
@@ -52,10 +53,12 @@ class LabelledItems:
         Gold labels.
     groups : (n,) array, optional
         Group of each item, such as its prompt; see `RandomSplits.draw`.
+    scale : Scale, optional
+        Counts and labels are grades: (n, J) and (n,).
     """
 
     evidence: Evidence
-    labels: NDArray[np.int8]
+    labels: NDArray[Any]
     groups: NDArray[Any] | None
 
     def __init__(
@@ -63,10 +66,16 @@ class LabelledItems:
         evidence: ArrayLike | Evidence,
         labels: ArrayLike,
         groups: ArrayLike | None = None,
+        scale: Scale | None = None,
     ) -> None:
         evidence, labels, groups = labelled(evidence, labels, groups)
-        own, gold = Evidence.of(evidence), as_labels(labels)
-        as_checked_counts(own.counts)
+        own = Evidence.of(evidence, scale)
+        if own.scale is None:
+            gold: NDArray[Any] = as_labels(labels)
+            as_checked_counts(own.counts)
+        else:
+            gold = own.scale.grade_values[own.scale.label_numbers(labels)]
+            own.scale.require_votes(own.counts)
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):

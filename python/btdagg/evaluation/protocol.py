@@ -19,7 +19,7 @@ from btdagg.model.intervals import as_level
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-Score: TypeAlias = Literal["mae", "accuracy"]
+Score: TypeAlias = Literal["mae", "accuracy", "kappa", "bias"]
 Correction: TypeAlias = Literal["none", "holm"]
 Loss: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]"
 """Loss of each item by its gold and predicted label, 0 where they are equal."""
@@ -33,6 +33,11 @@ def absolute_error(gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[Any]:
 def zero_one(gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[Any]:
     """Return which predicted labels are wrong."""
     return np.asarray(gold != predicted)
+
+
+def signed_error(gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[Any]:
+    """Return how far predicted labels are above gold labels."""
+    return np.asarray(predicted - gold)
 
 
 @readable
@@ -349,8 +354,8 @@ class Protocol:
         How differences between methods are tested; by default exactly, with twice the median of the
         p-values over splits. ``PAPER_TEST`` is the paper's reading; `GroupTest` goes with
         `CrossFit`, `SplitTest` with other splitters; None tests nothing.
-    labels : tuple of int
-        The labels that there are, in ascending order.
+    labels : tuple of numbers
+        The labels that there are, in ascending order; of grades those of their scale.
     loss : callable
         Takes arrays of gold and of predicted labels, and returns losses; its mean is called MAE,
         which it is unless another loss is given. The accuracy is scored beside it.
@@ -358,7 +363,7 @@ class Protocol:
 
     splitter: Splitter = field(default_factory=RandomSplits)
     test: SplitTest | GroupTest | None = field(default_factory=SplitTest)
-    labels: tuple[int, ...] = (-1, 0, 1)
+    labels: tuple[float, ...] = (-1, 0, 1)
     loss: Loss = absolute_error
 
     def __post_init__(self) -> None:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from btdagg.report.figure import ReportFigure
 
 _SCORES: tuple[Score, ...] = ("mae", "accuracy")
-
-# Labels in label order.
-_ANSWERS = ("B", "tie", "A")
+_OF_GRADES: tuple[Score, ...] = ("kappa", "bias")
 
 
 @readable
@@ -160,7 +158,7 @@ def _where(cell: Cell) -> str:
 def _against(cell: Cell) -> Iterator[str]:
     """Say so where majority vote picks the wrong side more often than the right one."""
     compared = cell.comparison
-    if compared.baseline is None:
+    if compared.baseline is None or compared.scale is not None:
         return
     matrices = compared.methods[compared.baseline].matrices.sum(axis=0)
     times = matrices.sum() / compared.n_items  # how often an item was decided
@@ -180,28 +178,30 @@ def _beaten(cell: Cell) -> Iterator[str]:
     methods = [
         method for place, method in enumerate(compared.methods) if place != compared.baseline
     ]
+    if compared.scale is not None and compared.calibrated is not None:
+        methods = [compared.methods[compared.calibrated]]  # others are there to be compared with
     constant, error = compared.best_constant
     if compared.baseline is not None:
         majority = compared.methods[compared.baseline]
+        name = "majority vote" if compared.scale is None else majority.name
         behind = [
             method for method in methods if method.mae_interval.mean >= majority.mae_interval.mean
         ]
         if behind:
             yield (
-                f"{where}{_not_beating(behind)} majority vote (MAE "
+                f"{where}{_not_beating(behind)} {name} (MAE "
                 f"{majority.mae_interval.mean:.3f}) on held-out items: with "
-                f"{compared.n_calibration:.0f} labels to learn from, label more items or use "
-                "majority vote"
+                f"{compared.n_calibration:.0f} labels to learn from, label more items or use {name}"
             )
         methods.append(majority)
-    if _ANSWERS[constant] == "tie" and _always_ties(cell) and cell.fitted is not None:
+    if compared.label_names[constant] == "tie" and _always_ties(cell) and cell.fitted is not None:
         methods = [method for method in methods if method.name != cell.fitted.name]  # said above
     behind = [method for method in methods if method.mae_interval.mean >= error]
     if behind:
         yield (
             f"{where}{_not_beating(behind)} always answering "
-            f"{_ANSWERS[constant]} (MAE {error:.3f}) on held-out items: these votes say "
-            "too little; try more votes an item, another prompt or another judge"
+            f"{compared.label_names[constant]} (MAE {error:.3f}) on held-out items: these votes "
+            "say too little; try more votes an item, another prompt or another judge"
         )
 
 
@@ -212,7 +212,9 @@ def _not_beating(methods: Sequence[MethodScores]) -> str:
 
 def _always_ties(cell: Cell) -> bool:
     """Whether the model that is fitted to all labels calls every item a tie."""
-    fitted = None if cell.fitted is None else cell.fitted.calibration
+    if cell.fitted is None or cell.comparison.scale is not None:
+        return False
+    fitted: Any = cell.fitted.calibration
     return (
         fitted is not None and bool(fitted.max_votes) and fitted.model.always_ties(fitted.max_votes)
     )
@@ -220,7 +222,8 @@ def _always_ties(cell: Cell) -> bool:
 
 def _constant(cell: Cell) -> Iterator[str]:
     """Say so where the model that is fitted to all labels calls everything a tie."""
-    if cell.fitted is None or (calibration := cell.fitted.calibration) is None:
+    calibration: Any = None if cell.fitted is None else cell.fitted.calibration
+    if cell.fitted is None or calibration is None:
         return
     where, compared = _where(cell), cell.comparison
     scores = next(method for method in compared.methods if method.name == cell.fitted.name)
@@ -256,8 +259,10 @@ class Line:
     tied : bool or None
         Whether its MAE cannot be told from the best one; None where nothing was tested.
     mae_less_majority : Interval or None
-        Its MAE less that of majority vote, with a 95% interval for new items; None of majority
-        vote itself, and where nothing was cross-fitted.
+        Its MAE less that of majority vote (of grades, of their mode), with a 95% interval for new
+        items; None of majority vote itself, and where nothing was cross-fitted.
+    kappa, bias : Interval or None
+        Of grades, the quadratic-weighted kappa, and the mean of predicted less gold grades.
     """
 
     key: tuple[str, ...]
@@ -271,6 +276,8 @@ class Line:
     accuracy_rank: int | None = None
     tied: bool | None = None
     mae_less_majority: Interval | None = None
+    kappa: Interval | None = None
+    bias: Interval | None = None
 
     @property
     def n_items(self) -> int | None:
@@ -284,7 +291,8 @@ class Line:
         names += [] if self.rank is None else ["rank", "accuracy_rank", "tied"]
         if self.cell is not None and self.cell.comparison.new_items is not None:
             names += ["n_calibration"]
-        names += [] if self.mae_less_majority is None else ["mae_less_majority"]
+        more = ("mae_less_majority", "kappa", "bias")
+        names += [name for name in more if getattr(self, name) is not None]
         return record(dict(zip(by, self.key, strict=False)), self.fields(*names))
 
     def fields(self, *names: str) -> dict[str, Any]:
@@ -333,6 +341,9 @@ def lines_of(cell: Cell) -> list[Line]:
             of_method["rank"] = int(by_mae.ranks[number])
             of_method["accuracy_rank"] = int(by_accuracy.ranks[number])
             of_method["tied"] = bool(by_mae.tied[number])
+    if compared.scale is not None:
+        for method, of_method in zip(compared.methods, more, strict=True):
+            of_method |= {score: method.interval(score) for score in _OF_GRADES}
     if compared.new_items is not None and (baseline := compared.baseline) is not None:
         for number, of_method in enumerate(more):
             if number != baseline:
@@ -376,17 +387,18 @@ def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
     averaged = []
     for place, of_cells in enumerate(zip(*map(lines_of, cells), strict=True)):
         first, methods = of_cells[0], [cell.comparison.methods[place] for cell in cells]
-        less = None
+        less, scores = None, _SCORES if first.kappa is None else (*_SCORES, *_OF_GRADES)
         if methods[0].of_new_items:
-            mae, accuracy = (_over_cells([getattr(line, s) for line in of_cells]) for s in _SCORES)
+            means = [_over_cells([getattr(line, score) for line in of_cells]) for score in scores]
             if first.mae_less_majority is not None:
                 less = _over_cells([line.mae_less_majority for line in of_cells])
         else:
-            mae, accuracy = (
+            means = [
                 mean_interval(np.mean([getattr(method, score) for method in methods], axis=0))
-                for score in _SCORES
-            )
-        line = Line(key, first.n_votes, first.method, mae, accuracy, first.n_splits)
+                for score in scores
+            ]
+        of_scores = dict(zip(scores, means, strict=True))
+        line = Line(key, first.n_votes, first.method, n_splits=first.n_splits, **of_scores)
         averaged.append(replace(line, mae_less_majority=less))
     return averaged
 

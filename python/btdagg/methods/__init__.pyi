@@ -4,6 +4,11 @@ from .base import voting_behaviour as voting_behaviour
 from .davidson import Davidson as Davidson
 from .davidson import DavidsonMAE as DavidsonMAE
 from .davidson import Neighbours as Neighbours
+from .grades import CalibratedGrades as CalibratedGrades
+from .grades import ConstantGrade as ConstantGrade
+from .grades import IsotonicGrade as IsotonicGrade
+from .grades import VotedGrade as VotedGrade
+from .grades import methods_of_grades as methods_of_grades
 from .majority import ConfidenceWeightedVote as ConfidenceWeightedVote
 from .majority import Decided as Decided
 from .majority import MajorityVote as MajorityVote

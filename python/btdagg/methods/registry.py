@@ -9,6 +9,7 @@ from types import MappingProxyType
 from btdagg._core import InputError
 from btdagg.methods.base import Aggregator
 from btdagg.methods.davidson import Davidson, DavidsonMAE, Neighbours
+from btdagg.methods.grades import methods_of_grades
 from btdagg.methods.majority import (
     ConfidenceWeightedVote,
     Decided,
@@ -17,6 +18,7 @@ from btdagg.methods.majority import (
     SoftSelfConsistency,
 )
 from btdagg.methods.mean_vote import Isotonic, Threshold
+from btdagg.votes.scale import Scale
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
@@ -41,9 +43,12 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
 """Constructors of the aggregators, by name."""
 
 
-def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
-    """Return the given aggregators, or by default Davidson and majority vote."""
-    chosen = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
+def aggregators_or_usual(
+    aggregators: Sequence[Aggregator] | None, scale: Scale | None = None
+) -> tuple[Aggregator, ...]:
+    """Return the given aggregators, else Davidson and majority vote; of grades their own."""
+    usual = (Davidson(), MajorityVote()) if scale is None else methods_of_grades(scale)
+    chosen = usual if aggregators is None else tuple(aggregators)
     if not chosen:
         raise InputError("aggregators is empty, expected at least one")
     return chosen

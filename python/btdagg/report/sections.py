@@ -10,6 +10,7 @@ from btdagg._core import InputError
 from btdagg.evaluation import evaluate, positional_bias, sweep_calibration
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
+from btdagg.methods import Davidson
 from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
 from btdagg.report.wording import MISSING, key_of, stem
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from btdagg.estimates import Estimates, SystemEstimates
     from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.cells import Cell
-    from btdagg.methods import Aggregator, Davidson
+    from btdagg.methods import Aggregator
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
@@ -170,7 +171,11 @@ def _cells(scores: Scores | None) -> dict[str, Cell]:
 
 def _fits(scores: Scores | None) -> dict[str, Davidson]:
     """What was fitted to all labels of each part, by its name."""
-    return {name: cell.fitted for name, cell in _cells(scores).items() if cell.fitted is not None}
+    return {
+        name: cell.fitted
+        for name, cell in _cells(scores).items()
+        if isinstance(cell.fitted, Davidson)
+    }
 
 
 QUESTIONS = (

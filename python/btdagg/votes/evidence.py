@@ -21,6 +21,8 @@ from btdagg._util.validation import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.votes.scale import Scale
+
 _SIDES = ("minus", "tie", "plus")
 
 
@@ -59,7 +61,7 @@ class Evidence:
     Attributes
     ----------
     counts : (n, 3) array of non-negative numbers
-        Votes per item in label order: minus, tie, plus.
+        Votes per item in label order: minus, tie, plus; of grades (n, J), for each of the scale.
     confidences : Confidences or None
         Confidences of the votes, if there are any.
     decisions : mapping of str to (n,) array of float64
@@ -70,6 +72,8 @@ class Evidence:
         Of a panel, the counts of each judge, which `counts` has summed up.
     signs : (n, 3) array of non-negative numbers
         Votes per item without their strength, which `counts` has; by default `counts`.
+    scale : Scale or None
+        Of votes that are grades.
     """
 
     counts: NDArray[Any]
@@ -78,16 +82,18 @@ class Evidence:
     ids: NDArray[Any] = None  # type: ignore[assignment]  # row numbers
     by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     signs: Any = None
+    scale: Scale | None = None
 
     def __post_init__(self) -> None:
-        counts = as_counts(self.counts)
+        read = as_counts if self.scale is None else self.scale.counts
+        counts = read(self.counts)
         decisions = {
             name: as_partial_labels(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()
         }
-        by_judge = {name: as_counts(counts) for name, counts in self.by_judge.items()}
+        by_judge = {name: read(counts) for name, counts in self.by_judge.items()}
         ids = np.arange(len(counts)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
-        signs = counts if self.signs is None else as_counts(self.signs)
+        signs = counts if self.signs is None else read(self.signs)
         confidences = {} if self.confidences is None else vars(self.confidences)
         columns = {
             **{f"confidences.{name}": values for name, values in confidences.items()},
@@ -102,11 +108,11 @@ class Evidence:
         self.__dict__.update(checked, ids=ids, signs=signs)
 
     @classmethod
-    def of(cls, counts: ArrayLike | Evidence) -> Evidence:
+    def of(cls, counts: ArrayLike | Evidence, scale: Scale | None = None) -> Evidence:
         """Return evidence unchanged, or make it from a table of votes or an array of counts."""
         if isinstance(counts, CountsItself):
             return counts.evidence()[1]
-        return counts if isinstance(counts, Evidence) else cls(as_counts(counts))
+        return counts if isinstance(counts, Evidence) else cls(counts, scale=scale)  # type: ignore[arg-type]
 
     @property
     def is_plain(self) -> bool:
@@ -128,6 +134,7 @@ class Evidence:
             self.ids[chosen],
             {name: counts[chosen] for name, counts in self.by_judge.items()},
             None if self.signs is self.counts else self.signs[chosen],
+            self.scale,
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -14,7 +14,6 @@ from btdagg.evaluation.scores import (
 )
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.wording import (
-    LABEL_NAMES,
     MISSING,
     basis_of_scores,
     fixed,
@@ -27,7 +26,7 @@ from btdagg.report.wording import (
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation.cells import Cell, MethodComparison
     from btdagg.evaluation.scores import Line
 
 LOWER_IS_BETTER = "Mean absolute error, lower is better"
@@ -49,8 +48,10 @@ def scores_table(scores: Scores) -> ReportTable:
     compared = scores.cells[0].comparison
     is_ranked = compared.tested is not None and len(compared.methods) > 1
     has_majority = compared.new_items is not None and compared.baseline is not None
-    less = ["less majority"] if has_majority else []
-    columns = ("MAE", *less, "accuracy", *(["rank"] if is_ranked else []))
+    is_graded = compared.scale is not None
+    plain = f"less {_plain(compared)[0]}"
+    less, more = [plain] if has_majority else [], ["kappa", "bias"] if is_graded else []
+    columns = ("MAE", *less, "accuracy", *more, *(["rank"] if is_ranked else []))
 
     def rows() -> Iterator[Row]:
         for line in (*lines(scores), *averages(scores)):
@@ -58,8 +59,10 @@ def scores_table(scores: Scores) -> ReportTable:
             size = "" if line.n_items is None else str(line.n_items)
             cells: dict[str, str | Entry] = {
                 "MAE": Entry(with_error(line.mae), is_best),
-                "less majority": "" if difference is None else with_error(difference, signed=True),
+                plain: "" if difference is None else with_error(difference, signed=True),
                 "accuracy": with_error(line.accuracy),
+                "kappa": with_error(line.kappa),
+                "bias": with_error(line.bias, signed=True),
                 "rank": Entry("" if line.rank is None else str(line.rank), is_best),
             }
             yield Row(
@@ -179,13 +182,15 @@ def answers_table(scores: Scores) -> ReportTable:
     vote, whichever has the lower mean absolute error at the largest number of votes; by another
     method where that is significantly better; or by a constant answer where none is better.
     """
+    compared = scores.cells[0].comparison
+    plain, vote, constants = _plain(compared)
 
     def rows() -> Iterator[Row]:
         for key, cells in scores.by_key().items():
             cell = max(cells, key=lambda cell: cell.n_votes or 0)
             best = _best(cell)
             answer, error = cell.comparison.best_constant
-            constant, beaten = LABEL_NAMES[answer], best.mae.mean >= error
+            constant, beaten = cell.comparison.label_names[answer], best.mae.mean >= error
             use = f"always {constant}" if beaten else best.method
             advice = _advice(cells, cell, best, beaten=beaten)
             less = None if beaten else best.mae_less_majority
@@ -201,7 +206,7 @@ def answers_table(scores: Scores) -> ReportTable:
                 {
                     "use": Entry(use, True),
                     "MAE": fixed(error) if beaten else with_error(best.mae),
-                    "less majority": with_error(less, signed=True),
+                    f"less {plain}": with_error(less, signed=True),
                     "labels": f"{cell.comparison.n_items:,}",
                     "votes": votes_of(cell.n_votes),
                     "what would improve it": advice,
@@ -209,7 +214,6 @@ def answers_table(scores: Scores) -> ReportTable:
                 [record(where(scores.by, key), fields)],
             )
 
-    compared = scores.cells[0].comparison
     how = "on new items of a model calibrated on these labels"
     if compared.new_items is None:
         how = (
@@ -220,12 +224,19 @@ def answers_table(scores: Scores) -> ReportTable:
         "answers",
         "What to use",
         f"Mean absolute error (MAE) {how}, at the largest number of votes. "
-        f"{_sentence(basis_of_scores(scores).error)} Always A, tie or B: that constant answer is "
-        "no worse. Less majority: the difference to the error of majority vote."
+        f"{_sentence(basis_of_scores(scores).error)} Always {constants}: that constant answer is "
+        f"no worse. Less {plain}: the difference to the error of {vote}."
         + not_evaluated(key for key, _ in scores.skipped),
         scores.by or ("items",),
         rows(),
     )
+
+
+def _plain(compared: MethodComparison) -> tuple[str, str, str]:
+    """Return what the plain vote is called, short and long, and what constants are."""
+    if compared.scale is None:
+        return "majority", "majority vote", "A, tie or B"
+    return "mode", "the mode", "a grade"
 
 
 def _best(cell: Cell) -> Line:
