@@ -15,7 +15,7 @@ from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
-from btdagg.methods import Aggregator, Davidson, Panel
+from btdagg.methods import Aggregator, CalibratedGrades, Davidson, Panel
 from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import as_panel_counts
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.new_items import NewItems
+    from btdagg.votes.scale import Scale
 
 # A line about strength is from so many labels on, and of at most so many.
 _FEWEST, _ENOUGH = 20, 1000
@@ -105,6 +106,7 @@ def compare(
     second: Way,
     labels: Labels | ArrayLike,
     *,
+    scale: Scale | tuple[Scale, Scale] | None = None,
     methods: Aggregator | tuple[Aggregator | None, Aggregator | None] | None = None,
     n_votes: int | tuple[int | None, int | None] | None = None,
     groups: ArrayLike | None = None,
@@ -123,8 +125,10 @@ def compare(
         Votes of each way: tables, which are joined with a table of labels by item, or arrays with a
         row for each label. May be the same votes if the methods or numbers of votes differ.
     labels : Labels, or (n,) array of -1, 0, 1
+    scale : Scale or two of them, optional
+        Of arrays of grades: (n, J) numbers of votes for each point of the scale, and (n,) grades.
     methods : Aggregator or two of them, optional
-        By default Davidson with the weak prior; of a panel, `Panel`.
+        By default Davidson with the weak prior; of a panel, `Panel`; of grades, `CalibratedGrades`.
     n_votes : int or two of them, optional
         Use only the first so many votes of each item, of tables; see `Votes.counts`.
     groups : (n,) array, optional
@@ -163,8 +167,10 @@ def compare(
         raise InputError("first and second are the same votes, decided in the same way")
     ways, used, unlabelled = zip(
         *(
-            _labelled(way, labels, groups, method, number)
-            for way, method, number in zip((first, second), of_methods, of_numbers, strict=True)
+            _labelled(way, labels, groups, *own)
+            for way, *own in zip(
+                (first, second), of_methods, of_numbers, _two(scale, "scale"), strict=True
+            )
         ),
         strict=True,
     )
@@ -227,6 +233,7 @@ def _labelled(
     groups: ArrayLike | None,
     method: Aggregator | None,
     n_votes: int | None,
+    scale: Scale | None,
 ) -> tuple[LabelledItems, Aggregator, set[Any]]:
     """Items that a way decides, its method, and the ids of items without a label."""
     is_table = isinstance(way, Votes | PanelCounts)
@@ -237,16 +244,18 @@ def _labelled(
         )
     if n_votes is not None and not isinstance(way, Votes):
         raise InputError("n_votes needs tables of votes", argument="n_votes")
+    if is_table and scale is not None:
+        raise InputError(argument="scale", came=scale, expected="arrays of votes and grades")
     needs, without = Needs() if method is None else needs_of(method), set()
     if isinstance(way, Votes):
         decisions = [] if needs.decisions is None else [needs.decisions]
         evidence = way.evidence(n_votes, decisions=decisions)[1]
     elif isinstance(way, PanelCounts):
         evidence = replace(_of_panel(way.counts, way.judges), ids=way.ids)
-    elif np.ndim(way) == 3:
+    elif np.ndim(way) == 3 and scale is None:
         evidence = _of_panel(as_panel_counts(way), None)
     else:
-        own = Evidence.of(cast("ArrayLike", way))
+        own = Evidence.of(cast("ArrayLike", way), scale)
         evidence = replace(own, ids=np.arange(len(own)))  # whatever they are called
     if isinstance(labels, Labels):
         joined = join(way if isinstance(way, Votes) else None, labels, (evidence.ids, evidence))
@@ -257,7 +266,11 @@ def _labelled(
         items = LabelledItems(evidence, labels, groups)
     if needs.some_decisions:
         items = items.among(items.with_decisions([needs.decisions or ""]))
-    usual = Panel(tuple(evidence.by_judge)) if evidence.by_judge else Davidson(prior="weak")
+    usual: Aggregator = Davidson(prior="weak")
+    if evidence.scale is not None:
+        usual = CalibratedGrades(evidence.scale)
+    elif evidence.by_judge:
+        usual = Panel(tuple(evidence.by_judge))
     return items, usual if method is None else method, without
 
 
@@ -289,7 +302,9 @@ def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems
     beside = {
         b"".join(c.tobytes() for c in way.content[2:]): way.content[2:] for way in (own, other)
     }
-    content = [np.stack([*counts.values()], axis=1), own.labels]
+    width = max(table.shape[1] for table in counts.values())  # grades may have two scales
+    tables = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in counts.values()]
+    content = [np.stack(tables, axis=1), own.labels]
     content += [column for key in sorted(beside) for column in beside[key]]
     for way in (own, other):
         way.__dict__.update(units=own.units, content=content)

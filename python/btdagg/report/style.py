@@ -25,6 +25,18 @@ FAINT = "#BBBBBB"
 LABEL_COLOURS = ("#E69F00", "#DDDDDD", "#0072B2")
 LABEL_INK = ("black", "black", "white")
 
+
+def colours_of_labels(n: int) -> list[tuple[str, str]]:
+    """Return the colour of each label, and of text on it; grades go from dark to light."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if n == len(LABEL_COLOURS):
+        return list(zip(LABEL_COLOURS, LABEL_INK, strict=True))
+    ramp = colormaps["cividis"]
+    return [(to_hex(ramp(k / (n - 1))), "white" if 2 * k < n else "black") for k in range(n)]
+
+
 SETTINGS = MappingProxyType(
     {
         "font.size": 8,

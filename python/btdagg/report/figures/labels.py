@@ -11,14 +11,13 @@ import numpy as np
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     INK,
-    LABEL_COLOURS,
-    LABEL_INK,
     WIDTH,
+    colours_of_labels,
     square_panels,
     without_frame,
     wrapped,
 )
-from btdagg.report.wording import LABEL_NAMES, MISSING, basis_of, fixed, stem
+from btdagg.report.wording import MISSING, basis_of, fixed, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +61,7 @@ def _distributions(
         title,
         f"Labels in percent of the evaluation set: means over {over}. Dashed: where the gold "
         "labels change.",
-        partial(_draw_bars, panels),
+        partial(_draw_bars, panels, next(iter(comparisons.values())).label_names),
     )
 
 
@@ -73,11 +72,11 @@ def confusion_figure(task: str, comparison: MethodComparison) -> ReportFigure:
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
         f"the column: mean over {basis_of([comparison]).over}, and percent of the row.",
-        partial(_draw_confusions, comparison.methods),
+        partial(_draw_confusions, comparison.methods, comparison.label_names),
     )
 
 
-def _draw_bars(panels: Mapping[str, Shares]) -> Figure:
+def _draw_bars(panels: Mapping[str, Shares], labels: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -93,16 +92,16 @@ def _draw_bars(panels: Mapping[str, Shares]) -> Figure:
         _bars(axis, bars)
         axis.set_title(titles[title], loc="left")
     axes[-1].set_xlabel("percent of items")
-    swatches = [Patch(color=colour) for colour in LABEL_COLOURS]
-    figure.legend(swatches, LABEL_NAMES, loc="outside upper right", ncols=3)
+    swatches = [Patch(color=colour) for colour, _ in colours_of_labels(len(labels))]
+    figure.legend(swatches, labels, loc="outside upper right", ncols=len(labels))
     return figure
 
 
 def _bars(axis: Axes, bars: Shares) -> None:
-    """Draw one bar of three parts per row, from the top."""
+    """Draw one bar of a part for each label per row, from the top."""
     shares = 100 * np.stack([*bars.values()])
     ends = np.cumsum(shares, axis=1)
-    for label, colour in enumerate(LABEL_COLOURS):
+    for label, (colour, ink) in enumerate(colours_of_labels(shares.shape[1])):
         width = shares[:, label]
         drawn = axis.barh(
             range(len(bars)),
@@ -117,11 +116,11 @@ def _bars(axis: Axes, bars: Shares) -> None:
             drawn,
             [fixed(share, 1) if share >= _NARROW else "" for share in width],
             label_type="center",
-            color=LABEL_INK[label],
+            color=ink,
             # So that the line of the gold labels does not cross a number.
             bbox={"facecolor": colour, "edgecolor": "none", "pad": 1},
         )
-    for end in ends[0, :2]:
+    for end in ends[0, :-1]:
         axis.plot([end] * 2, [0.4, len(bars) - 0.6], color="black", ls=(0, (3, 2)), lw=1)
     axis.set_yticks(range(len(bars)), list(wrapped(bars, _IN_ROW).values()))
     axis.set_ylim(len(bars) - 0.5, -0.5)
@@ -129,17 +128,17 @@ def _bars(axis: Axes, bars: Shares) -> None:
     without_frame(axis)
 
 
-def _draw_confusions(methods: Sequence[MethodScores]) -> Figure:
+def _draw_confusions(methods: Sequence[MethodScores], labels: Sequence[str]) -> Figure:
     titles = wrapped((method.name for method in methods), _IN_TITLE)
     figure, axes = square_panels((titles[method.name] for method in methods), 0.3)
     for axis, method in zip(axes, methods, strict=True):
-        _confusion(axis, method)
+        _confusion(axis, method, labels)
     figure.supxlabel("predicted", fontsize="medium")
     figure.supylabel("gold", fontsize="medium")
     return figure
 
 
-def _confusion(axis: Axes, method: MethodScores) -> None:
+def _confusion(axis: Axes, method: MethodScores, labels: Sequence[str]) -> None:
     counts, percentages = method.counts, method.percentages
     axis.pcolormesh(percentages, cmap="cividis", vmin=0, vmax=100, edgecolor="white", linewidth=1)
     for (gold, predicted), share in np.ndenumerate(percentages):
@@ -152,10 +151,10 @@ def _confusion(axis: Axes, method: MethodScores) -> None:
             va="center",
             color="white" if is_number and share < 55 else "black",
         )
-    ticks = np.arange(3) + 0.5
-    axis.set_xticks(ticks, LABEL_NAMES)
-    axis.set_yticks(ticks, LABEL_NAMES)
-    axis.set_ylim(3, 0)
+    ticks = np.arange(len(labels)) + 0.5
+    axis.set_xticks(ticks, labels)
+    axis.set_yticks(ticks, labels)
+    axis.set_ylim(len(labels), 0)
     axis.set_aspect("equal")
     without_frame(axis)
     axis.tick_params(colors=INK)
