@@ -96,7 +96,7 @@ class MethodScores:
 
     @property
     def _pairs(self) -> list[NDArray[Any]]:
-        return np.meshgrid(np.array(self.labels), np.array(self.labels), indexing="ij")
+        return list(np.meshgrid(np.array(self.labels), np.array(self.labels), indexing="ij"))
 
     def interval(self, score: Score) -> Interval:
         """Score with its 95% interval: for new items where cross-fitted, else over splits."""

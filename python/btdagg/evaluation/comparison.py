@@ -294,7 +294,7 @@ def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems
     own.require_two_labels()
     # Side by side, so that which is first changes no fold; what both have counts once, so that
     # folds of the same votes are those of `evaluate`.
-    counts = {
+    counts: dict[bytes, Any] = {
         table.tobytes(): table
         for way in (own, other)
         for table in map(np.float64, way.evidence.by_judge.values() or [way.evidence.counts])

@@ -179,7 +179,9 @@ def _counted(
         MethodScores(
             method.name,
             of_method,
-            new_items and {score: new_items.interval(place, score) for score in new_items.losses},
+            None
+            if new_items is None
+            else {score: new_items.interval(place, score) for score in new_items.losses},
             None if new_items is None else len(part),
             protocol.loss,
             protocol.labels,

@@ -397,7 +397,7 @@ def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
                 mean_interval(np.mean([getattr(method, score) for method in methods], axis=0))
                 for score in scores
             ]
-        of_scores = dict(zip(scores, means, strict=True))
+        of_scores: dict[str, Any] = dict(zip(scores, means, strict=True))
         line = Line(key, first.n_votes, first.method, n_splits=first.n_splits, **of_scores)
         averaged.append(replace(line, mae_less_majority=less))
     return averaged
