@@ -12,7 +12,7 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import same_length
 from btdagg.methods.base import Aggregator, WithoutFit, not_fitted
-from btdagg.model.grades import GradeCalibration, calibrate_grades
+from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
 from btdagg.votes.scale import Scale
 
 if TYPE_CHECKING:
