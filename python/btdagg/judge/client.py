@@ -400,14 +400,9 @@ class Setup:
     @property
     def prompt(self) -> str:
         """SHA-256 of everything here but the names."""
-        parts = {
-            "template": self.template_digest,
-            "method": self.method,
-            "temperature": self.temperature,
-            "reasoning_effort": self.reasoning_effort,
-            **self.settings,
-        }
-        return digest_of(parts)
+        names = ("method", "temperature", "reasoning_effort")
+        parts = {"template": self.template_digest, **{name: getattr(self, name) for name in names}}
+        return digest_of({**parts, **self.settings})
 
 
 def digest_of(value: object) -> str:

@@ -268,10 +268,10 @@ def usage_of(value: Mapping[str, Any] | None) -> Usage | None:
     details = value.get("completion_tokens_details") or {}
     sent = value.get("prompt_tokens_details") or {}
     cost = value.get("cost")
-    tokens = (
-        value.get("prompt_tokens"),
-        value.get("completion_tokens"),
-        details.get("reasoning_tokens") or value.get("reasoning_tokens"),
-        sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens"),
+    return Usage(
+        int(value.get("prompt_tokens") or 0),
+        int(value.get("completion_tokens") or 0),
+        int(details.get("reasoning_tokens") or value.get("reasoning_tokens") or 0),
+        int(sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens") or 0),
+        None if cost is None else float(cost),
     )
-    return Usage(*(int(n or 0) for n in tokens), cost=None if cost is None else float(cost))

@@ -115,10 +115,6 @@ class Sampling:
 
 
 SAMPLING = Sampling()
-_NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
-    "temperature": (lambda number: number >= 0, "0 or more"),
-    "timeout": (lambda number: number > 0, "more than 0"),
-}
 _INTEGERS = {"max_answer_tokens": 1, "request_seed": 0, "max_attempts": 1}
 _CHOICES = {
     "system_role": ("system", "developer", "user"),
@@ -211,10 +207,10 @@ class Judging:
         if not self.model.strip():
             raise InputError("model is empty, expected its name at the endpoint")
         samples_of(self.n, self.order)
-        for name, (is_in_range, expected) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value is not None and not is_in_range(as_number(value, name)):
-                raise InputError(argument=name, came=value, expected=expected)
+        if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
+            raise InputError(argument="temperature", came=self.temperature, expected="0 or more")
+        if as_number(self.timeout, "timeout") <= 0:
+            raise InputError(argument="timeout", came=self.timeout, expected="more than 0")
         for name, least in _INTEGERS.items():
             if getattr(self, name) is not None:
                 as_integer(getattr(self, name), name, least)

@@ -60,11 +60,7 @@ class VoteStore(Database):
     def ask_of(self, setup: Setup) -> int:
         """Return the number of a setup; it is written down when it is new."""
         settings = json.dumps(dict(setup.settings), sort_keys=True, default=str)
-        names = (
-            *("judge", "prompt", "template", "template_digest", "method", "temperature"),
-            "reasoning_effort",
-        )
-        values = {name: getattr(setup, name) for name in names} | {"settings": settings}
+        values = {**vars(setup), "prompt": setup.prompt, "settings": settings}
         with self._engine.begin() as connection:
             insert = self.insert(schema.asks).on_conflict_do_nothing()
             connection.execute(insert, values)
