@@ -34,10 +34,16 @@ def test_who_waits_for_a_client_that_is_closed_waits_no_longer():
         client = BatchClient(lambda requests: time.sleep(0.5) or [""] * len(requests), wait=0)
         calls = [asyncio.ensure_future(client.complete(ChatRequest((), "m"))) for _ in range(3)]
         await asyncio.sleep(0.1)
+        calls.append(asyncio.ensure_future(client.complete(ChatRequest((), "m"))))
+        await asyncio.sleep(0.1)
         await client.close()
-        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20)
+        ended = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20)
+        # It may be asked anew.
+        return ended, (await client.complete(ChatRequest((), "m"))).text
 
-    assert all(isinstance(each, asyncio.CancelledError) for each in asyncio.run(run()))
+    ended, text = asyncio.run(run())
+    assert all(isinstance(each, asyncio.CancelledError) for each in ended)
+    assert text == ""
 
 
 def test_whose_fault_it_is_is_found(tmp_path):

@@ -297,7 +297,9 @@ class BatchClient:
         self._batch.append(request)
         if not number:
             self._tasks = [task for task in self._tasks if not task.done()]
-            self._tasks.append(asyncio.create_task(self._ask_together(list(self._tasks))))
+            self._tasks.append(
+                asyncio.create_task(self._ask_together(self._batch, self._tasks[-1:]))
+            )
         answer = (await asyncio.shield(self._tasks[-1]))[number]
         if isinstance(answer, Exception):
             raise answer
@@ -309,11 +311,15 @@ class BatchClient:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask_together(self, before: list[asyncio.Task[Any]]) -> list[ChatReply | Exception]:
-        await asyncio.sleep(self._wait)
-        if before:
-            await asyncio.wait(before)
-        batch, self._batch = self._batch, []
+    async def _ask_together(
+        self, batch: list[ChatRequest], before: list[asyncio.Task[Any]]
+    ) -> list[ChatReply | Exception]:
+        try:
+            await asyncio.sleep(self._wait)
+            if before:
+                await asyncio.wait(before)
+        finally:
+            self._batch = []  # nobody else joins
         return await self._ask(batch)
 
     async def _ask(self, requests: list[ChatRequest]) -> list[ChatReply | Exception]:
