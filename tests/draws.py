@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 
 from btdagg import calibrate, majority_vote
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation import MethodComparison, Protocol, RandomSplits, evaluate
+from btdagg.evaluation.cells import MethodScores
+from btdagg.paper.transfer import Transfer
 
 
 def triples(n):
@@ -27,6 +29,19 @@ def drawn(n_items, n_labels, lead, seed=0):
 
 def random_splits(n_items, *, groups=None, **settings):
     return RandomSplits(**settings).draw(n_items, groups)
+
+
+def transfer_of(tasks, mae):
+    """A transfer with these errors by source, target and split, up to a thousandth."""
+
+    def compared(errors):
+        matrices = np.zeros((len(errors), 3, 3), dtype=int)
+        matrices[:, 1, 0] = np.rint(1000 * errors)
+        matrices[:, 1, 1] = 1000 - matrices[:, 1, 0]
+        scores = MethodScores("m", matrices)
+        return MethodComparison((scores,), n_items=1000, n_calibration=9, gold_tie_share=1)
+
+    return Transfer(tuple(tasks), tuple(tuple(map(compared, row)) for row in mae))
 
 
 def comparison_of(counts, labels, aggregators=None, **options):

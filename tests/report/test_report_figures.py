@@ -22,7 +22,6 @@ from btdagg.evaluation.metrics import Interval
 from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
 from btdagg.paper.ties import TieRates
-from btdagg.paper.transfer import Transfer
 from btdagg.report.figures import (
     behaviour_figure,
     condition_figure,
@@ -33,6 +32,7 @@ from btdagg.report.figures import (
 )
 from btdagg.report.style import LABEL_COLOURS, SETTINGS
 from draws import distributions as confusions
+from draws import transfer_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -83,7 +83,7 @@ def every_figure(names):
     mae = np.random.default_rng(0).normal(0.4, 0.02, (len(names), len(names), 4))
     return [
         *sweep_figures(sweeps(names)).values(),
-        transfer_figure(Transfer(tuple(names), mae)),
+        transfer_figure(transfer_of(names, mae)),
         distribution_figure("t", found),
         confusion_figure("t", found),
         condition_figure("template", dict.fromkeys(names[:3], found)),
@@ -226,7 +226,7 @@ def test_heat_map_is_centred_and_has_the_numbers():
     mae = np.full((2, 2, 3), 0.4)
     mae[0, 1] += 0.1
     mae[1, 0] -= 0.025
-    figure = transfer_figure(Transfer(("a", "b"), mae))
+    figure = transfer_figure(transfer_of("ab", mae))
     axis = axes_of(figure)[0]
     assert [text.get_text() for text in axis.texts] == ["0", "+0.100", "−0.025", "0"]
     low, high = axis.collections[0].get_clim()

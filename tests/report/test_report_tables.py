@@ -37,7 +37,6 @@ from btdagg.paper.tables import (
     tie_rate_table,
     transfer_table,
 )
-from btdagg.paper.transfer import Transfer
 from btdagg.report.style import wrapped
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables import (
@@ -47,6 +46,7 @@ from btdagg.report.tables import (
     sweep_table,
 )
 from btdagg.report.wording import fixed, percent, stem, with_error
+from draws import transfer_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -280,7 +280,8 @@ def test_transfer():
     mae = rng.normal(0.4, 0.001, (2, 2, 6))
     mae[0, 1] -= 0.1  # far better than the own calibration
     mae[1, 0] += 0.1  # and far worse
-    table = transfer_table(Transfer(("a", "b"), mae))
+    found = transfer_of("ab", mae)
+    table, mae = transfer_table(found), found.mae
     change = mean_interval(mae[0, 1] - mae[1, 1])
     assert [e.text for e in table.rows[0]] == ["a", "0", with_error(change, signed=True)]
     assert table.rows[0][2].text.startswith("−0.1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.intervals import draw_intervals
 from btdagg.report.style import without_frame, wrapped
-from btdagg.report.wording import basis, fixed
+from btdagg.report.wording import basis_of, fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +42,7 @@ def transfer_figure(transfer: Transfer, limit: float | None = None) -> ReportFig
 
     The paper's heat map of transferability.
     """
-    over = basis([transfer.mae.shape[2]], cross_fitted=transfer.new_items is not None).over
+    over = basis_of(chain(*transfer.compared)).over
     return ReportFigure(
         "transfer",
         "Transfer of a calibration between tasks",

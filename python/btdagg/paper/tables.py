@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,14 +194,14 @@ def transfer_table(transfer: Transfer) -> ReportTable:
                         "target": target,
                         **spread("mae", transfer.mae_interval(source, target)),
                         **spread("change", change),
-                        "n_splits": transfer.mae.shape[2],
+                        "n_splits": transfer.compared[0][0].n_splits,
                     }
                 )
             yield Row((source,), cells, records)
         own = {task: with_error(transfer.mae_interval(task, task)) for task in transfer.tasks}
         yield Row(("MAE, own calibration",), own)
 
-    over, error = basis([transfer.mae.shape[2]], cross_fitted=transfer.new_items is not None)
+    over, error = basis_of(chain(*transfer.compared))
     return ReportTable.of_rows(
         "transfer",
         "Transfer of a calibration between tasks",

@@ -19,7 +19,7 @@ from btdagg.methods import Aggregator, Davidson
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.new_items import NewItems
+    from btdagg.evaluation.cells import MethodComparison
 
 
 @readable
@@ -31,21 +31,17 @@ class Transfer:
     ----------
     tasks : tuple of str
         The tasks, in the order in which they were given: sources in rows, targets in columns.
-    mae : (n_tasks, n_tasks, n_splits) array
-        Mean absolute error on the evaluation set of the target in each split.
-    new_items : tuple of tuples of NewItems, optional
-        Losses by source and target, where the tasks were cross-fitted.
+    compared : tuple of tuples of MethodComparison
+        The aggregator's scores by source and target.
     """
 
     tasks: tuple[str, ...]
-    mae: NDArray[np.float64]
-    new_items: tuple[tuple[NewItems, ...], ...] | None = None
+    compared: tuple[tuple[MethodComparison, ...], ...]
 
     @property
-    def changes(self) -> NDArray[np.float64]:
-        """MAE less that of the target's own calibration, by split: (n_tasks, n_tasks, n_splits)."""
-        own = self.mae[np.arange(len(self.tasks)), np.arange(len(self.tasks))]
-        return np.asarray(self.mae - own)
+    def mae(self) -> NDArray[np.float64]:
+        """MAE on the evaluation set of the target by split: (n_tasks, n_tasks, n_splits) array."""
+        return np.array([[target.methods[0].mae for target in row] for row in self.compared])
 
     @property
     def change(self) -> NDArray[np.float64]:
@@ -62,17 +58,17 @@ class Transfer:
 
     def mae_interval(self, source: str, target: str) -> Interval:
         """MAE with its 95% interval: for new items where cross-fitted, else over splits."""
-        row, column = self.tasks.index(source), self.tasks.index(target)
-        if self.new_items is None:
-            return mean_interval(self.mae[row, column])
-        return self.new_items[row][column].interval(0)
+        return self._of(source, target).methods[0].mae_interval
 
     def change_interval(self, source: str, target: str) -> Interval:
         """Mean change with its 95% interval, as `mae_interval`."""
-        row, column = self.tasks.index(source), self.tasks.index(target)
-        if self.new_items is None:
-            return mean_interval(self.changes[row, column])
-        return self.new_items[row][column].beside(self.new_items[column][column]).difference(0, 1)
+        other, own = self._of(source, target), self._of(target, target)
+        if other.new_items is None or own.new_items is None:
+            return mean_interval(other.methods[0].mae - own.methods[0].mae)
+        return other.new_items.beside(own.new_items).difference(0, 1)
+
+    def _of(self, source: str, target: str) -> MethodComparison:
+        return self.compared[self.tasks.index(source)][self.tasks.index(target)]
 
 
 def transfer_matrix(
@@ -112,9 +108,4 @@ def transfer_matrix(
         except InputError as error:
             raise InputError(f"task {name!r}: {error}") from None
     rows = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
-    mae = np.array([[target.methods[0].mae for target in source] for source in rows])
-    new_items = tuple(
-        tuple(target.new_items for target in source if target.new_items is not None)
-        for source in rows
-    )
-    return Transfer(tuple(tasks), mae, new_items if all(new_items) else None)
+    return Transfer(tuple(tasks), tuple(map(tuple, rows)))
