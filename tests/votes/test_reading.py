@@ -492,7 +492,7 @@ def label(*items, **columns) -> Labels:
          "data frame: no item has a label"),
         (["x"], (2, 3), label("x"),
          "counts has 2 rows, expected 1 as in ids"),
-        ([["x", "y"]], (1, 3), label("x"), "ids has 2 dimensions, expected one"),
+        ([["x", "y"]], (1, 3), label("x"), "ids has shape (1, 2), expected one dimension"),
         (["x"], (1, 3), label("x", "x", task=["p", "q"]),
          "data frame: item 'x' has labels in several tasks; filter by task first"),
     ],

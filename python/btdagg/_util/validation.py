@@ -91,9 +91,8 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ == "NAType" or (np.ndim(value) == 0 and bool(value != value))
 
 
-def _shaped(
-    array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: str
-) -> NDArray[Any]:
+def shaped(array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: str) -> NDArray[Any]:
+    """Return an array of rows that have this shape."""
     if array.ndim == 0 or array.shape[1:] != of_item:
         raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     return array
@@ -130,7 +129,7 @@ def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:
         array = array.view(np.uint8)
     is_item = array.shape == (n_columns,)
     hint = "; for one item use decide_one or wrap it: [counts]" if is_item else ""
-    return _shaped(array, "counts", (n_columns,), f"(n, {n_columns}): {meaning}{hint}")
+    return shaped(array, "counts", (n_columns,), f"(n, {n_columns}): {meaning}{hint}")
 
 
 def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
@@ -264,7 +263,7 @@ def _places(labels: ArrayLike) -> NDArray[np.int64]:
 def label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:
     array = as_numbers(labels, name, expected)
     refuse_booleans(labels, name, expected)
-    return _shaped(array, name, (), "one dimension")
+    return shaped(array, name, (), "one dimension")
 
 
 def refuse_booleans(labels: Any, name: str, expected: str) -> None:
@@ -288,8 +287,8 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
     named = in_label_order(weights, "weights", "p_") if soft else weights
     array = np.ascontiguousarray(as_numbers(named, "weights"), dtype=np.float64)
     if soft:
-        return _shaped(array, "weights", (3,), "(n, 3), a weight for each label, without labels")
-    return _shaped(array, "weights", (), "(n,); for soft labels of shape (n, 3) give labels=None")
+        return shaped(array, "weights", (3,), "(n, 3), a weight for each label, without labels")
+    return shaped(array, "weights", (), "(n,); for soft labels of shape (n, 3) give labels=None")
 
 
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
@@ -309,7 +308,7 @@ def as_names(values: ArrayLike, name: str) -> NDArray[Any]:
     texts: Any = values if isinstance(values, list | tuple) and names.dtype.kind == "U" else ()
     if any(not isinstance(value, str) and is_missing(value) for value in texts):
         names = np.array(texts, dtype=object)  # NumPy writes NaN out as text
-    return _shaped(names, name, (), "one dimension")
+    return shaped(names, name, (), "one dimension")
 
 
 def as_groups(
@@ -382,12 +381,12 @@ def as_id_array(items: Any, *, name: str = "items") -> NDArray[Any]:
         array = np.empty(len(items), dtype=object)  # NumPy's own strings lose trailing NULs
         array[:] = items
         return array
-    array = _shaped(np.asarray(unmasked(items, name)), name, (), "one dimension")
+    array = shaped(np.asarray(unmasked(items, name)), name, (), "one dimension")
     if array.dtype.kind in "OT":
         if not array.size or isinstance(array[0], str):
             return array
         items = array.tolist()
-        array = _shaped(np.asarray(items), name, (), "one dimension")
+        array = shaped(np.asarray(items), name, (), "one dimension")
     if isinstance(items, list | tuple) and array.dtype.kind == "U":
         raise InputError(f"{name} mixes strings and numbers, expected one kind", argument=name)
     if not array.size and array.dtype.kind != "U":

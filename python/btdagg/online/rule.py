@@ -12,7 +12,14 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers, require_rows
+from btdagg._util.validation import (
+    as_counts,
+    as_integer,
+    as_number,
+    as_numbers,
+    require_rows,
+    shaped,
+)
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.strengths import StrengthDistribution, _GridRule, price_within, shares_of
@@ -287,12 +294,8 @@ class StoppingRule(SavedAsJson):
         votes : (n_items, n) array of numbers from -1 to 1
             All `n` votes of each item.
         """
-        array = as_numbers(votes, "votes").astype(np.float64)
-        if array.ndim != 2 or array.shape[1] != self.n:
-            expected = f"(n_items, {self.n})"
-            raise InputError(
-                f"votes has shape {array.shape}, expected {expected}", argument="votes"
-            )
+        numbers = as_numbers(votes, "votes").astype(np.float64)
+        array = shaped(numbers, "votes", (self.n,), f"(n_items, {self.n})")
         require_rows(np.abs(array) <= 1, array, "votes", "a number from -1 to 1")
         running = np.zeros((len(array), self.n + 1, 3))
         np.cumsum(shares_of(array), axis=1, out=running[:, 1:])

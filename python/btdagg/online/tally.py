@@ -235,9 +235,10 @@ class OnlineTally:
 
     def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Ids in ascending order and their labels, from the rule if there is one, or the model."""
-        model = self._model()
+        if self.model is None:
+            raise InputError(argument="model", came=None, expected="a DavidsonModel to decide by")
         ids, counts = self.counts()
-        labels = model.decide(counts)
+        labels = self.model.decide(counts)
         if self.rule is not None:
             within = counts.sum(axis=1) <= self.rule.n
             labels[within] = self.rule.decide(counts[within])
@@ -365,11 +366,6 @@ class OnlineTally:
 
     def _new(self, ids: _Ids) -> _core.RunningTally:
         return _core.RunningTally(self.deduplicate, isinstance(ids, tuple))
-
-    def _model(self) -> DavidsonModel:
-        if self.model is None:
-            raise InputError(argument="model", came=None, expected="a DavidsonModel to decide by")
-        return self.model
 
     def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
         if self.deduplicate == (samples is None):

@@ -16,6 +16,7 @@ from btdagg._util.validation import (
     as_labels,
     same_index,
     same_length,
+    shaped,
     unmasked,
 )
 from btdagg.votes.labels import Labels, merged_remarks
@@ -174,8 +175,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     """
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
-    if ids.ndim != 1:
-        raise InputError(f"ids has {ids.ndim} dimensions, expected one", argument="ids")
+    shaped(ids, "ids", (), "one dimension")
     same_length("counts", len(counts), "ids", len(ids))
     return join(None, labels, (ids, counts)).labelled()
 

@@ -473,7 +473,9 @@ def _votes_of(table: Table, kind: StrengthKind | None, full_margin: Any) -> Vote
             votes = _with_sums(votes)
     if "confidence" in votes.columns:
         with suppress(InputError):  # it is refused by whoever uses it
-            votes = _keeping_sums(votes, parse(votes, {"confidence": schema.fractions}))
+            typed = parse(votes, {"confidence": schema.fractions})
+            sums = None if votes.sums is None else (typed.data, votes.sums)
+            votes = replace(typed, summed=sums)
     if "sample" not in votes.columns:
         return votes
     without = _without_repeats(votes)
@@ -531,11 +533,6 @@ def _with_sums(votes: Votes) -> Votes:
     summed = votes.collect(votes.with_ties(rows.group_by("item", *by).agg(sums)))
     summed = summed.with_columns(same.values())
     return replace(votes, summed=(votes.data, summed))
-
-
-def _keeping_sums(votes: Votes, same: Votes) -> Votes:
-    """Return votes with the sums of others, which differ in columns that are not summed."""
-    return same if votes.sums is None else replace(same, summed=(same.data, votes.sums))
 
 
 def _counts_of(table: Table) -> Votes:
