@@ -229,10 +229,9 @@ def test_states(tmp_path):
         DriftMonitor.from_json(
             json.dumps({**state, "tests": [crowded, *state["tests"][1:]]}), source="s"
         )
-    short = [[pool[1:], *rest], *state["tests"][1:]]
-    for damage in ({"tests": short}, {"sums": [[0, 0, 0]]}, {"moved_at": []}, {"n_votes": [9]}):
-        with pytest.raises(InputError, match=r"^s: no btdagg drift monitor, or a damaged one"):
-            DriftMonitor.from_json(json.dumps({**state, **damage}), source="s")
+    del state["sums"]
+    with pytest.raises(InputError, match=r"^s: no btdagg drift monitor, or a damaged one"):
+        DriftMonitor.from_json(json.dumps(state), source="s")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import names_of_judges
+from btdagg.votes.table import counts_of, ids_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +61,8 @@ def panel_counts(
     InputError
         If votes name no judge or one who is not among `judges`.
     """
+    import polars as pl
+
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:
         raise InputError(f"{votes.source}: a row has no {column}")
@@ -69,12 +72,14 @@ def panel_counts(
             raise InputError(
                 f"{votes.source}: {column} {name!r} is not of the panel ({', '.join(names)})"
             )
-    of_judges = {name: parts[name].counts(n_votes) for name in names if name in parts}
-    items = dict.fromkeys(item for ids, _ in of_judges.values() for item in ids.tolist())
-    row = {item: row for row, item in enumerate(items)}
-    number = np.result_type(np.int64, *(counts for _, counts in of_judges.values()))
-    stacked = np.zeros((len(row), len(names), 3), dtype=number)
-    for name, (ids, counts) in of_judges.items():
-        stacked[[row[item] for item in ids.tolist()], names.index(name)] = counts
-    integers = all(isinstance(item, int) for item in row)
-    return PanelCounts(np.array(list(row), dtype=np.int64 if integers else object), stacked, names)
+    tallied = (
+        parts[name].tally(n_votes).with_columns(judge=place)
+        for place, name in enumerate(names)
+        if name in parts
+    )
+    rows = pl.concat(tallied, how="vertical_relaxed")
+    counts, items = counts_of(rows), rows["item"].unique(maintain_order=True)
+    stacked = np.zeros((len(items), len(names), 3), dtype=counts.dtype)
+    row = rows["item"].replace_strict(items, range(len(items)))
+    stacked[row.to_numpy(), rows["judge"].to_numpy()] = counts
+    return PanelCounts(ids_of(items), stacked, names)
