@@ -98,7 +98,7 @@ def shaped(array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: s
     return array
 
 
-def require_rows(good: NDArray[np.bool_], array: NDArray[Any], name: str, expected: str) -> None:
+def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> None:
     """Raise an `InputError` for the first value, or row of values, that is not good."""
     if not good.all():
         place = tuple(map(int, np.unravel_index(np.argmin(good), good.shape)))

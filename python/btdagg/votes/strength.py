@@ -303,7 +303,7 @@ def as_strengths(votes: ArrayLike, full_margin: float | None) -> NDArray[np.int8
         require_rows(np.isfinite(array), array, "votes", "a finite margin")
         margin = as_full_margin(full_margin)
         strengths = np.clip(array.astype(np.float64) / margin, -1, 1)
-    on_steps = np.copysign(rounded(np.abs(strengths)), strengths)
+    on_steps: NDArray[Any] = np.copysign(rounded(np.abs(strengths)), strengths)
     is_whole = bool((on_steps % 1 == 0).all())
     return on_steps.astype(np.int8) if is_whole else on_steps
 
