@@ -44,12 +44,14 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
+            from btdagg.cli.common import with_flags
+
             module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
             # A name that Python keeps for itself has an underscore.
             command: Any = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
             if not isinstance(command, typer.Typer):
                 alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-                alone.command(cmd_name)(command)
+                alone.command(cmd_name)(with_flags(command))
                 command = alone
             command = typer.main.get_command(command)
             for subcommand in (command, *getattr(command, "commands", {}).values()):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,17 +13,17 @@ import typer
 
 from btdagg._util.addresses import without_credentials
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, note, out, print_json, tables_of
+from btdagg.cli.common import Json, note, out, print_json, tables_of, with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
 from btdagg.cli.judge_settings import (
     Config,
+    JobFlags,
     JudgeFlags,
     PairsFile,
     Store,
     headers_of,
     read_config,
     store_of,
-    with_judge_flags,
 )
 
 if TYPE_CHECKING:
@@ -51,8 +50,8 @@ _FAULT = 2  # exit status, as of any other error
 
 
 @batch.command()
-@partial(with_judge_flags, without=("stop", "batch"))
-def write(pairs: PairsFile, flags: JudgeFlags, store: Store = None, json: Json = False) -> int:
+@with_flags
+def write(pairs: PairsFile, flags: JobFlags, store: Store = None, json: Json = False) -> int:
     """Write files of requests, beside the store, for the votes that the store does not have.
 
     What is in a file is not asked for by anything else, until it is collected or cancelled.
@@ -63,7 +62,7 @@ def write(pairs: PairsFile, flags: JudgeFlags, store: Store = None, json: Json =
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore
 
-    settings = replace(flags, batch=True).settings()
+    settings = JudgeFlags(**vars(flags), batch=True).settings()
     if settings.rule is not None:
         raise InputError("--stop is for judge and run, which ask in rounds (--batch)")
     judging, place = settings.judging, store_of(store, settings.store)

@@ -12,24 +12,18 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    Columns,
-    Filters,
     FirstVotes,
-    FullMargin,
     Json,
-    Strength,
+    Reading,
     VotesFile,
-    filtered,
     is_given,
     model_or_panel,
     note,
     out,
     print_json,
     provenance_of,
-    read_data,
     require_output,
     say,
-    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.prior import (
@@ -58,6 +52,7 @@ _OF_SINGLE_VOTES = {"n_votes": "-n", "strength": "--strength", "full_margin": "-
 def calibrate(
     context: typer.Context,
     votes: VotesFile,
+    reading: Reading,
     labels: Annotated[
         Path | None,
         typer.Argument(
@@ -72,10 +67,6 @@ def calibrate(
             "--output", "-o", help="Write the model to this JSON file.", rich_help_panel="Output"
         ),
     ] = Path("model.json"),
-    filters: Filters = None,
-    columns: Columns = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
     n_votes: FirstVotes = None,
     refits: Annotated[
         Path | None,
@@ -107,7 +98,7 @@ def calibrate(
             raise InputError(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
-    table, items, neighbours, about = _read(context)
+    table, items, neighbours, about = _read(context, reading)
     fitted_prior = chosen_prior(prior, neighbours)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)  # printed below
@@ -185,7 +176,7 @@ class _FromHistogram(NamedTuple):
 
 
 def _read(
-    context: typer.Context,
+    context: typer.Context, reading: Reading
 ) -> tuple[Votes | Histogram, _FromHistogram | LabelledCounts, Mapping[str, Any] | None, list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength
@@ -194,14 +185,14 @@ def _read(
     options = context.params
     n_votes, with_neighbours = options["n_votes"], options["prior"] in (None, "neighbours")
     if options["labels"] is not None:
-        data = read_data(context)
+        data = reading.data(options["votes"], options["labels"])
         items = data.votes.labelled(data.gold, n_votes)
         neighbours = neighbours_of(data, n_votes) if with_neighbours else None
         if data.votes.kind == "none":
             return data.votes, items, neighbours, []
         labelled = Part((), data.votes, data.gold).labelled(n_votes)
         return data.votes, items, neighbours, about_strength(labelled, warn=True)
-    (raw,) = tables_of(options["columns"], options["votes"])
+    (raw,) = reading.tables(options["votes"])
     if "number" not in raw.columns:
         raise InputError(
             f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
@@ -211,7 +202,7 @@ def _read(
         if options[name] is not None:
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
-    table = filtered(everything, options["filters"])
+    table = reading.of(everything)
     items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)
     neighbours = neighbours_in(everything, table) if with_neighbours else None
     return table, items_of_histogram, neighbours, []

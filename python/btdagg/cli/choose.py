@@ -8,23 +8,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
-    Columns,
-    Filters,
     Json,
+    Selection,
     TableOutput,
     VotesFile,
-    filtered,
     note,
     out,
     print_json,
     require_table,
     say,
-    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -43,6 +39,7 @@ def choose(
             "groups.",
         ),
     ],
+    selection: Selection,
     output: TableOutput = None,
     design: Annotated[
         Design | None,
@@ -67,8 +64,6 @@ def choose(
             "with the probabilities of the larger sample.",
         ),
     ] = None,
-    filters: Filters = None,
-    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Draw the items to label by chance, and write with what probability each was drawn.
@@ -82,8 +77,8 @@ def choose(
     require_table(context)
     if output is not None:
         _refuse_to_lose_labels(output)
-    raw_votes, *before = tables_of(columns, votes, *([] if after is None else [after]))
-    table = filtered(btdagg.read_votes(raw_votes, strength="none"), filters)
+    raw_votes, *before = selection.tables(votes, after)
+    table = selection.of(selection.votes(raw_votes))
     drawing = Drawing(table, None if group is None else group.strip().lower())
     if before:
         chosen, frame = drawing.more(n, before[0], design)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
@@ -81,25 +83,6 @@ FirstVotes = Annotated[
         rich_help_panel="Data",
     ),
 ]
-Strength = Annotated[
-    Literal["margin", "strength", "probabilities", "confidence", "none"] | None,
-    typer.Option(
-        "--strength",
-        help="How strong votes are is in the column margin, strength or confidence, or in "
-        "p_minus, p_tie and p_plus (probabilities); none counts signs.",
-        show_default="margin, strength or probabilities if there are such columns",
-        rich_help_panel="Data",
-    ),
-]
-FullMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--full-margin",
-        help="The margin from which on a vote is a whole win.",
-        show_default="twice the mean of judge and template",
-        rich_help_panel="Data",
-    ),
-]
 TableOutput = Annotated[
     Path | None,
     typer.Option(
@@ -129,40 +112,116 @@ class Data(NamedTuple):
     votes: Votes
 
 
-def read_data(context: typer.Context, origin: Provenance | None = None) -> Data:
-    """Read VOTES and LABELS as the options say, with the strength of a model's votes."""
-    from btdagg.votes import read_labels
-    from btdagg.votes.join import with_task
+@dataclass(frozen=True, kw_only=True)
+class Strengths:
+    """How strong votes are."""
 
-    options = context.params
-    raw_votes, raw_labels = tables_of(options["columns"], options["votes"], options["labels"])
-    gold = read_labels(raw_labels)
-    everything = with_task(votes_of(context, raw_votes, origin), gold)
-    return Data(gold, everything, filtered(everything, options["filters"]))
+    strength: Annotated[
+        Literal["margin", "strength", "probabilities", "confidence", "none"] | None,
+        typer.Option(
+            "--strength",
+            help="How strong votes are is in the column margin, strength or confidence, or in "
+            "p_minus, p_tie and p_plus (probabilities); none counts signs.",
+            show_default="margin, strength or probabilities if there are such columns",
+            rich_help_panel="Data",
+        ),
+    ] = None
+    full_margin: Annotated[
+        float | None,
+        typer.Option(
+            "--full-margin",
+            help="The margin from which on a vote is a whole win.",
+            show_default="twice the mean of judge and template",
+            rich_help_panel="Data",
+        ),
+    ] = None
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """Arguments of `btdagg.read_votes`."""
+        return {"strength": self.strength, "full_margin": self.full_margin}
 
 
-def votes_of(context: typer.Context, table: Table, origin: Provenance | None = None) -> Votes:
-    """Read votes as --strength and --full-margin say, or as those that a model was fitted to.
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which votes a command uses, by their signs, and what their columns are called."""
 
-    Prints where their strength is another than the model's.
-    """
-    from btdagg.votes import read_votes
-    from btdagg.votes.provenance import Provenance
+    filters: Filters = None
+    columns: Columns = None
 
-    # Commands without the option count signs.
-    chosen = {
-        "strength": context.params.get("strength", "none"),
-        "full_margin": context.params.get("full_margin"),
-    }
-    if origin is None:
-        return read_votes(table, **chosen)
-    is_chosen = any(chosen.values())
-    votes = read_votes(table, **(chosen if is_chosen else origin.how_to_read(table)))
-    own = Provenance.of(votes)
-    told = origin.other_strength(own.strength, own.full_margins)
-    is_read = is_chosen or votes.are_counts
-    say_differences(told if is_read else (*told, *origin.unused_strength(table)))
-    return votes
+    @property
+    def how(self) -> dict[str, Any]:
+        """Arguments of `btdagg.read_votes`."""
+        return {"strength": "none"}
+
+    def tables(self, *places: str | Path | None) -> list[Table]:
+        """Read tables, without those that are None."""
+        return tables_of(self.columns, *places)
+
+    def of(self, table: AnyTable) -> AnyTable:
+        """Return the rows that pass --filter."""
+        return table.filter(parse_filters(self.filters)) if self.filters else table
+
+    def votes(self, table: Table, origin: Provenance | None = None) -> Votes:
+        """Read votes, all of them, as the options say, or as those that a model was fitted to.
+
+        Prints where their strength is another than the model's.
+        """
+        from btdagg.votes import read_votes
+        from btdagg.votes.provenance import Provenance
+
+        if origin is None:
+            return read_votes(table, **self.how)
+        is_chosen = any(self.how.values())
+        votes = read_votes(table, **(self.how if is_chosen else origin.how_to_read(table)))
+        own = Provenance.of(votes)
+        told = origin.other_strength(own.strength, own.full_margins)
+        is_read = is_chosen or votes.are_counts
+        say_differences(told if is_read else (*told, *origin.unused_strength(table)))
+        return votes
+
+    def data(self, votes: str | Path, labels: str | Path, origin: Provenance | None = None) -> Data:
+        """Read votes and labels."""
+        from btdagg.votes import read_labels
+        from btdagg.votes.join import with_task
+
+        raw_votes, raw_labels = self.tables(votes, labels)
+        gold = read_labels(raw_labels)
+        everything = with_task(self.votes(raw_votes, origin), gold)
+        return Data(gold, everything, self.of(everything))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Strengths, Selection):
+    """Which votes a command uses, how strong they are, and what their columns are called."""
+
+
+def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command each field of its dataclasses, such as `Reading`, as an option."""
+    options: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        group = parameter.annotation
+        if not is_dataclass(group):
+            options.append(parameter.replace(kind=keyword))
+            continue
+        groups[parameter.name] = group
+        hints = get_type_hints(group, include_extras=True)
+        options += (
+            inspect.Parameter(flag.name, keyword, default=flag.default, annotation=hints[flag.name])
+            for flag in fields(group)
+        )
+
+    @wraps(command)
+    def called(**values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group(**{flag.name: values.pop(flag.name) for flag in fields(group)})
+        return command(**values)
+
+    called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
+    return called
 
 
 def parse_pairs(
@@ -186,13 +245,8 @@ def parse_filters(filters: Sequence[str] | None, argument: str = "filters") -> d
     return values
 
 
-def filtered(table: AnyTable, filters: Sequence[str] | None) -> AnyTable:
-    """Return the rows that pass --filter."""
-    return table.filter(parse_filters(filters)) if filters else table
-
-
 def tables_of(
-    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path
+    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path | None
 ) -> list[Table]:
     """Read tables from files or standard input, with columns renamed as --column says."""
     from btdagg.votes import read_table
@@ -202,7 +256,7 @@ def tables_of(
     if sum(str(place) == STANDARD_INPUT for place in places) > 1:
         raise InputError("standard input is named twice, expected it for one table only")
     new_names = columns if isinstance(columns, Mapping) else renames(columns)
-    tables = [read_table(place, []) for place in places]
+    tables = [read_table(place, []) for place in places if place is not None]
     for name, column in new_names.items():
         if not any(column in table.columns for table in tables):
             present = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
 
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    Columns,
     Data,
-    Filters,
-    FullMargin,
     Json,
     LabelsFile,
-    Strength,
+    Reading,
     VotesFile,
-    filtered,
     note,
     parse_filters,
     print_json,
-    read_data,
     say,
     what_is_pooled,
 )
@@ -43,9 +38,9 @@ _WAY = (
 
 
 def compare(
-    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
+    reading: Reading,
     first: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,10 +57,6 @@ def compare(
             show_default="strength; or the second judge or template",
         ),
     ] = None,
-    filters: Filters = None,
-    columns: Columns = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
     json: Json = False,
 ) -> None:
     """Say which of two ways of deciding the same items is better.
@@ -77,13 +68,13 @@ def compare(
 
     Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
     """
-    data = read_data(context)
+    data = reading.data(votes, labels)
     both = parse_filters(first, "first"), parse_filters(second, "second")
     if not any(both):
-        both = _usual(data.votes, strength)
+        both = _usual(data.votes, reading.strength)
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
-    ways = [_way(settings, data, context.params) for settings in both]
+    ways = [_way(settings, data, reading) for settings in both]
     names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
     result = btdagg.compare(
         ways[0][0],
@@ -133,7 +124,7 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
 
 
 def _way(
-    settings: Settings, data: Data, options: dict[str, Any]
+    settings: Settings, data: Data, reading: Reading
 ) -> tuple[Votes | PanelCounts, Aggregator | None, int | None, Votes]:
     """Return the votes, method and number of votes of a way, and their table."""
     from btdagg.methods import by_name
@@ -151,9 +142,9 @@ def _way(
         everything = btdagg.read_votes(
             data.everything,
             strength=cast("StrengthKind", kind),
-            full_margin=options["full_margin"],
+            full_margin=reading.full_margin,
         )
-        table = filtered(everything, options["filters"])
+        table = reading.of(everything)
     table = table.filter(own) if own else table
     number = None
     if n_votes is not None:

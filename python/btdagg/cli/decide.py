@@ -12,23 +12,17 @@ import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import read_whole, write_table
 from btdagg.cli.common import (
-    Columns,
-    Filters,
     FirstVotes,
-    FullMargin,
     Json,
-    Strength,
+    Reading,
     TableOutput,
     VotesFile,
     differences_said,
-    filtered,
     note,
     print_json,
     require_table,
     say,
     say_differences,
-    tables_of,
-    votes_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -51,11 +45,8 @@ def decide(
         ),
     ],
     votes: VotesFile,
+    reading: Reading,
     output: TableOutput = None,
-    filters: Filters = None,
-    columns: Columns = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
     n_votes: FirstVotes = None,
     refits: Annotated[
         Path | None,
@@ -89,8 +80,8 @@ def decide(
         )
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     loaded_refits = None if refits is None else _load_refits(refits, fitted)
-    (raw_votes,) = tables_of(columns, votes)
-    table = filtered(votes_of(context, raw_votes, fitted.provenance), filters)
+    (raw_votes,) = reading.tables(votes)
+    table = reading.of(reading.votes(raw_votes, fitted.provenance))
     import polars as pl
 
     from btdagg.votes.table import counts_of

@@ -11,19 +11,15 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    Columns,
     Data,
-    Filters,
     FirstVotes,
-    FullMargin,
     Json,
     LabelsFile,
-    Strength,
+    Reading,
     VotesFile,
     model_or_panel,
     note,
     print_json,
-    read_data,
     say,
     what_is_pooled,
 )
@@ -52,10 +48,7 @@ def estimate(
     context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
-    filters: Filters = None,
-    columns: Columns = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
+    reading: Reading,
     by: Annotated[
         str | None,
         typer.Option(
@@ -111,7 +104,7 @@ def estimate(
                 f"{option} is given with --systems, expected one of the two", argument=option
             )
     fitted = None if model is None else model_or_panel(model)
-    data = read_data(context, None if fitted is None else fitted.provenance)
+    data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = open_report(context, title)
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))

@@ -11,18 +11,14 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    Columns,
-    Filters,
-    FullMargin,
     Json,
     LabelsFile,
-    Strength,
+    Reading,
+    Selection,
     VotesFile,
-    filtered,
     note,
     print_json,
     progress_bar,
-    read_data,
     renames,
     say,
     what_is_pooled,
@@ -94,10 +90,7 @@ def evaluate(
     context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
-    filters: Filters = None,
-    columns: Columns = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
+    reading: Reading,
     by: By = None,
     methods: Methods = None,
     n_votes: NumbersOfVotes = None,
@@ -114,16 +107,18 @@ def evaluate(
 
     Example: btdagg evaluate votes.parquet labels.csv -n 4,8 --report out
     """
-    compare(context, Protocol(CrossFit(), GroupTest()))
+    compare(context, reading, Protocol(CrossFit(), GroupTest()))
 
 
-def compare(context: typer.Context, protocol: Protocol, **settings: Any) -> None:
+def compare(
+    context: typer.Context, reading: Selection, protocol: Protocol, **settings: Any
+) -> None:
     """Score methods by a protocol; print the scores, and write the report of --report."""
     options = context.params
-    data = read_data(context)
+    data = reading.data(options["votes"], options["labels"])
     gold, table = data.gold, data.votes
     confidence = None
-    if "confidence" in renames(options["columns"]):
+    if "confidence" in renames(reading.columns):
         confidence = "confidence"  # which may be any numbers of at least 0
     budgets, by = numbers_of_votes(options["n_votes"]), names(options["by"], "by")
     table.refuse_of_counts(n_votes=budgets)
@@ -133,7 +128,7 @@ def compare(context: typer.Context, protocol: Protocol, **settings: Any) -> None
     study = Study(
         table,
         gold,
-        varied=_varied(data.everything, options["filters"]) if options["report"] else {},
+        varied=_varied(data.everything, reading) if options["report"] else {},
         by=by,
         n_votes=budgets,
         aggregators=methods_with_priors(aggregators, options["prior"], n_parts),
@@ -197,12 +192,14 @@ def _scored(study: Study) -> tuple[Scores, bool]:
         return finished[-1], False
 
 
-def _varied(everything: Votes, filters: Sequence[str] | None) -> dict[str, Votes]:
+def _varied(everything: Votes, reading: Selection) -> dict[str, Votes]:
     """Return the votes for the ablation of each column, without the filters on that column."""
     varied = {}
     for column in _VARIED:
-        others = [text for text in filters or () if text.partition("=")[0].strip() != column]
-        votes = filtered(everything, others)
+        others = [
+            text for text in reading.filters or () if text.partition("=")[0].strip() != column
+        ]
+        votes = replace(reading, filters=others).of(everything)
         by = [name for name in USUAL if name in votes.columns and name != column]
         if not votes.are_counts and (compared := varying(votes, by, column)):
             varied[column] = compared

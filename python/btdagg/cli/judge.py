@@ -12,14 +12,13 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, note, say_differences, tables_of
 from btdagg.cli.judge_output import run_asking, say_decisions, say_estimate, say_rule, say_run
-from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of, with_judge_flags
+from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.judge.store import VoteStore
 
 
-@with_judge_flags
 def judge(
     pairs: PairsFile,
     flags: JudgeFlags,
@@ -61,7 +60,7 @@ def judge(
         raise InputError("--labels and --method few-shot go together")
     if settings.examples is not None and method != "few-shot":
         raise InputError(f"examples = {settings.examples} is for --method few-shot")
-    tables = tables_of(settings.columns, pairs, *([] if labels is None else [labels]))
+    tables = tables_of(settings.columns, pairs, labels)
     pairs_read = read_pairs(tables[0])
     judging.prompt.check(pairs_read)
     examples: list[tuple[Pair, int]] = []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -71,7 +70,7 @@ def store_of(flag: str | None, key: str | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeFlags:
+class JobFlags:
     """The settings that one changes by hand; None leaves a setting to the file."""
 
     config: Config = None
@@ -98,31 +97,10 @@ class JudgeFlags:
         int | None,
         _flag("-n", help="Votes per pair, half of them in each order.", default=str(Judging.n)),
     ] = None
-    stop: Annotated[
-        str | None,
-        _flag(
-            "--stop",
-            help="Ask for fewer votes on pairs without a label. The file of a rule that btdagg "
-            "plan or run wrote, or, for run, a rule to learn from the pairs of --labels: lossless "
-            "(the very labels of all votes), epsilon=0.05 (stop where the chance that all votes "
-            "would change the label is below that), price=0.01 (of a vote, in units of error) or "
-            "budget=5 (votes a pair).",
-            default="all votes",
-        ),
-    ] = None
     logprobs: Annotated[
         bool,
         _flag("--logprobs", help="The vote is the probability of each verdict, by its token."),
     ] = False
-    batch: Annotated[
-        bool | None,
-        _flag(
-            "--batch",
-            help="Ask by batches of OpenAI or Anthropic, at half the price, and wait: hours, at "
-            "most a day.",
-            panel="Run",
-        ),
-    ] = None
     again: Annotated[
         str | None,
         _flag(
@@ -136,6 +114,33 @@ class JudgeFlags:
         bool,
         _flag("--dry-run", help="Say how many calls it takes and what they cost.", panel="Run"),
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeFlags(JobFlags):
+    """The same with those of commands that ask and wait."""
+
+    stop: Annotated[
+        str | None,
+        _flag(
+            "--stop",
+            help="Ask for fewer votes on pairs without a label. The file of a rule that btdagg "
+            "plan or run wrote, or, for run, a rule to learn from the pairs of --labels: lossless "
+            "(the very labels of all votes), epsilon=0.05 (stop where the chance that all votes "
+            "would change the label is below that), price=0.01 (of a vote, in units of error) or "
+            "budget=5 (votes a pair).",
+            default="all votes",
+        ),
+    ] = None
+    batch: Annotated[
+        bool | None,
+        _flag(
+            "--batch",
+            help="Ask by batches of OpenAI or Anthropic, at half the price, and wait: hours, at "
+            "most a day.",
+            panel="Run",
+        ),
+    ] = None
 
     def settings(self) -> JudgeSettings:
         """The settings of the file and of these flags."""
@@ -300,38 +305,3 @@ def headers_of(table: Mapping[str, str]) -> dict[str, str]:
             )
         values[name] = value
     return values
-
-
-# The flags
-
-
-def with_judge_flags(
-    command: Callable[..., int], *, without: tuple[str, ...] = ()
-) -> Callable[..., int]:
-    """Give a command the fields of `JudgeFlags` as options.
-
-    The command itself takes them together, in its parameter `flags`.
-    """
-    hints = get_type_hints(JudgeFlags, include_extras=True)
-    names = [flag.name for flag in fields(JudgeFlags) if flag.name not in without]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    options: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        if parameter.name == "flags":
-            options += (
-                inspect.Parameter(
-                    name, keyword, default=getattr(JudgeFlags, name), annotation=hints[name]
-                )
-                for name in names
-            )
-        else:
-            options.append(parameter.replace(kind=keyword))
-
-    @wraps(command)
-    def called(**values: Any) -> int:
-        flags = JudgeFlags(**{name: values.pop(name) for name in names})
-        return command(**values, flags=flags)
-
-    called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
-    return called

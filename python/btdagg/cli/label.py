@@ -127,7 +127,7 @@ def label(
     )
     from btdagg.votes import read_votes
 
-    raw = tables_of(columns, pairs, *(file for file in (drawn, votes) if file is not None))
+    raw = tables_of(columns, pairs, drawn, votes)
     all_pairs = read_pairs(raw[0])
     chosen = None if drawn is None else _chosen(raw[1])
     of_judge = None if votes is None else read_votes(raw[-1])

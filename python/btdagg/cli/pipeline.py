@@ -18,9 +18,8 @@ import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import (
-    FullMargin,
     Json,
-    Strength,
+    Strengths,
     differences_said,
     files_named,
     note,
@@ -31,7 +30,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.judge_output import run_asking, say_estimate, say_rule, say_run, status_of
-from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
+from btdagg.cli.judge_settings import JudgeFlags, PairsFile
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
 from btdagg.cli.reporting import open_report, print_scores, say_where, scores_as_json
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
@@ -48,11 +47,11 @@ if TYPE_CHECKING:
 _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluation.json"
 
 
-@with_judge_flags
 def run(
     context: typer.Context,
     pairs: PairsFile,
     flags: JudgeFlags,
+    strengths: Strengths,
     labels: Annotated[
         Path,
         typer.Option(
@@ -72,8 +71,6 @@ def run(
         ),
     ] = Path("out"),
     prior: PriorOption = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
     json: Json = False,
 ) -> int:
     """Judge pairs, calibrate on the labels, label every pair, and evaluate the result.
@@ -103,8 +100,7 @@ def run(
             judging,
             rule=rule,
             prior=prior_of_tasks(prior),
-            strength=strength,
-            full_margin=full_margin,
+            **strengths.how,
         )
     names = _files(pipeline.tasks, rule is not None)
     title = f"{judging.setup.judge} on {pairs.name}"
@@ -120,7 +116,7 @@ def run(
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)
         done = run_asking(pipeline.run, opened, total, settings)
-        for remark in (*done.notes, *priors_of(done.fitted, prior)):
+        for remark in (*done.notes, *priors_of(done.fitted, pipeline.prior)):
             note(remark)
         if done.decided is None or done.votes is None or done.all_votes is None:
             return say_run(done.run, settings, place, json)

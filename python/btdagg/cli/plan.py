@@ -11,22 +11,18 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    Columns,
-    Filters,
-    FullMargin,
     Json,
-    Strength,
+    Reading,
     differences_said,
     note,
     out,
     print_json,
-    read_data,
     require_output,
     say,
     say_differences,
     what_is_pooled,
 )
-from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of
+from btdagg.cli.prior import PriorOption, chosen_prior, neighbours_of, words_of
 from btdagg.report.wording import counted
 from btdagg.votes.provenance import Provenance
 
@@ -43,6 +39,7 @@ def plan(
             help="Votes per item at most: the number that the model is calibrated for.",
         ),
     ],
+    reading: Reading,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -92,10 +89,6 @@ def plan(
             rich_help_panel="Output",
         ),
     ] = None,
-    filters: Filters = None,
-    columns: Columns = None,
-    strength: Strength = None,
-    full_margin: FullMargin = None,
     json: Json = False,
 ) -> None:
     """Make a stopping rule and forecast what it saves, before the first vote of a job.
@@ -125,7 +118,7 @@ def plan(
             f"-n is {n_votes}, and the model was calibrated at {n_fitted} votes an item; expected "
             f"-n {n_fitted}, or a model that is calibrated at {n_votes}"
         )
-    data = read_data(context, fitted.provenance)
+    data = reading.data(votes, labels, fitted.provenance)
     items = data.votes.labelled(data.gold)
     neighbours = neighbours_of(data) if prior in (None, "neighbours") else None
     fitted_prior = chosen_prior(prior, neighbours)
@@ -185,7 +178,7 @@ def plan(
         f"\nBy number of votes and rule, of the model at {rule.n} votes and of models fitted to "
         "these items at fewer; calls include those for a calibration set:"
     )
-    say(f"{planned}\nlabels are for calibrations {_words_of(fitted_prior)}")
+    say(f"{planned}\nlabels are for calibrations; {words_of(fitted_prior)}")
 
 
 def _as_json(row: Any) -> dict[str, object]:
@@ -193,16 +186,6 @@ def _as_json(row: Any) -> dict[str, object]:
     fields = asdict(row)
     del fields["price"]
     return fields
-
-
-def _words_of(prior: AnyPrior) -> str:
-    """Say with which prior models are calibrated in the forecast."""
-    if prior is None:
-        return "by the paper's fit, without a prior"
-    what = "the weak prior"
-    if isinstance(prior, btdagg.Prior):
-        what = f"{counted(len(prior.names), 'neighbour')} as prior"
-    return f"with {what}; --prior none is the paper's fit"
 
 
 def _before_the_first_label(

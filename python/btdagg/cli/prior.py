@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -131,39 +131,42 @@ def methods_with_priors(
     return (*calibrated, *(method for method in others if method.name not in names))
 
 
+def words_of(*priors: AnyPrior | Literal["neighbours"]) -> str:
+    """Say in a line what models are calibrated with."""
+    named: dict[object, str] = {
+        "neighbours": "neighbours, which are the other tasks and judges",
+        "weak": "weak, plain values",
+    }
+    whats = [
+        f"{counted(len(prior.names), 'neighbour')} with {prior.n_labels} labels"
+        if isinstance(prior, btdagg.Prior)
+        else named[prior]
+        for prior in priors
+        if prior is not None
+    ]
+    if not whats:
+        return "no prior: the paper's fit"
+    return f"prior: {'; '.join(whats)}; --prior none is the paper's fit"
+
+
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
-    """Say in a line which priors the methods of an evaluation have, if any has one."""
-    from btdagg.methods import Davidson
+    """Say which priors the methods of an evaluation have, if any has one."""
     from btdagg.methods.base import needs_of
 
-    told = []
-    for method in methods or ():
-        if needs_of(method).neighbours:
-            told.append("neighbours, which are the other tasks and judges without what is held out")
-        elif isinstance(method, Davidson) and method.prior == "weak":
-            told.append("weak, plain values")
-        elif isinstance(method, Davidson) and isinstance(method.prior, btdagg.Prior):
-            file = method.name.removeprefix("Davidson, prior ")
-            told.append(f"{method.prior.n_labels} labels of {file}")
-    if not told:
-        return []
-    paper = "Davidson is the paper's fit, --prior none shows it alone"
-    plain = [paper for method in methods or () if method == Davidson()]
-    return [f"priors: {'; '.join(told + plain)}"]
+    priors: list[Any] = [
+        "neighbours" if needs_of(method).neighbours else getattr(method, "prior", None)
+        for method in methods or ()
+    ]
+    return [words_of(*priors)] if any(prior is not None for prior in priors) else []
 
 
 def what_was_done(prior: AnyPrior, option: str | None, calibration: btdagg.Calibration) -> str:
-    """Say in a line which prior a model is calibrated with, and how to get the paper's fit."""
-    if prior is None:
-        return "the paper's fit, without a prior"
-    if not isinstance(prior, btdagg.Prior):
-        return "prior: weak, plain values; --prior none is the paper's fit"
-    posterior = calibration.posterior
-    text = f"prior: {counted(len(prior.names), 'neighbour')} with {prior.n_labels} labels"
-    if calibration.n_labels:
-        share = 0.0 if posterior is None else posterior.neighbours
-        text += f", which explain {share:.0%} of what the labels say"
-    text += "; --prior none is the paper's fit"
+    """Say what a model was calibrated with, and what a prior of few labels risks."""
+    text = words_of(prior)
+    if not (isinstance(prior, btdagg.Prior) and calibration.n_labels):
+        return text
+    share = 0.0 if calibration.posterior is None else calibration.posterior.neighbours
+    text += f". It explains {share:.0%} of what the labels say"
     if option not in (None, "neighbours") and calibration.n_labels < _FEW:
         text += (
             f". With fewer than {_FEW} labels a prior from elsewhere that does not fit costs up to "
@@ -191,13 +194,10 @@ def prior_of_tasks(option: str | None) -> Prior | Literal["weak", "neighbours"] 
     return "neighbours" if option in (None, "neighbours") else chosen_prior(option, None)
 
 
-def priors_of(fitted: Mapping[str, Fitted], option: str | None) -> list[str]:
-    """Say in a line what the tasks' models were calibrated with."""
+def priors_of(fitted: Mapping[str, Fitted], prior: Any) -> list[str]:
+    """Say what the tasks' models were calibrated with, as `prior_of_tasks` returns it."""
     posteriors = [task.calibration.posterior for task in fitted.values()]
     shares = [posterior.neighbours for posterior in posteriors if posterior is not None]
     if not shares:
         return []
-    what = "neighbours, which are the other tasks" if any(shares) else "weak, plain values"
-    if option not in (None, "weak", "neighbours"):
-        what = f"the neighbours of {option}"
-    return [f"prior: {what}; --prior none is the paper's fit"]
+    return [words_of("weak" if prior == "neighbours" and not any(shares) else prior)]

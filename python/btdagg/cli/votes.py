@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
-from btdagg.cli.common import (
-    Columns,
-    Filters,
-    Json,
-    filtered,
-    note,
-    out,
-    print_json,
-    require_table,
-    say,
-    tables_of,
-)
+from btdagg.cli.common import Json, Selection, note, out, print_json, require_table, say
 from btdagg.cli.reporting import ReportOption, open_report, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
@@ -50,6 +38,7 @@ def votes(
             "file, or postgresql://...).",
         ),
     ],
+    selection: Selection,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -68,8 +57,6 @@ def votes(
             show_default="sample",
         ),
     ] = None,
-    filters: Filters = None,
-    columns: Columns = None,
     report: ReportOption = None,
     json: Json = False,
 ) -> None:
@@ -80,7 +67,7 @@ def votes(
 
     Example: btdagg votes votes.csv --report out
     """
-    looks = any(option is not None for option in (filters, columns, report))
+    looks = any(option is not None for option in (*vars(selection).values(), report))
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(
@@ -92,8 +79,8 @@ def votes(
     elif is_store(votes) and not looks:
         _show_store(votes, json=json)
     else:
-        (raw,) = tables_of(columns, votes)
-        table = filtered(btdagg.read_votes(raw, strength="none"), filters)
+        (raw,) = selection.tables(votes)
+        table = selection.of(selection.votes(raw))
         folder = open_report(context, f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 

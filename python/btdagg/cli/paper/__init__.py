@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from btdagg.cli.common import with_flags
 from btdagg.cli.paper.evaluate import evaluate
 from btdagg.cli.paper.raters import raters
 from btdagg.cli.paper.votes import votes
@@ -17,6 +18,5 @@ paper = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-paper.command()(evaluate)
-paper.command()(raters)
-paper.command()(votes)
+for command in (evaluate, raters, votes):
+    paper.command()(with_flags(command))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from btdagg.cli.common import Columns, Filters, Json, LabelsFile, VotesFile
+from btdagg.cli.common import Json, LabelsFile, Selection, VotesFile
 from btdagg.cli.evaluate import By, Methods, NumbersOfVotes, compare
 from btdagg.cli.prior import PriorOption
 from btdagg.cli.reporting import ReportOption
@@ -17,8 +17,7 @@ def evaluate(
     context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
-    filters: Filters = None,
-    columns: Columns = None,
+    selection: Selection,
     by: By = None,
     methods: Methods = None,
     n_votes: NumbersOfVotes = None,
@@ -35,4 +34,4 @@ def evaluate(
     Example: btdagg paper evaluate votes.parquet labels.csv --prior none --report out
     """
     protocol = Protocol(RandomSplits(size=size, n_splits=splits), PAPER_TEST)
-    compare(context, protocol, splits=splits)
+    compare(context, selection, protocol, splits=splits)

@@ -10,15 +10,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import (
-    Columns,
-    Filters,
-    Json,
-    Splits,
-    parse_filters,
-    progress_bar,
-    tables_of,
-)
+from btdagg.cli.common import Json, Selection, Splits, parse_filters, progress_bar
 from btdagg.cli.reporting import ReportOption, numbers_of_votes, open_report, show_exhibits
 from btdagg.evaluation import CrossFit, Protocol, RandomSplits
 from btdagg.methods import by_name
@@ -41,6 +33,7 @@ def raters(
             "stay together): .csv, .tsv, .jsonl (each also .gz) or .parquet; - is standard input.",
         ),
     ],
+    selection: Selection,
     votes: Annotated[
         str | None,
         typer.Argument(
@@ -49,8 +42,6 @@ def raters(
             "compared.",
         ),
     ] = None,
-    filters: Filters = None,
-    columns: Columns = None,
     method: Annotated[
         str,
         typer.Option(help="Method that turns the judge's votes into labels; see btdagg evaluate."),
@@ -81,11 +72,11 @@ def raters(
             "n_votes is of the votes of a judge, and none are given", argument="n_votes"
         )
     budgets = numbers_of_votes(n_votes)
-    raw = tables_of(columns, ratings, *([] if votes is None else [votes]))
+    raw_ratings, *raw_votes = selection.tables(ratings, votes)
     sheet, table = _filtered(
-        btdagg.paper.read_ratings(raw[0]),
-        None if votes is None else btdagg.read_votes(raw[1], strength="none"),
-        filters,
+        btdagg.paper.read_ratings(raw_ratings),
+        selection.votes(raw_votes[0]) if raw_votes else None,
+        selection.filters,
     )
     if table is not None:
         table.refuse_of_counts(n_votes=budgets)

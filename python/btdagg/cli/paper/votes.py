@@ -9,17 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import (
-    Columns,
-    Filters,
-    Json,
-    Splits,
-    VotesFile,
-    filtered,
-    note,
-    progress_bar,
-    tables_of,
-)
+from btdagg.cli.common import Json, Selection, Splits, VotesFile, note, progress_bar
 from btdagg.cli.reporting import ReportOption, open_report, show_exhibits
 from btdagg.cli.votes import bias_by_judge
 from btdagg.evaluation import CrossFit, Protocol, RandomSplits
@@ -41,6 +31,7 @@ _BESIDES = ("template", "temperature", "task", "order")
 def votes(
     context: typer.Context,
     votes: VotesFile,
+    selection: Selection,
     labels: Annotated[
         Path | None,
         typer.Option(help="Gold labels, to compare votes in one order, in the other, and in both."),
@@ -51,8 +42,6 @@ def votes(
             "--gold-ties", help="Count only items that --labels calls a tie, as in the paper."
         ),
     ] = False,
-    filters: Filters = None,
-    columns: Columns = None,
     splits: Splits = None,
     report: ReportOption = None,
     json: Json = False,
@@ -63,9 +52,9 @@ def votes(
 
     Example: btdagg paper votes votes.csv --labels labels.csv --report out
     """
-    raw = tables_of(columns, votes, *([] if labels is None else [labels]))
-    table = filtered(btdagg.read_votes(raw[0], strength="none"), filters)
-    gold = None if labels is None else btdagg.read_labels(raw[1])
+    raw_votes, *raw_labels = selection.tables(votes, labels)
+    table = selection.of(selection.votes(raw_votes))
+    gold = btdagg.read_labels(*raw_labels) if raw_labels else None
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
     folder = open_report(context, f"Votes of {Path(table.source).name}")
