@@ -142,6 +142,17 @@ class SavedAsJson:
         return type(self), tuple(getattr(own, field.name) for field in fields(own) if field.init)
 
 
+Saved = TypeVar("Saved", bound=SavedAsJson)
+
+
+def load_any(path: str | os.PathLike[str], *kinds: type[Saved]) -> Saved:
+    """Read what a file holds of some kinds; anything else is reported as none of the first."""
+    content = read_whole(path)
+    head = content[:200]
+    kind = next((kind for kind in kinds if f'"{kind.FILE.name}"'.encode() in head), kinds[0])
+    return kind.from_json(content, source=str(path))
+
+
 def digest_of(saved: SavedAsJson) -> str:
     """Return what tells a model or rule from all others, 16 hexadecimal digits."""
     return hashlib.sha256(saved.to_json().encode()).hexdigest()[:16]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -12,13 +12,11 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
-    Json,
     Selection,
     TableOutput,
     VotesFile,
     note,
     out,
-    print_json,
     require_table,
     say,
     what_is_pooled,
@@ -64,7 +62,6 @@ def choose(
             "with the probabilities of the larger sample.",
         ),
     ] = None,
-    json: Json = False,
 ) -> None:
     """Draw the items to label by chance, and write with what probability each was drawn.
 
@@ -87,35 +84,15 @@ def choose(
     for remark in what_is_pooled(table, "takes", ["task"]):
         note(remark)
     if output is None:
-        write_data(frame.write_ndjson() if json else frame.write_csv())
+        write_data(frame.write_csv())
         return
     write_table(frame, output, output.suffix)
     n_new = int((frame["round"] == frame["round"].max()).sum())
     strata, unit = _strata(chosen), "item" if group is None else "group"
-    if json:
-        print_json(
-            {
-                "design": chosen.design,
-                "seed": chosen.seed,
-                "unit": unit,
-                "n": chosen.n,
-                "n_units": chosen.n_units,
-                "n_items": frame.height,
-                "n_new_items": n_new,
-                "strata": [{"stratum": name, **stratum} for name, stratum in strata.items()],
-                "output": str(output),
-            }
-        )
-        return
-    if list(strata) != [WHOLE]:
+    if strata[0][0] != WHOLE:
         rows = [
-            [
-                Entry(name),
-                Entry(f"{stratum['n_units']:,}"),
-                Entry(f"{stratum['n']:,}"),
-                Entry(f"{stratum['probability']:.3f}"),
-            ]
-            for name, stratum in strata.items()
+            [Entry(name), *(Entry(f"{k:,}") for k in (n_units, n_drawn)), Entry(f"{part:.3f}")]
+            for name, n_units, n_drawn, part in strata
         ]
         out.print_rows(["stratum", f"{unit}s", "drawn", "probability"], rows, 1)
     items = "" if group is None else f" with {frame.height:,} items"
@@ -136,13 +113,12 @@ def _refuse_to_lose_labels(path: Path) -> None:
         )
 
 
-def _strata(chosen: ChosenItems) -> dict[str, dict[str, Any]]:
-    """Return how many units each stratum has, and how many were drawn."""
-    drawn = np.unique(chosen.units[chosen.rows])
-    units, first = np.unique(chosen.units, return_index=True)
-    stratum_of, strata = chosen.strata[first], {}
-    for name in sorted(set(stratum_of.tolist())):
-        inside = stratum_of == name
-        n, n_units = int(np.isin(units[inside], drawn).sum()), int(inside.sum())
-        strata[name] = {"n_units": n_units, "n": n, "probability": n / n_units}
-    return strata
+def _strata(chosen: ChosenItems) -> list[tuple[str, int, int, float]]:
+    """Return how many units each stratum has, how many were drawn, and the share that is."""
+    drawn = np.isin(np.arange(chosen.n_units), chosen.units[chosen.rows])
+    _, first = np.unique(chosen.units, return_index=True)
+    of = chosen.strata[first]
+    return [
+        (name, int((of == name).sum()), int(drawn[of == name].sum()), drawn[of == name].mean())
+        for name in sorted(set(of.tolist()))
+    ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, 
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg._util.files import TABLE_SUFFIXES, read_whole
+from btdagg._util.files import TABLE_SUFFIXES, load_any
 from btdagg._util.outputs import require_file
 from btdagg.cli.console import Terminal, write_data
 
@@ -370,12 +370,9 @@ def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
 def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
     """Load a model, or the model of a panel, whichever a file holds."""
     from btdagg.model.davidson import DavidsonModel
-    from btdagg.model.panel import PANEL_FILE, PanelModel
+    from btdagg.model.panel import PanelModel
 
-    content = read_whole(path)
-    if f'"{PANEL_FILE.name}"'.encode() in content[:200]:
-        return PanelModel.from_json(content, source=str(path))
-    return DavidsonModel.from_json(content, source=str(path))
+    return load_any(path, DavidsonModel, PanelModel)
 
 
 def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:

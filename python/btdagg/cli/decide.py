@@ -10,7 +10,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg._util.files import read_whole, write_table
+from btdagg._util.files import load_any, write_table
 from btdagg.cli.common import (
     FirstVotes,
     Json,
@@ -73,12 +73,16 @@ def decide(
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
     require_table(context)
-    rule = _load_if_rule(model)
+    from btdagg.online.rule import StoppingRule
+
+    with differences_said():
+        decider = load_any(model, btdagg.DavidsonModel, StoppingRule)
+    rule = decider if isinstance(decider, StoppingRule) else None
     if rule is not None and refits is not None:
         raise InputError(
             f"refits: expected a model, and {model} is a stopping rule", argument="refits"
         )
-    fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
+    fitted = decider.model if isinstance(decider, StoppingRule) else decider
     loaded_refits = None if refits is None else _load_refits(refits, fitted)
     (raw_votes,) = reading.tables(votes)
     table = reading.of(reading.votes(raw_votes, fitted.provenance))
@@ -132,22 +136,6 @@ def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
     if refits.model != model:
         raise InputError(f"{path}: refits of another model than the one that decides")
     return refits
-
-
-def _load_if_rule(path: Path) -> StoppingRule | None:
-    """Read a rule; return None if the file is something else, such as a model."""
-    from btdagg.model.davidson import MODEL_FILE
-
-    content = read_whole(path)
-    head = content[:200]
-    if f'"{MODEL_FILE.name}"'.encode() in head:  # the usual case, which need not import rules
-        return None
-    from btdagg.online.rule import RULE_FILE, StoppingRule
-
-    if f'"{RULE_FILE.name}"'.encode() not in head:
-        return None
-    with differences_said():
-        return StoppingRule.from_json(content, source=str(path))
 
 
 def _decided(

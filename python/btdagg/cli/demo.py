@@ -13,8 +13,8 @@ import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
-from btdagg.cli.common import Json, out, print_json, progress_bar, say
-from btdagg.cli.reporting import print_scores, scores_as_json
+from btdagg.cli.common import out, progress_bar, say
+from btdagg.cli.reporting import print_scores
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 
@@ -54,7 +54,6 @@ def demo(
         int | None,
         typer.Option(min=60, help="Items per task.", show_default="1000; of --pairs 300"),
     ] = None,
-    json: Json = False,
 ) -> None:
     """See what calibration does, on judges simulated after the paper's eight tasks.
 
@@ -67,7 +66,7 @@ def demo(
     if pairs is not None:
         if output is not None:
             raise InputError("--pairs and --output are both given, expected one of them")
-        _write_pairs(OutputFolder(pairs), items or _N_PAIRS, json=json)
+        _write_pairs(OutputFolder(pairs), items or _N_PAIRS)
         return
     items = items or _N_ITEMS
     folder = None if output is None else OutputFolder(output).claim((_VOTES, _LABELS))
@@ -84,9 +83,6 @@ def demo(
         )
     if folder is not None:
         _write(folder, {_VOTES: votes, _LABELS: labels})
-    if json:
-        print_json(scores_as_json(evaluation, items=items, splits=_N_SPLITS))
-        return
     calibrated = round(evaluation.cells[0].comparison.n_calibration)
     out.print(
         f"Eight simulated judges, {items} items each. In each of {_N_SPLITS} random splits the "
@@ -99,7 +95,7 @@ def demo(
         say(f"  {shlex.join(['btdagg', 'evaluate', *files, '-n', '4,8'])}")
 
 
-def _write_pairs(folder: OutputFolder, n_items: int, *, json: bool) -> None:
+def _write_pairs(folder: OutputFolder, n_items: int) -> None:
     """Write pairs, labels of the first of them, and what is true of all."""
     folder.claim((_PAIRS, _SOME, _ALL))
     n_labelled = round(_LABELLED * n_items)
@@ -107,10 +103,6 @@ def _write_pairs(folder: OutputFolder, n_items: int, *, json: bool) -> None:
     first = {name: column[:n_labelled] for name, column in truth.items()}
     _write(folder, {_PAIRS: texts, _SOME: first, _ALL: truth})
     pairs, labels, all_labels = (str(folder.path / name) for name in (_PAIRS, _SOME, _ALL))
-    if json:
-        files = {"pairs": pairs, "labels": labels, "truth": all_labels}
-        print_json({"items": n_items, "labelled": n_labelled, **files})
-        return
     say(
         f"wrote {pairs}: {n_items} pairs; {labels}: labels of {n_labelled} of them; {all_labels}: "
         "labels of all, to check results by"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Json,
     LabelsFile,
@@ -32,22 +32,24 @@ from btdagg.cli.reporting import (
     open_report,
     print_scores,
     say_where,
-    scores_as_json,
 )
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
+from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
 from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, varying
-from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
+    from btdagg.estimates import Estimates
     from btdagg.evaluation import Scores
     from btdagg.methods import Aggregator
+    from btdagg.report.folder import ReportFolder
+    from btdagg.report.sections import Question
     from btdagg.votes import Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
@@ -124,7 +126,7 @@ def compare(
     table.refuse_of_counts(n_votes=budgets)
     beside = votes_alike(data.everything, table)
     n_parts = len(labelled_parts(beside, gold, by=grouping(beside, by))[0])
-    aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts)
+    aggregators = _aggregators(options["methods"], table, budgets, n_parts)
     study = Study(
         table,
         gold,
@@ -140,7 +142,6 @@ def compare(
     title = f"Evaluation of {Path(table.source).name}"
     folder = open_report(context, title)
     evaluation, is_whole = _scored(study)
-    study = replace(study, scores=evaluation)
     # Missing votes are among the remarks of the evaluation.
     about_data = [
         *evaluation.about_data,
@@ -150,26 +151,55 @@ def compare(
     ]
     if gold.n_missing:
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
-    evaluation = replace(evaluation, about_data=tuple(about_data))
+    study = replace(study, scores=replace(evaluation, about_data=tuple(about_data)))
     overall = over_all_items(study.votes, gold) if is_whole else None
     if options["json"]:
-        scores = scores_as_json(evaluation, **settings, n_unlabelled=gold.n_missing)
-        print_json({**scores, "estimates": overall and estimates_as_json(overall)})
-    else:
-        print_scores(evaluation)
+        print_json(scores_as_json(study, overall, **settings, n_unlabelled=gold.n_missing))
+    show_scores(study, overall, folder, QUESTIONS, printed=not options["json"], is_whole=is_whole)
+
+
+def show_scores(
+    study: Study,
+    overall: Estimates | None,
+    report: ReportFolder | None,
+    *questions: Iterable[Question],
+    printed: bool,
+    is_whole: bool = True,
+) -> None:
+    """Print the scores of a study with an estimate over all items, and write them to a report.
+
+    Ends as Ctrl-C does where it came before all parts were scored.
+    """
+    assert study.scores is not None
+    if printed:
+        print_scores(study.scores)
         if overall is not None:
             say(win_rate_line(overall))
-    if folder is not None:
-        with folder:
-            write_scores(folder, evaluation)
-            if not is_whole:
-                raise KeyboardInterrupt
+    with report or nullcontext():
+        if report is not None:
+            write_scores(report, study.scores)
+        if not is_whole:
+            raise KeyboardInterrupt
+        if report is not None:
             if overall is not None:
-                write_estimates(folder, overall)
-            write_protocols(folder, study, QUESTIONS)
-        say_where(folder)
-    if not is_whole:
-        raise KeyboardInterrupt
+                write_estimates(report, overall)
+            write_protocols(report, study, *questions)
+    if report is not None:
+        say_where(report)
+
+
+def scores_as_json(study: Study, overall: Estimates | None, **settings: Any) -> dict[str, Any]:
+    """Return everything that `show_scores` prints as plain values."""
+    scores = study.scores
+    assert scores is not None
+    return {
+        "settings": {**settings, "test": scores.cells[0].comparison.test.words},
+        "by": list(scores.by),
+        "lines": [line.as_dict(scores.by) for line in lines(scores)],
+        "averages": [line.as_dict(()) for line in averages(scores)],
+        "remarks": list(scores.remarks),
+        "estimates": overall and estimates_as_json(overall),
+    }
 
 
 def _scored(study: Study) -> tuple[Scores, bool]:
@@ -207,40 +237,19 @@ def _varied(everything: Votes, reading: Selection) -> dict[str, Votes]:
 
 
 def _aggregators(
-    methods: str | None,
-    votes: Votes,
-    confidence: str | None,
-    budgets: Sequence[int] | None,
-    n_parts: int,
+    methods: str | None, votes: Votes, budgets: Sequence[int] | None, n_parts: int
 ) -> tuple[Aggregator, ...] | None:
     """Return aggregators by name; `all` means those that the columns of the votes allow."""
     if methods is None:
         return None
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
-    left_out = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
+    columns = set() if votes.are_counts else set(votes.columns)
+    usable = []
     for name, needs in _NEEDS.items():
-        if needs.decisions is None:
-            continue
-        columns = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
-        absent = columns.difference(votes.columns)
-        if absent:
-            left_out.add(name)
-            if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
-                note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
-    if n_parts < 2:
-        left_out.update(name for name, needs in _NEEDS.items() if needs.neighbours)
-    return by_name([name for name in AGGREGATORS if name not in left_out])
-
-
-def _has_confidences(votes: Votes, column: str | None) -> bool:
-    """Whether votes have confidences, valid ones unless the user named the column."""
-    if votes.are_counts or "confidence" not in votes.columns:
-        return False
-    if column is None:
-        try:
-            checked(votes, {"confidence": fractions})
-        except InputError as error:
-            note(f"{', '.join(_CONFIDENT)} are left out: {error}")
-            return False
-    return True
+        needed = {"confidence"} if needs.confidences else set()
+        if needs.decisions is not None:
+            needed = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
+        if needed <= columns and (n_parts > 1 or not needs.neighbours):
+            usable.append(name)
+    return by_name(usable)

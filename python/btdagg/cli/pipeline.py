@@ -23,19 +23,18 @@ from btdagg.cli.common import (
     differences_said,
     files_named,
     note,
-    out,
     print_json,
     progress_bar,
     tables_of,
 )
-from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
+from btdagg.cli.estimate import over_all_items
+from btdagg.cli.evaluate import scores_as_json, show_scores
 from btdagg.cli.judge_output import run_asking, say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
-from btdagg.cli.reporting import open_report, print_scores, say_where, scores_as_json
+from btdagg.cli.reporting import open_report
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study
 
 if TYPE_CHECKING:
@@ -150,23 +149,11 @@ def run(
         note(f"not evaluated: {error}")
     else:
         about_data = (*evaluation.about_data, *study.about_strength())
-        evaluation = replace(evaluation, about_data=about_data)
+        study = replace(study, scores=replace(evaluation, about_data=about_data))
         overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
-        results["evaluation"] = scores_as_json(evaluation)
-        results["evaluation"]["estimates"] = overall and estimates_as_json(overall)
+        results["evaluation"] = scores_as_json(study, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
-        if not json:
-            print_scores(evaluation)
-        report = open_report(context, title, page)
-        assert report is not None
-        with report:
-            write_scores(report, evaluation)
-            if overall is not None:
-                write_estimates(report, overall)
-            write_protocols(report, replace(study, scores=evaluation))
-        say_where(report)
-        if not json and overall is not None:
-            out.print(win_rate_line(overall), soft_wrap=True)
+        show_scores(study, overall, open_report(context, title, page), printed=not json)
     if json:
         print_json({**results, "run": done.run.as_dict()})
     return status_of(done.run, settings.allow_missing)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
 from btdagg.cli.common import err, files_named, note, out, print_json, say
-from btdagg.evaluation.scores import averages, lines
+from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits
 from btdagg.report.table import ReportTable
 from btdagg.report.tables.scores import scores_table
 
@@ -142,6 +142,11 @@ def numbers_of_votes(listed: str | None) -> list[int] | None:
 # Scores
 
 
+def protocol_of(splits: int | None) -> Protocol:
+    """Return the protocol of --splits: the paper's, or cross-validation without it."""
+    return CROSS_FITTED if splits is None else Protocol(RandomSplits(n_splits=splits))
+
+
 def print_scores(evaluation: Scores) -> None:
     """Print a line for each method in each cell, the averages, and remarks."""
     table = scores_table(evaluation)
@@ -149,14 +154,3 @@ def print_scores(evaluation: Scores) -> None:
     say(table.note)
     for remark in evaluation.remarks:
         note(remark)
-
-
-def scores_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
-    """Return everything that `print_scores` prints as plain values."""
-    return {
-        "settings": {**settings, "test": evaluation.cells[0].comparison.test.words},
-        "by": list(evaluation.by),
-        "lines": [line.as_dict(evaluation.by) for line in lines(evaluation)],
-        "averages": [line.as_dict(()) for line in averages(evaluation)],
-        "remarks": list(evaluation.remarks),
-    }

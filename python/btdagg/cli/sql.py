@@ -12,6 +12,7 @@ import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Filters, model_or_panel, parse_pairs
 from btdagg.cli.console import write_data
+from btdagg.model.sql.dialects import DIALECTS
 from btdagg.model.sql.queries import LabelsTable, VotesTable, histogram_query
 
 # What a name ends with that DuckDB reads as a file, and whose dots do not divide it.
@@ -33,16 +34,7 @@ def sql(
         ),
     ] = None,
     dialect: Annotated[
-        Literal[
-            "duckdb",
-            "postgresql",
-            "sqlite",
-            "spark",
-            "clickhouse",
-            "bigquery",
-            "snowflake",
-            "trino",
-        ],
+        Literal[tuple(DIALECTS)],  # type: ignore[valid-type]
         typer.Option("--dialect", "-d", help="SQL dialect."),
     ] = "duckdb",
     votes: Annotated[

@@ -13,9 +13,9 @@ from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
 from btdagg._util.extras import needs
-from btdagg._util.files import digest_of, read_whole
+from btdagg._util.files import digest_of, load_any
 from btdagg.model.davidson import DavidsonModel
-from btdagg.online.rule import RULE_FILE, StoppingRule
+from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.schema import VOTE_WORDS
 from btdagg.votes.table import listing
@@ -110,10 +110,7 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
     """Return a model or a rule, from its file unless it is one."""
     if isinstance(model, DavidsonModel | StoppingRule):
         return model
-    content = read_whole(model)
-    is_rule = f'"{RULE_FILE.name}"'.encode() in content[:200]
-    kind = StoppingRule if is_rule else DavidsonModel
-    return kind.from_json(content, source=str(model))
+    return load_any(model, DavidsonModel, StoppingRule)
 
 
 def label_score(by: By | None, tally: Counter[int | None]) -> Score:

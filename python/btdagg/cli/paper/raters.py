@@ -11,8 +11,13 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, Selection, Splits, parse_filters, progress_bar
-from btdagg.cli.reporting import ReportOption, numbers_of_votes, open_report, show_exhibits
-from btdagg.evaluation import CrossFit, Protocol, RandomSplits
+from btdagg.cli.reporting import (
+    ReportOption,
+    numbers_of_votes,
+    open_report,
+    protocol_of,
+    show_exhibits,
+)
 from btdagg.methods import by_name
 from btdagg.paper import leave_one_rater_out
 from btdagg.paper.tables import raters_table
@@ -82,7 +87,6 @@ def raters(
         table.refuse_of_counts(n_votes=budgets)
     (aggregator,) = by_name([method])
     folder = open_report(context, f"Raters of {Path(sheet.source).name}")
-    splitter = CrossFit() if splits is None else RandomSplits(n_splits=splits)
     n_used: list[int | None] = [None] if budgets is None else [*budgets]
     with progress_bar("comparing") as progress:
         step = progress(len(sheet.raters) * len(n_used))
@@ -93,7 +97,7 @@ def raters(
                 aggregator,
                 n_votes=n,
                 group="group" if "group" in sheet.columns else None,
-                protocol=Protocol(splitter, None),
+                protocol=protocol_of(splits),
                 progress=step,
             )
             for n in n_used

@@ -10,9 +10,9 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, Selection, Splits, VotesFile, note, progress_bar
-from btdagg.cli.reporting import ReportOption, open_report, show_exhibits
+from btdagg.cli.reporting import ReportOption, open_report, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
-from btdagg.evaluation import CrossFit, Protocol, RandomSplits
+from btdagg.evaluation import Protocol
 from btdagg.paper.conditions import compare_orders
 from btdagg.paper.figures import tie_rate_figure
 from btdagg.paper.tables import order_table, tie_rate_table
@@ -58,10 +58,7 @@ def votes(
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
     folder = open_report(context, f"Votes of {Path(table.source).name}")
-    protocol = Protocol(CrossFit(), None)
-    if splits is not None:
-        protocol = Protocol(RandomSplits(n_splits=splits))
-    exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol)
+    exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol_of(splits))
     show_exhibits(exhibits, folder, "votes", "What votes look like", json=json)
 
 
