@@ -142,10 +142,7 @@ class SavedAsJson:
         return type(self), tuple(getattr(own, field.name) for field in fields(own) if field.init)
 
 
-Saved = TypeVar("Saved", bound=SavedAsJson)
-
-
-def load_any(path: str | os.PathLike[str], *kinds: type[Saved]) -> Saved:
+def load_any(path: str | os.PathLike[str], *kinds: type[SavedAsJson]) -> Any:
     """Read what a file holds of some kinds; anything else is reported as none of the first."""
     content = read_whole(path)
     head = content[:200]

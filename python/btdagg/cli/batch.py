@@ -13,7 +13,7 @@ import typer
 
 from btdagg._util.addresses import without_credentials
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, note, out, print_json, tables_of, with_flags
+from btdagg.cli.common import Json, note, print_json, say, tables_of, with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
 from btdagg.cli.judge_settings import (
     Config,
@@ -82,11 +82,9 @@ def write(pairs: PairsFile, flags: JobFlags, store: Store = None, json: Json = F
         print_json({**written.as_dict(), "n_requests": n_requests, "batches": as_json})
     else:
         for batch in batches:
-            out.print(
-                f"batch {batch.id}: {batch.n_requests} requests, {batch.file}", soft_wrap=True
-            )
+            say(f"batch {batch.id}: {batch.n_requests} requests, {batch.file}")
         if not batches:
-            out.print("nothing to ask for")
+            say("nothing to ask for")
     note(
         f"{written.stored.total()} of {written.n_wanted} samples are in the store, "
         f"{written.n_elsewhere} are under way elsewhere"
@@ -110,7 +108,7 @@ def send(batches: Numbers = None, store: Store = None, config: Config = None) ->
         if sent is None:
             return None
         before = " before" if batch.state == "sent" else ""
-        out.print(f"batch {batch.id}: sent{before} as {sent.remote}", soft_wrap=True)
+        say(f"batch {batch.id}: sent{before} as {sent.remote}")
         return True
 
     return _each_batch(batches, store, step, config)
@@ -157,12 +155,9 @@ def list_batches(store: Store = None) -> None:
         batches = opened.batches()
     for batch in batches:
         where = f"{batch.remote} at {batch.endpoint}" if batch.remote else batch.file
-        out.print(
-            f"batch {batch.id}: {batch.state}, {batch.n_requests} requests, {where}",
-            soft_wrap=True,
-        )
+        say(f"batch {batch.id}: {batch.state}, {batch.n_requests} requests, {where}")
     if not batches:
-        out.print("no batch is under way")
+        say("no batch is under way")
 
 
 @batch.command()
@@ -192,7 +187,7 @@ def cancel(
         if freed is None:
             return None
         ends = f"ends at the endpoint; btdagg batch collect {batch.id}"
-        out.print(f"batch {batch.id}: {f'{freed} samples are free' if freed or forget else ends}")
+        say(f"batch {batch.id}: {f'{freed} samples are free' if freed or forget else ends}")
         return True
 
     return _each_batch(batches, store, step, config)
@@ -250,7 +245,7 @@ def _each_batch(
             )
         batches = [batch for batch in batches if not numbers or batch.id in numbers]
         if not batches:
-            out.print("no batch is under way")
+            say("no batch is under way")
             return 0
         with opened.owner() as owner:
             statuses = asyncio.run(take_all(batches, owner))
@@ -270,14 +265,13 @@ def _say(collected: Collected) -> None:
     n, remote, run = collected.batch.id, collected.remote, collected.run
     if not remote.has_ended:
         total = collected.batch.n_requests
-        out.print(f"batch {n}: {remote.status}, {remote.done} of {total} requests are done")
+        say(f"batch {n}: {remote.status}, {remote.done} of {total} requests are done")
         return
     by_status = ", ".join(f"{k} {status}" for status, k in run.statuses.most_common())
     cost = "" if run.cost is None else f", cost {run.cost:.4g}"
-    out.print(
+    say(
         f"batch {n}: {remote.status}, {by_status or 'no answers'}; {run.prompt_tokens} "
-        f"tokens sent, {run.completion_tokens} received{cost}",
-        soft_wrap=True,
+        f"tokens sent, {run.completion_tokens} received{cost}"
     )
     if run.reasons:
         note(f"batch {n}: without a vote: {_most_common(run.reasons)}")

@@ -19,7 +19,6 @@ from btdagg.cli.common import (
     is_given,
     model_or_panel,
     note,
-    out,
     print_json,
     provenance_of,
     require_output,
@@ -122,8 +121,7 @@ def calibrate(
             "a histogram has no groups: intervals take items as independent of each other"
         )
     remarks += about
-    for remark in (*remarks, *(f"warning: {warning}" for warning in calibration.warnings)):
-        note(remark)
+    note(*remarks, *(f"warning: {warning}" for warning in calibration.warnings))
     done = what_was_done(fitted_prior, prior, calibration)
     model = calibration.model
     if json:
@@ -142,25 +140,25 @@ def calibrate(
             }
         )
         return
-    out.print(
+    say(
         f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g}; "
         f"DRPS {calibration.drps:.4f} on {calibration.n_labels} labelled items"
     )
     if prior != "none":
         say(done)
     if items.n_unlabelled or items.n_without_votes:
-        out.print(
+        say(
             f"left out: {items.n_unlabelled} items without a label, "
             f"{items.n_without_votes} labels without votes"
         )
     if bootstrap is not None:
         units = "items" if items.groups is None else "groups"
-        out.print(
+        say(
             f"{bootstrap.level:.0%} intervals from {len(bootstrap.parameters)} refits to "
             f"{bootstrap.n_units} resampled {units}:"
         )
         for name in (*PARAMETERS, "mae"):
-            out.print(f"  {name.upper() if name == 'mae' else name} {getattr(bootstrap, name)}")
+            say(f"  {name.upper() if name == 'mae' else name} {getattr(bootstrap, name)}")
     say(f"wrote {output if refits is None else f'{output} and {refits}'}")
 
 

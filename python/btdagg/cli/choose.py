@@ -81,8 +81,7 @@ def choose(
         chosen, frame = drawing.more(n, before[0], design)
     else:
         chosen, frame = drawing.first(n, design or "simple", 0)
-    for remark in what_is_pooled(table, "takes", ["task"]):
-        note(remark)
+    note(*what_is_pooled(table, "takes", ["task"]))
     if output is None:
         write_data(frame.write_csv())
         return

@@ -323,9 +323,10 @@ def say(text: str) -> None:
     out.print(text, soft_wrap=True)
 
 
-def note(text: str) -> None:
-    """Print a remark on standard error, so that standard output stays clean."""
-    err.print(" ".join(text.split()), style="yellow", soft_wrap=True)
+def note(*texts: str) -> None:
+    """Print remarks on standard error, so that standard output stays clean."""
+    for text in texts:
+        err.print(" ".join(text.split()), style="yellow", soft_wrap=True)
 
 
 def what_is_pooled(
@@ -372,7 +373,8 @@ def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.panel import PanelModel
 
-    return load_any(path, DavidsonModel, PanelModel)
+    loaded: DavidsonModel | PanelModel = load_any(path, DavidsonModel, PanelModel)
+    return loaded
 
 
 def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:
@@ -384,8 +386,7 @@ def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:
 
 def say_differences(differences: Iterable[str]) -> None:
     """Print each difference on standard error, once."""
-    for text in dict.fromkeys(differences):
-        note(f"warning: {text}")
+    note(*(f"warning: {text}" for text in dict.fromkeys(differences)))
 
 
 @contextmanager

@@ -104,8 +104,7 @@ def compare(
         f"{result.n_items} labelled items{grouped}, each decided by models calibrated on "
         f"{result.n_calibration:.0f} others; p = {result.pvalue:.2g}"
     )
-    for remark in remarks:
-        note(remark)
+    note(*remarks)
 
 
 def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:

@@ -77,12 +77,12 @@ def decide(
 
     with differences_said():
         decider = load_any(model, btdagg.DavidsonModel, StoppingRule)
-    rule = decider if isinstance(decider, StoppingRule) else None
+    rule: StoppingRule | None = decider if isinstance(decider, StoppingRule) else None
     if rule is not None and refits is not None:
         raise InputError(
             f"refits: expected a model, and {model} is a stopping rule", argument="refits"
         )
-    fitted = decider.model if isinstance(decider, StoppingRule) else decider
+    fitted: btdagg.DavidsonModel = decider if rule is None else rule.model
     loaded_refits = None if refits is None else _load_refits(refits, fitted)
     (raw_votes,) = reading.tables(votes)
     table = reading.of(reading.votes(raw_votes, fitted.provenance))
@@ -102,8 +102,7 @@ def decide(
     if loaded_refits is not None:
         stability = loaded_refits.stability(counts)
         frame = frame.with_columns(agreement=stability.agreement, stable=stability.stable)
-    for remark in what_is_pooled(table, "decides"):
-        note(remark)
+    note(*what_is_pooled(table, "decides"))
     if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         return

@@ -133,8 +133,7 @@ def estimate(
             model=fitted,
         )
         ranked = with_remarks(ranked, (*remarks, *items.remarks))
-        for remark in ranked.remarks:
-            note(remark)
+        note(*ranked.remarks)
         _show_systems(ranked, json=json)
         if folder is not None:
             with folder:
@@ -143,8 +142,7 @@ def estimate(
         return
     estimates = with_remarks(estimate_items(items, model=fitted), remarks)
     enough = None if width is None else estimates.labels_for(width)
-    for remark in estimates.remarks:
-        note(remark)
+    note(*estimates.remarks)
     if json:
         more = {} if width is None else {"width": width, "labels_for": enough}
         print_json({**estimates_as_json(estimates), **more})

@@ -158,8 +158,7 @@ def import_(
     say(f"{formats}: {imported.n_votes} {imported.kind}{who}; wrote {output}")
     if unread:
         note(f"not read: {unread}; these are missing votes, not ties")
-    for remark in imported.remarks:
-        note(remark)
+    note(*imported.remarks)
 
 
 def _by_name(texts: Sequence[str] | None, argument: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from btdagg._util.addresses import shown_address
-from btdagg.cli.common import err, note, out, print_json
+from btdagg.cli.common import err, note, print_json, say
 from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
@@ -55,17 +55,17 @@ def say_estimate(
     if json:
         print_json(asdict(job))
         return pairs
-    out.print(
+    say(
         f"{job.n_items} pairs, {job.n_wanted} votes; {job.n_stored} are in the store, "
         f"{job.n_calls} calls to make"
     )
-    out.print(f"about {job.prompt_tokens} tokens to send")
+    say(f"about {job.prompt_tokens} tokens to send")
     if job.completion_tokens is None:
         note("the length of answers is not known yet; max_answer_tokens limits it")
     else:
-        out.print(f"about {job.completion_tokens} tokens to receive")
+        say(f"about {job.completion_tokens} tokens to receive")
         if job.cost is not None:
-            out.print(f"cost about {job.cost:.4g}")
+            say(f"cost about {job.cost:.4g}")
         else:
             note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
     return pairs
@@ -107,14 +107,13 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
     else:
         by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.stored).most_common())
         cost = "" if run.cost is None else f", cost {run.cost:.4g}"
-        out.print(
+        say(
             f"{run.statuses['ok']} new votes, {run.stored['ok']} there before: "
             f"{by_status or 'nothing wanted'}"
         )
-        out.print(
+        say(
             f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; "
-            f"store {shown_address(store)}",
-            soft_wrap=True,
+            f"store {shown_address(store)}"
         )
     if run.n_elsewhere:
         note(f"{run.n_elsewhere} samples are under way elsewhere; for batches: btdagg batch list")
@@ -133,7 +132,7 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
         per_pair, full = (n / settled.n_items for n in (settled.n_samples, settled.n_full))
         # A run that is not finished has saved nothing yet.
         fewer = "" if run.stopped else f", {1 - per_pair / full:.0%} fewer"
-        out.print(
+        say(
             f"stopped: {settled.n_settled} of {settled.n_items} pairs settled, {per_pair:.2f} of "
             f"{full:g} votes a pair{fewer}"
         )
@@ -150,7 +149,7 @@ def say_decisions(decisions: Decisions, settings: JudgeSettings, store: str, jso
     line = f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}"
     if n_examples := len(decisions.examples):
         line += f"; {n_examples} of them are examples of the prompt, and get no decision"
-    out.print(line, soft_wrap=True)
+    say(line)
     if decisions.undecided and not status:
         note(f"{len(decisions.undecided)} items are not decided, because an answer is missing")
     return status

@@ -115,8 +115,7 @@ def run(
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)
         done = run_asking(pipeline.run, opened, total, settings)
-        for remark in (*done.notes, *priors_of(done.fitted, pipeline.prior)):
-            note(remark)
+        note(*done.notes, *priors_of(done.fitted, pipeline.prior))
         if done.decided is None or done.votes is None or done.all_votes is None:
             return say_run(done.run, settings, place, json)
         everything = votes_frame(opened)

@@ -15,7 +15,6 @@ from btdagg.cli.common import (
     Reading,
     differences_said,
     note,
-    out,
     print_json,
     require_output,
     say,
@@ -145,8 +144,7 @@ def plan(
     if output is not None:
         rule.save(output)
     remarks = [*what_is_pooled(data.votes, "plans for"), *items.remarks]
-    for remark in remarks:
-        note(remark)
+    note(*remarks)
     if json:
         names = ("kind", "n", "step", "epsilon", "price")
         print_json(
@@ -165,13 +163,13 @@ def plan(
         return
     bound = "" if rule.price is None else f", price {rule.price:.4g}"
     bound = f", epsilon {kind.value:g}" if kind.name == "epsilon" else bound
-    out.print(f"{rule.kind} rule{bound}: at most {rule.n} votes per item")
-    out.print(
+    say(f"{rule.kind} rule{bound}: at most {rule.n} votes per item")
+    say(
         f"expected: {expected.votes:.2f} votes ({1 - expected.votes / rule.n:.0%} fewer), "
         f"{expected.change_rate:.1%} of labels differ from those of {rule.n} votes, MAE "
         f"{expected.mae:.4f}"
     )
-    out.print(f"{n_items:,} items: {n_calls:,.0f} votes")
+    say(f"{n_items:,} items: {n_calls:,.0f} votes")
     if output is not None:
         say(f"wrote {output}")
     say(

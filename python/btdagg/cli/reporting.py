@@ -101,8 +101,7 @@ def show_exhibits(
     """Print the tables among the exhibits, and write all of them to a section of a report."""
     exhibits = list(exhibits)
     tables = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
-    for remark in remarks or ():
-        note(remark)
+    note(*(remarks or ()))
     if json:
         more = {} if remarks is None else {"remarks": list(remarks)}
         print_json({**{table.name: list(table.records) for table in tables}, **more})
@@ -152,5 +151,4 @@ def print_scores(evaluation: Scores) -> None:
     table = scores_table(evaluation)
     out.print_rows(table.header, table.rows, table.n_label_columns)
     say(table.note)
-    for remark in evaluation.remarks:
-        note(remark)
+    note(*evaluation.remarks)

@@ -128,7 +128,7 @@ def _show_store(store: str, *, json: bool = False) -> None:
         print_json(summed)
         return
     if not summed:
-        out.print("no votes yet")
+        say("no votes yet")
         return
     rows = []
     for row in summed:

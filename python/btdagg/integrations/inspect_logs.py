@@ -110,7 +110,8 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
     """Return a model or a rule, from its file unless it is one."""
     if isinstance(model, DavidsonModel | StoppingRule):
         return model
-    return load_any(model, DavidsonModel, StoppingRule)
+    loaded: By = load_any(model, DavidsonModel, StoppingRule)
+    return loaded
 
 
 def label_score(by: By | None, tally: Counter[int | None]) -> Score:
