@@ -11,7 +11,7 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import require_file
-from btdagg.cli.common import Json, note, parse_pairs, print_json, require_table, say
+from btdagg.cli.common import note, parse_pairs, require_table, say
 from btdagg.report.wording import counted
 
 if TYPE_CHECKING:
@@ -100,7 +100,6 @@ def import_(
             show_default="tags, JSON, labels such as Verdict: A, a last line",
         ),
     ] = None,
-    json: Json = False,
 ) -> None:
     """Import votes that other tools have collected: batch outputs, judgments, tables.
 
@@ -137,19 +136,6 @@ def import_(
         raise InputError("; ".join([f"no vote could be read: {unread}", *imported.remarks]))
     write_table(imported.frame, output, output.suffix)
     n_items = imported.frame["item"].n_unique()
-    if json:
-        print_json(
-            {
-                "formats": list(imported.formats),
-                "kind": imported.kind,
-                f"n_{imported.kind}": imported.n_votes,
-                "n_items": n_items,
-                "unread": dict(imported.unread),
-                "remarks": list(imported.remarks),
-                "output": str(output),
-            }
-        )
-        return
     who = f" of {n_items} items" if imported.kind != "labels" else ""
     for column in ("judge", "rater"):
         if column in imported.frame:

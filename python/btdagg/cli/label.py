@@ -112,19 +112,8 @@ def label(
     place = store if store is not None else str(output.with_suffix(".db"))
     require_table(context)
     require_file("output", output, reads=[place])
-    from btdagg._util.extras import needs
-
-    with needs("label", "labelling"):
-        import krippendorff  # noqa: F401  # before all that takes time
-        import sqlalchemy  # noqa: F401
     from btdagg.judge.pairs import read_pairs
-    from btdagg.labelling import (
-        Assignment,
-        LabelStore,
-        Outcome,
-        Session,
-        serve_labels,
-    )
+    from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels
     from btdagg.votes import read_votes
 
     raw = tables_of(columns, pairs, drawn, votes)
