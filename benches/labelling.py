@@ -84,7 +84,7 @@ def served(folder: Path) -> tuple[subprocess.Popen[str], int]:
 def fill(path: Path, place: Path, n_labels: int) -> None:
     """Label the first items at once."""
     with LabelStore(place) as store:
-        assignment = Assignment(read_pairs(path), store.seed)
+        assignment = Assignment(read_pairs(path))
         sides, pair = assignment.sides, assignment.pair
         store.keep(*(
             Answer(item, "Ada", 1, 5.0, "", sides(item, "Ada"), texts_digest(pair(item)))

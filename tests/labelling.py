@@ -63,7 +63,7 @@ def pairs_file(folder, n_items=40, texts=None, **more):
 def session_of(folder, pairs, place="human.db"):
     """A store, and a session of it with all pairs."""
     store = LabelStore(folder / place if "://" not in str(place) else place)
-    assignment = Assignment(pairs, store.seed)
+    assignment = Assignment(pairs)
     return store, Session(store, assignment, Outcome(assignment))
 
 

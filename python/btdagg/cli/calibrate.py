@@ -20,7 +20,6 @@ from btdagg.cli.common import (
     model_or_panel,
     note,
     print_json,
-    provenance_of,
     require_output,
     say,
     what_is_pooled,
@@ -34,6 +33,7 @@ from btdagg.cli.prior import (
     what_was_done,
 )
 from btdagg.model.calibration_set import PARAMETERS
+from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +105,7 @@ def calibrate(
             items.counts,
             items.labels,
             prior=fitted_prior,
-            provenance=provenance_of(table, n_votes),
+            provenance=replace(Provenance.of(table), n_votes=n_votes),
         )
     bootstrap = None
     if refits is not None:

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
@@ -375,13 +375,6 @@ def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
 
     loaded: DavidsonModel | PanelModel = load_any(path, DavidsonModel, PanelModel)
     return loaded
-
-
-def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:
-    """Return the provenance of votes, with the number used per item."""
-    from btdagg.votes.provenance import Provenance
-
-    return replace(Provenance.of(votes), n_votes=n_votes)
 
 
 def say_differences(differences: Iterable[str]) -> None:

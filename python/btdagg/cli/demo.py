@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
+import polars as pl
 import typer
 
 import btdagg
@@ -71,8 +71,13 @@ def demo(
     items = items or _N_ITEMS
     folder = None if output is None else OutputFolder(output).claim((_VOTES, _LABELS))
     samples = [simulate(name, items, max(_BUDGETS), seed=0, truth=Thurstone()) for name in REGIMES]
-    votes = _stacked([(s.vote_columns(), s.regime.name) for s in samples])
-    labels = _stacked([(s.label_columns(), s.regime.name) for s in samples])
+    votes, labels = (
+        pl.concat(
+            pl.DataFrame(columns).with_columns(task=pl.lit(sample.regime.name))
+            for sample, columns in zip(samples, tables, strict=True)
+        )
+        for tables in ([s.vote_columns() for s in samples], [s.label_columns() for s in samples])
+    )
     with progress_bar("simulated judges") as progress:
         evaluation = evaluate(
             btdagg.read_votes(votes),
@@ -109,16 +114,7 @@ def _write_pairs(folder: OutputFolder, n_items: int) -> None:
     )
 
 
-def _stacked(parts: list[tuple[dict[str, Any], str]]) -> dict[str, Any]:
-    """Stack the columns of all tasks, with a column of their names."""
-    columns = {name: np.concatenate([part[name] for part, _ in parts]) for name in parts[0][0]}
-    tasks = [np.full(len(next(iter(part.values()))), task) for part, task in parts]
-    return {**columns, "task": np.concatenate(tasks)}
-
-
 def _write(folder: OutputFolder, tables: dict[str, Any]) -> None:
-    import polars as pl
-
     for name, columns in tables.items():
         with folder.replacing(name) as file:
             write_table(pl.DataFrame(columns), file, Path(name).suffix)

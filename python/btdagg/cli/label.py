@@ -124,7 +124,7 @@ def label(
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:
         order = None if chosen is None else chosen["item"].to_list()
-        assignment = Assignment(all_pairs, opened.seed, order, n_items)
+        assignment = Assignment(all_pairs, order, n_items)
         outcome = Outcome(assignment, _carried(all_pairs, chosen), of_judge)
         session = Session(opened, assignment, outcome)
         _refuse_to_lose(output, opened)

@@ -24,11 +24,12 @@ class Assignment:
     Parameters
     ----------
     pairs : Pairs
-    seed : int
     items : sequence of str, optional
         Items to be labelled, in this order; unless given all, in a random one.
     n_items : int, optional
         Only the first so many.
+    seed : int
+        Of the order and the sides.
 
     Attributes
     ----------
@@ -44,9 +45,10 @@ class Assignment:
     def __init__(
         self,
         pairs: Pairs,
-        seed: int,
         items: Sequence[str] | None = None,
         n_items: int | None = None,
+        *,
+        seed: int = 0,
     ) -> None:
         self.pairs, self._seed = pairs, seed
         self._rows = {item: row for row, item in enumerate(map(str, pairs.frame["item"]))}

@@ -14,14 +14,6 @@ _CREATING = 0x6C61626C  # advisory lock: one makes the tables
 
 metadata = sa.MetaData()
 
-# One row: the seed of the order of items and sides.
-_sheets = table(
-    "labelling",
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("seed", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-    metadata=metadata,
-)
-
 # What a rater said of an item. No label is a skip. `sides` is AB where A was the first response.
 _labels = table(
     "labels",
@@ -73,35 +65,21 @@ class LabelStore(Database):
         As of a vote store, which it may be too.
     create : bool
         Whether to make what is not there.
-    seed : int, optional
-        Seed of the order of items and sides, which the store keeps; 0 unless given.
-
-    Attributes
-    ----------
-    seed : int
 
     Raises
     ------
     StoreError
-        If it cannot be opened, or has another seed.
+        If it cannot be opened.
     """
 
-    def __init__(
-        self, place: str | os.PathLike[str], *, create: bool = True, seed: int | None = None
-    ) -> None:
+    def __init__(self, place: str | os.PathLike[str], *, create: bool = True) -> None:
         super().__init__(place, create=create)
         try:
             if create:
-                self._make_labels(seed or 0)
+                self._make_labels()
             with self.reading() as connection:
                 if not sa.inspect(connection).has_table(_labels.name):
                     raise StoreError(f"{self.name}: has no labels")
-                self.seed = int(connection.execute(sa.select(_sheets.c.seed)).scalar_one())
-            if seed is not None and seed != self.seed:
-                raise StoreError(
-                    f"{self.name}: its items and sides are in the order of seed {self.seed}, and "
-                    f"seed is {seed}; expected the same seed, or another store"
-                )
         except BaseException:
             self.close()
             raise
@@ -139,11 +117,8 @@ class LabelStore(Database):
         with self.reading() as connection:
             return list(connection.execute(query))
 
-    def _make_labels(self, seed: int) -> None:
+    def _make_labels(self) -> None:
         with self._engine.begin() as connection:
             if self.path is None:
                 self.lock(connection, _CREATING)
             metadata.create_all(connection)
-            connection.execute(
-                self.insert(_sheets).on_conflict_do_nothing(), {"id": 1, "seed": seed}
-            )
