@@ -52,7 +52,7 @@ def test_the_model_of_a_filtered_report_is_the_one_that_is_written(cli, folder):
     page = (folder / "out/index.html").read_text()
     (row,) = pl.read_csv("out/tables/parameters.csv").filter(parameter="beta").rows(named=True)
     assert row["value"] == pytest.approx(written["beta"], rel=1e-6)
-    behaviour = page[page.rindex("How each method decides") : page.rindex("Decision map")]
+    behaviour = page[page.rindex("How each method decides") :]
     assert "Davidson, neighbours" in behaviour
 
 
