@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from btdagg import __version__
+from btdagg.cli.flags import with_flags
 
 # Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline", "import": "imports"}
@@ -44,8 +45,6 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
-            from btdagg.cli.common import with_flags
-
             module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
             # A name that Python keeps for itself has an underscore.
             command: Any = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")

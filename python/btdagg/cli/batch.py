@@ -13,7 +13,8 @@ import typer
 
 from btdagg._util.addresses import without_credentials
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, note, print_json, say, tables_of, with_flags
+from btdagg.cli.common import Json, note, print_json, say, tables_of
+from btdagg.cli.flags import with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
 from btdagg.cli.judge_settings import (
     Config,

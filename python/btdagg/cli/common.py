@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -194,34 +192,6 @@ class Selection:
 @dataclass(frozen=True, kw_only=True)
 class Reading(Strengths, Selection):
     """Which votes a command uses, how strong they are, and what their columns are called."""
-
-
-def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command each field of its dataclasses, such as `Reading`, as an option."""
-    options: list[inspect.Parameter] = []
-    groups: dict[str, Any] = {}
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        group = parameter.annotation
-        if not is_dataclass(group):
-            options.append(parameter.replace(kind=keyword))
-            continue
-        groups[parameter.name] = group
-        hints = get_type_hints(group, include_extras=True)
-        options += (
-            inspect.Parameter(flag.name, keyword, default=flag.default, annotation=hints[flag.name])
-            for flag in fields(group)
-        )
-
-    @wraps(command)
-    def called(**values: Any) -> Any:
-        for name, group in groups.items():
-            values[name] = group(**{flag.name: values.pop(flag.name) for flag in fields(group)})
-        return command(**values)
-
-    called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
-    return called
 
 
 def parse_pairs(

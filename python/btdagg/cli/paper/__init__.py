@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from btdagg.cli.common import with_flags
+from btdagg.cli.flags import with_flags
 from btdagg.cli.paper.evaluate import evaluate
 from btdagg.cli.paper.raters import raters
 from btdagg.cli.paper.votes import votes
