@@ -14,7 +14,7 @@ from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     FirstVotes,
     Json,
-    Reading,
+    VoteOptions,
     VotesFile,
     is_given,
     model_or_panel,
@@ -51,7 +51,7 @@ _OF_SINGLE_VOTES = {"n_votes": "-n", "strength": "--strength", "full_margin": "-
 def calibrate(
     context: typer.Context,
     votes: VotesFile,
-    reading: Reading,
+    reading: VoteOptions,
     labels: Annotated[
         Path | None,
         typer.Argument(
@@ -174,7 +174,7 @@ class _FromHistogram(NamedTuple):
 
 
 def _read(
-    context: typer.Context, reading: Reading
+    context: typer.Context, reading: VoteOptions
 ) -> tuple[Votes | Histogram, _FromHistogram | LabelledCounts, Mapping[str, Any] | None, list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength

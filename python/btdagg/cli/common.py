@@ -190,7 +190,7 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Strengths, Selection):
+class VoteOptions(Strengths, Selection):
     """Which votes a command uses, how strong they are, and what their columns are called."""
 
 

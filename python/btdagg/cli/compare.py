@@ -12,7 +12,7 @@ from btdagg.cli.common import (
     Data,
     Json,
     LabelsFile,
-    Reading,
+    VoteOptions,
     VotesFile,
     note,
     parse_filters,
@@ -40,7 +40,7 @@ _WAY = (
 def compare(
     votes: VotesFile,
     labels: LabelsFile,
-    reading: Reading,
+    reading: VoteOptions,
     first: Annotated[
         list[str] | None,
         typer.Option(
@@ -123,7 +123,7 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
 
 
 def _way(
-    settings: Settings, data: Data, reading: Reading
+    settings: Settings, data: Data, reading: VoteOptions
 ) -> tuple[Votes | PanelCounts, Aggregator | None, int | None, Votes]:
     """Return the votes, method and number of votes of a way, and their table."""
     from btdagg.methods import by_name

@@ -14,8 +14,8 @@ from btdagg._util.files import load_any, write_table
 from btdagg.cli.common import (
     FirstVotes,
     Json,
-    Reading,
     TableOutput,
+    VoteOptions,
     VotesFile,
     differences_said,
     note,
@@ -45,7 +45,7 @@ def decide(
         ),
     ],
     votes: VotesFile,
-    reading: Reading,
+    reading: VoteOptions,
     output: TableOutput = None,
     n_votes: FirstVotes = None,
     refits: Annotated[

@@ -15,7 +15,7 @@ from btdagg.cli.common import (
     FirstVotes,
     Json,
     LabelsFile,
-    Reading,
+    VoteOptions,
     VotesFile,
     model_or_panel,
     note,
@@ -48,7 +48,7 @@ def estimate(
     context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
-    reading: Reading,
+    reading: VoteOptions,
     by: Annotated[
         str | None,
         typer.Option(

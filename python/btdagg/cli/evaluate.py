@@ -13,8 +13,8 @@ import typer
 from btdagg.cli.common import (
     Json,
     LabelsFile,
-    Reading,
     Selection,
+    VoteOptions,
     VotesFile,
     note,
     print_json,
@@ -92,7 +92,7 @@ def evaluate(
     context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
-    reading: Reading,
+    reading: VoteOptions,
     by: By = None,
     methods: Methods = None,
     n_votes: NumbersOfVotes = None,

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 
 def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command each field of its dataclasses, such as `Reading`, as an option."""
+    """Give a command each field of its dataclasses, such as `VoteOptions`, as an option."""
     options: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     keyword = inspect.Parameter.KEYWORD_ONLY

@@ -12,7 +12,7 @@ import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Json,
-    Reading,
+    VoteOptions,
     differences_said,
     note,
     print_json,
@@ -38,7 +38,7 @@ def plan(
             help="Votes per item at most: the number that the model is calibrated for.",
         ),
     ],
-    reading: Reading,
+    reading: VoteOptions,
     model: Annotated[
         Path | None,
         typer.Argument(
