@@ -225,7 +225,14 @@ class Judging:
         if self.batch and (self.model == SIMULATED or provider_of(self.model)[0] not in BATCHING):
             expected = f"a model of {' or '.join(BATCHING)}: batch is for these"
             raise InputError(argument="model", came=self.model, expected=expected)
-        self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
+        if self.limits.max_cost is not None and self.prices is None:
+            raise InputError("a cap on cost needs prices", argument="prices")
+        if self.limits.max_cost is not None and self.max_answer_tokens is None:
+            raise InputError(
+                "a cap on cost needs max_answer_tokens, thinking included: without it one answer "
+                "could pass the cap",
+                argument="max_answer_tokens",
+            )
 
     @cached_property
     def prompt(self) -> PromptTemplate:

@@ -53,17 +53,6 @@ class Limits:
             if value is not None and as_number(value, name) <= 0:
                 raise InputError(f"{name} is {value}, expected more than 0")
 
-    def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
-        """Refuse a cap that could not be kept."""
-        if self.max_cost is not None and prices is None:
-            raise InputError("a cap on cost needs prices", argument="prices")
-        if self.max_cost is not None and answer_tokens is None:
-            raise InputError(
-                "a cap on cost needs max_answer_tokens, thinking included: without it one answer "
-                "could pass the cap",
-                argument="max_answer_tokens",
-            )
-
 
 class Budget:
     """Caps, and what this process has used and reserved of them.
@@ -72,7 +61,6 @@ class Budget:
     """
 
     def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
-        limits.refuse_unbounded(answer_tokens, prices)
         self.calls, self.cost = 0, 0.0
         self.reached = ""
         self._limits, self._answer_tokens = limits, answer_tokens or 0
