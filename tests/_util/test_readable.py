@@ -7,7 +7,6 @@ import pytest
 
 import btdagg
 from btdagg._util.readable import readable
-from btdagg.estimates.mean import MeanEstimate
 from btdagg.judge import ModelClient, VoteStore
 from gallery import gallery, simulated
 
@@ -24,28 +23,6 @@ def test_a_repr_is_a_line_that_begins_with_the_name_of_the_class(results):
         assert len(text) < 800, name
         assert type(found).__name__ in text[:40], name
         assert " object at 0x" not in text, name
-
-
-def test_a_repr_shows_what_a_reader_looks_for(results):
-    assert repr(results["with a prior"]).startswith("Calibration(model=DavidsonModel(beta=")
-    assert "n_labels=240" in repr(results["calibration"])
-    assert repr(results["features"]) == "Features(s=<float64 (240,)>, t=<float64 (240,)>)"
-    assert repr(results["ranking"]) == (
-        "Ranking(pvalues=<float64 (2, 2)>, ranks=[1, 1], tied=[True, True])"
-    )
-    assert repr(results["votes"]) == (
-        "Votes(data=<1920 rows of item, vote, sample, judge, template>, source='data frame')"
-    )
-    one = MeanEstimate(0.123456, np.float64(-1.5), 123456.7, float("nan"), 1e-300)
-    assert repr(one) == (
-        "MeanEstimate(value=0.1235, low=-1.5, high=123457, standard_error=nan, "
-        "effective_labels=1e-300, weight=0, labels_only=None)"
-    )
-
-
-def test_a_model_is_written_so_that_it_can_be_read_again(results):
-    model = results["model"]
-    assert eval(repr(model), {"DavidsonModel": btdagg.DavidsonModel}) == model
 
 
 class Untouchable:

@@ -10,7 +10,7 @@ import pytest
 
 from btdagg import DavidsonModel
 from btdagg._util.files import write_table
-from commands import NOT_DRAWN, ended, one_line
+from commands import QUICK, ended, one_line
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
@@ -96,7 +96,7 @@ def test_a_reader_that_leaves_does_not_stop_the_work(folder):
     os.close(reader)
     options = ["--report", "report", "--prior", "none"]
     evaluate = ["evaluate", "votes.csv", "labels.csv", *options]
-    status, _, err = ended(*evaluate, before=NOT_DRAWN, stdout=writer)
+    status, _, err = ended(*evaluate, before=QUICK, stdout=writer)
     os.close(writer)
     assert status == 141
     assert (folder / "report" / "index.html").exists()
