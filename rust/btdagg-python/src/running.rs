@@ -61,11 +61,6 @@ impl RunningTally {
         self.0.len()
     }
 
-    #[getter]
-    fn has_texts(&self) -> bool {
-        self.0.has_texts()
-    }
-
     /// Adds votes, all or none, and says how many were for settled items and dropped.
     #[expect(clippy::too_many_arguments, reason = "columns of votes")]
     fn add(

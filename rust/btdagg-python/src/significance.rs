@@ -20,7 +20,7 @@ impl Test {
     fn new(
         alternative: &str,
         method: &str,
-        n_resamples: u64,
+        n_resamples: NonZeroU64,
         seed: u64,
         stream: u64,
     ) -> PyResult<Self> {
@@ -42,8 +42,6 @@ impl Test {
                 return Err(raise(Error::value("method", format!("'{other}'"), expected)));
             }
         };
-        let n_resamples = NonZeroU64::new(n_resamples)
-            .ok_or_else(|| raise(Error::value("n_resamples", 0, "at least 1")))?;
         Ok(Self(PermutationTest { alternative, method, n_resamples, seed, stream }))
     }
 

@@ -230,22 +230,27 @@ impl<V: Copy> Table<V> {
             4 => self.look_up_rows(block.as_chunks::<4>().0, out),
             5 => self.look_up_rows(block.as_chunks::<5>().0, out),
             10 => self.look_up_rows(block.as_chunks::<10>().0, out),
-            n => block.chunks_exact(n).zip(out).fold(true, |all, (counts, out)| {
-                let place = place(counts, &self.steps);
-                *out = self.values[place];
-                all & (place > 0)
-            }),
+            n => {
+                let rows = block.chunks_exact(n).zip(out);
+                let least = rows.fold(usize::MAX, |least, (counts, out)| {
+                    let place = place(counts, &self.steps);
+                    *out = self.values[place];
+                    least.min(place)
+                });
+                least > 0
+            }
         }
     }
 
     fn look_up_rows<T: CountValue, const N: usize>(&self, rows: &[[T; N]], out: &mut [V]) -> bool {
         let mut steps = [0; N];
         steps.copy_from_slice(&self.steps);
-        rows.iter().zip(out).fold(true, |all, (counts, out)| {
+        let least = rows.iter().zip(out).fold(usize::MAX, |least, (counts, out)| {
             let place = place(counts, &steps);
             *out = self.values[place];
-            all & (place > 0)
-        })
+            least.min(place)
+        });
+        least > 0
     }
 }
 
@@ -277,6 +282,7 @@ pub struct GradeLoss {
 }
 
 /// Logits of the grades of a mean against the likeliest, and their exponentials.
+#[derive(Default)]
 struct Odds {
     /// As unevaluated sums of two floats: the sums over a scale would cost digits.
     logits: Vec<(f64, f64)>,
@@ -321,7 +327,7 @@ impl GradeModel {
         same_length("out", out.len(), means.len() * k, "means and grades")?;
         check_finite("means", means)?;
         for_each_part(out, BLOCK * k, execution, |start, part, mut watch| {
-            let mut odds = self.odds()?;
+            let mut odds = Odds::default();
             let blocks = part.chunks_mut(BLOCK * k).zip(means[start / k..].chunks(BLOCK));
             for (out, means) in blocks {
                 watch.poll()?;
@@ -414,7 +420,7 @@ impl GradeModel {
             let weights = weights.iter().zip(others).map(|(one, other)| one.total_cmp(other));
             mean.total_cmp(&other_mean).then(weights.fold(Ordering::Equal, Ordering::then))
         });
-        let mut odds = self.odds()?;
+        let mut odds = Odds::default();
         let mut sums = filled(Sum::default(), 1 + k + k * k)?;
         for rows in order.chunk_by(|one, other| means[*one] == means[*other]) {
             let mut totals = filled(Sum::default(), k)?;
@@ -434,16 +440,6 @@ impl GradeModel {
         Ok(GradeLoss { loss, gradient, hessian: sums.collect() })
     }
 
-    fn odds(&self) -> Result<Odds, Error> {
-        let k = self.n_grades();
-        Ok(Odds {
-            logits: filled((0.0, 0.0), k)?,
-            values: filled(0.0, k)?,
-            log_total: 0.0,
-            total: 0.0,
-        })
-    }
-
     /// Writes the odds of the grades at a mean.
     fn at(&self, mean: f64, odds: &mut Odds) {
         let clamp = |logit: f64| logit.clamp(-LARGEST_STEP, LARGEST_STEP);
@@ -451,26 +447,28 @@ impl GradeModel {
         let slope_low = self.beta.mul_add(mean, -slope);
         let slope_low = if slope_low.abs() < slope.abs() { slope_low } else { 0.0 };
         let (mut high, mut low, mut mode) = (0.0, 0.0, 0);
-        odds.logits[0] = (high, low);
+        odds.logits.clear();
+        odds.logits.push((high, low));
         for (below, &intercept) in self.intercepts.iter().enumerate() {
             let (step, step_low) = two_sum(slope, -clamp(intercept));
             let (sum, rounding) = two_sum(high, step);
             (high, low) = (sum, low + (rounding + (step_low + slope_low)));
-            odds.logits[below + 1] = (high, low);
+            odds.logits.push((high, low));
             if high > odds.logits[mode].0 {
                 mode = below + 1;
             }
         }
         let (most, most_low) = odds.logits[mode];
-        let mut others = 0.0;
-        for (grade, logit) in odds.logits.iter_mut().enumerate() {
+        for logit in &mut odds.logits {
             let (gap, rounding) = two_sum(logit.0, -most);
             *logit = (gap, rounding + (logit.1 - most_low));
-            let value = if grade == mode { 1.0 } else { exp_sum(logit.0, logit.1) };
-            odds.values[grade] = value;
-            others += if grade == mode { 0.0 } else { value };
         }
-        (odds.total, odds.log_total) = (1.0 + others, f64::ln_1p(others));
+        odds.values.clear();
+        odds.values.extend(odds.logits.iter().map(|&(gap, low)| exp_sum(gap, low)));
+        let is_other = |(grade, _): &(usize, &f64)| *grade != mode;
+        let others = odds.values.iter().enumerate().filter(is_other).map(|(_, value)| value);
+        odds.log_total = others.sum::<f64>().ln_1p();
+        odds.total = odds.values.iter().sum();
     }
 }
 

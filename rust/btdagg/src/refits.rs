@@ -74,19 +74,10 @@ impl Refits {
         let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
         distinct.sort_unstable();
         distinct.dedup();
-        let places = collected(cells.iter().map(upright).map(|(counts, [_, tie, plus])| {
+        let places = collected(cells.iter().map(upright).map(|(counts, weights)| {
             // All are among them, so that either is the place.
             let place = distinct.binary_search(&counts).unwrap_or_else(|place| place);
-            (
-                place,
-                if tie > 0.0 {
-                    1
-                } else if plus > 0.0 {
-                    2
-                } else {
-                    0
-                },
-            )
+            (place, weights.iter().position(|&weight| weight > 0.0).unwrap_or_default())
         }))?;
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
