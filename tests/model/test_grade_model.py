@@ -232,7 +232,8 @@ def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     found, _ = _laplace(rows, part, 1.7)
     axis = np.linspace(-6, 6, 161)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    covariance = 1.7**2 * (part.shift**2 + part.spread**2 * np.eye(2))
+    covariance = part.shift**2 + part.spread**2 * np.eye(2)
+    covariance = 1.7**2 * (covariance + part.stretch**2 * np.outer(part.cuts, part.cuts))
     off = grid - 1.7 * part.cuts
     log_prior = -0.5 * np.einsum("ij,jk,ik->i", off, np.linalg.inv(covariance), off)
     likelihood = np.array([-rows.loss(np.array([1.7, *b]))[0] for b in grid])

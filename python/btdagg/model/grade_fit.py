@@ -39,7 +39,8 @@ _WEAK = 0.1  # share of the parts without neighbours beside neighbours
 class _PriorPart(NamedTuple):
     """Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
 
-    `shift` and `spread` are standard deviations of what all cuts share, and of each cut's own.
+    `shift` and `stretch` are standard deviations of how far all cuts move and of how much they move
+    apart, `spread` of what each cut does by itself.
     """
 
     name: str
@@ -48,6 +49,7 @@ class _PriorPart(NamedTuple):
     factor: float  # standard deviation of the logarithm of beta
     cuts: Floats
     shift: float
+    stretch: float
     spread: float
 
 
@@ -162,11 +164,12 @@ def calibrate_grades(
     Notes
     -----
     The log likelihood is concave in beta and ``beta * cuts``. The prior is a mixture, whose parts
-    are weighed by the marginal likelihood of the labels. In "right" and "shifted" people's
-    grades begin about half way between the votes that match them, one by one or evenly over the
-    scale; in "shifted" they may be higher or lower together. "Nothing", with a weight of 0.1, has
-    the distribution of the labels whatever the votes are. Neighbours have their own cuts and beta.
-    The model is the one closest to the mixture's mean prediction.
+    are weighed by the marginal likelihood of the labels. In "right" the cuts are close to the
+    middles between the votes that match the grades, one by one or evenly over the scale; in
+    "shifted" all cuts may be higher or lower, closer or further apart. "Nothing", with a weight of
+    0.1, has the distribution of the labels whatever the votes are. "Neighbours", with 0.9 where
+    there are any, have their own cuts and beta. The model is the one closest to the mixture's mean
+    prediction. A flat prior bounds beta at 1e-6 and 100 per step from one grade to the next.
 
     References
     ----------
@@ -178,6 +181,7 @@ def calibrate_grades(
     >>> scale = Scale(votes=(1, 2, 3), grades=(1, 2, 3))
     >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
     >>> print(calibrate_grades(counts, [1, 2, 3, 1, 3], scale).model)
+    People say 1; from a mean of 1.62 on 2; from 2.53 on 3.
     """
     if not isinstance(scale, Scale):
         raise InputError(argument="scale", came=scale, expected="a btdagg.Scale")
@@ -236,8 +240,8 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_PriorPart]:
     """Return the parts of a prior but that of votes that say nothing."""
     cuts = _matched_cuts(scale, step)
     parts = [
-        _PriorPart("right", 0.7, 2.0, 0.7, cuts, 0.0, 0.15),
-        _PriorPart("shifted", 0.3, 2.0, 0.7, cuts, 0.7, 0.5),
+        _PriorPart("right", 0.5, 2.0, 0.7, cuts, 0.0, 0.0, 0.15),
+        _PriorPart("shifted", 0.5, 2.0, 0.7, cuts, 0.7, 0.3, 0.25),
     ]
     if isinstance(prior, str) and prior == "votes":
         return parts
@@ -256,6 +260,7 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_PriorPart]:
             0.4,
             (np.array(model.cuts) - scale.middle) / step,
             0.25,
+            0.15,
             0.25,
         )
         for model in models
@@ -306,7 +311,9 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
     """Return the log marginal likelihood of the labels at a beta, and the likeliest intercepts."""
     centre = beta * part.cuts
     n = len(centre)
-    precision = np.linalg.inv(beta**2 * (part.shift**2 + part.spread**2 * np.eye(n)))
+    covariance = part.shift**2 + part.spread**2 * np.eye(n)
+    covariance += part.stretch**2 * np.outer(part.cuts, part.cuts)
+    precision = np.linalg.inv(beta**2 * covariance)
 
     def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
         value, gradient, hessian = rows.loss(np.array([beta, *intercepts]))
