@@ -224,6 +224,15 @@ def test_a_flat_prior_gives_the_least_loss(scale):
         assert loss(beta, fit.model.cuts + size * rng.normal(size=len(scale.grades) - 1)) >= best
 
 
+@pytest.mark.parametrize("setting", [{}, {"shift": 1.5}, {"noise": 0.05}])
+def test_many_labels_outweigh_the_prior(setting):
+    for scale in (FIVE, Scale(range(1, 11), (0, 1))):
+        counts, labels = judged(2000, scale, 1, **setting)
+        fit, flat = quiet(counts, labels, scale), quiet(counts, labels, scale, prior=None)
+        assert fit.log_loss < flat.log_loss + 3e-4
+        assert fit.model.beta == pytest.approx(flat.model.beta, rel=0.1)
+
+
 def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     scale = Scale((0, 1, 2), (0, 1, 2))
     rng = np.random.default_rng(6)
@@ -234,6 +243,7 @@ def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     covariance = part.shift**2 + part.spread**2 * np.eye(2)
     covariance = 1.7**2 * (covariance + part.stretch**2 * np.outer(part.cuts, part.cuts))
+    covariance += part.frequency**2 * np.eye(2)
     off = grid - 1.7 * part.cuts
     log_prior = -0.5 * np.einsum("ij,jk,ik->i", off, np.linalg.inv(covariance), off)
     likelihood = np.array([-rows.loss(np.array([1.7, *b]))[0] for b in grid])

@@ -40,7 +40,8 @@ class _PriorPart(NamedTuple):
     """Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
 
     `shift` and `stretch` are standard deviations of how far all cuts move and of how much they move
-    apart, `spread` of what each cut does by itself.
+    apart, `spread` of what each cut does by itself, and `frequency` of the log odds of neighbouring
+    grades whatever the votes are.
     """
 
     name: str
@@ -51,6 +52,7 @@ class _PriorPart(NamedTuple):
     shift: float
     stretch: float
     spread: float
+    frequency: float
 
 
 class _LabelledMeans(NamedTuple):
@@ -240,8 +242,8 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_PriorPart]:
     """Return the parts of a prior but that of votes that say nothing."""
     cuts = _matched_cuts(scale, step)
     parts = [
-        _PriorPart("right", 0.7, 2.0, 0.6, cuts, 0.0, 0.0, 0.15),
-        _PriorPart("shifted", 0.3, 2.0, 0.6, cuts, 0.7, 0.3, 0.25),
+        _PriorPart("right", 0.7, 2.0, 0.6, cuts, 0.0, 0.0, 0.15, 0.0),
+        _PriorPart("shifted", 0.3, 2.0, 0.6, cuts, 0.7, 0.3, 0.25, 0.5),
     ]
     if isinstance(prior, str) and prior == "votes":
         return parts
@@ -261,6 +263,7 @@ def _parts(prior: Any, scale: Scale, step: float) -> list[_PriorPart]:
             (np.array(model.cuts) - scale.middle) / step,
             0.25,
             0.15,
+            0.25,
             0.25,
         )
         for model in models
@@ -331,7 +334,7 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
     n = len(centre)
     covariance = part.shift**2 + part.spread**2 * np.eye(n)
     covariance += part.stretch**2 * np.outer(part.cuts, part.cuts)
-    precision = np.linalg.inv(beta**2 * covariance)
+    precision = np.linalg.inv(beta**2 * covariance + part.frequency**2 * np.eye(n))
 
     def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
         value, gradient, hessian = rows.loss(np.array([beta, *intercepts]))
