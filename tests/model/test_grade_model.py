@@ -180,7 +180,7 @@ def test_bad_numbers_of_a_model_are_errors():
         GradeModel(1, (1, np.nan, 2, 3), FIVE)
     with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale"):
         GradeModel(1, (1,), 5)
-    with pytest.raises(InputError, match=r"counts\[1\] .*, expected at least one vote"):
+    with pytest.raises(InputError, match=r"counts\[1\] holds no votes, expected at least one"):
         MODEL.decide([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
     with pytest.raises(InputError, match=r"shape \(1, 3\), expected \(n, 5\)"):
         MODEL.predict_proba([[1, 0, 0]])

@@ -106,13 +106,11 @@ class GradeModel(FittedModel):
     def means(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Mean vote of each item, (n,)."""
         array = self.scale.columns(counts)
-        self.scale.require_votes(array)
         return _core.grade_means(array, self._votes, as_integer(n_threads, "n_threads", 1))
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[Any]:
         """Grade of least expected absolute error for each item, (n,): values of the scale."""
         array = self.scale.columns(counts)
-        self.scale.require_votes(array)
         thresholds = np.array(self.thresholds)
         n_threads = as_integer(n_threads, "n_threads", 1)
         places = _core.grade_decisions(array, self._votes, thresholds, n_threads)
