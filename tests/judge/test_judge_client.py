@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 
 import pytest
 
@@ -133,6 +134,14 @@ def test_a_budget_waits_for_calls_in_flight():
         assert budget.reached.startswith("the cap of 0.0001 on the cost is reached: 9e-05 is spent")
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("tokens", ["1e400", "-1", '"many"', "NaN"])
+def test_impossible_numbers_of_tokens_lose_no_vote(tokens):
+    usage = usage_of(json.loads(f'{{"prompt_tokens": {tokens}, "completion_tokens": 3}}'))
+    assert usage == Usage(0, 3)
+    usage = usage_of(json.loads(f'{{"prompt_tokens": 2, "cost": {tokens}}}'))
+    assert usage.cost is None or math.isfinite(usage.cost)
 
 
 def test_tokens_by_whatever_name():

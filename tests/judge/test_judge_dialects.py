@@ -145,6 +145,10 @@ def test_keys_and_addresses(dialect, monkeypatch):
         with pytest.raises(InputError, match="expected one such as http"):
             dialect.client_of(bad)
     assert dialect.client_of("http://user:pw@judge.test").name.startswith("http://judge.test")
+    monkeypatch.setenv("HTTP_PROXY", "http://:bad:port")
+    with pytest.raises(InputError, match="HTTP_PROXY"):
+        dialect.client_of("http://judge.test")
+    monkeypatch.delenv("HTTP_PROXY")
     monkeypatch.setenv(dialect.variable, "a\nb")
     with pytest.raises(InputError, match="characters that no API key has"):
         dialect.client_of()

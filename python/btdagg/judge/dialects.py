@@ -32,6 +32,7 @@ WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
 _NO_TAGS = ("\0think\0", "\0/think\0")  # thinking in tags is split off by `split_thinking`
 _ALTERNATIVES = 5  # to each token, with log-probabilities: what all providers give
+_TOO_MANY = 2**31  # tokens, or units of money, that no request has
 USAGE = "btdagg_usage"  # what `provider_details` call the tokens, and a cost that is stated
 
 # Requests
@@ -269,9 +270,15 @@ def usage_of(value: Mapping[str, Any] | None) -> Usage | None:
     sent = value.get("prompt_tokens_details") or {}
     cost = value.get("cost")
     return Usage(
-        int(value.get("prompt_tokens") or 0),
-        int(value.get("completion_tokens") or 0),
-        int(details.get("reasoning_tokens") or value.get("reasoning_tokens") or 0),
-        int(sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens") or 0),
-        None if cost is None else float(cost),
+        tokens_of(value.get("prompt_tokens")),
+        tokens_of(value.get("completion_tokens")),
+        tokens_of(details.get("reasoning_tokens") or value.get("reasoning_tokens")),
+        tokens_of(sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens")),
+        float(cost) if isinstance(cost, int | float) and 0 <= cost < _TOO_MANY else None,
     )
+
+
+def tokens_of(value: Any) -> int:
+    """A number of tokens; 0 for what is none, such as 1e400: no vote is lost for it."""
+    is_number = isinstance(value, int | float) and 0 <= value < _TOO_MANY
+    return int(value) if is_number else 0

@@ -132,7 +132,13 @@ class ModelClient:
         self._stream = stream
         secrets = (self.key, *self.headers.values())
         self.faults = Faults(secrets, self.key_variable)
-        self.connections = _http_client(timeout, transport, self._add_headers)
+        try:
+            self.connections = _http_client(timeout, transport, self._add_headers)
+        except Exception as error:  # a proxy of the environment that is none
+            raise InputError(
+                "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: "
+                f"{self.faults.brief(str(error))}; expected one such as http://localhost:3128"
+            ) from None
         self.sending = {
             "api_key": self.key,
             "base_url": self.base_url,

@@ -200,7 +200,7 @@ def calibrate_grades(
     n_labels = int((sizes > 0).sum())
     if not n_labels:
         expected = "at least one label with a weight above 0"
-        raise InputError(argument="labels", came=list(labels), expected=expected)
+        raise InputError(argument="labels", came=np.asarray(labels).tolist(), expected=expected)
     sizes = sizes / sizes.max()
     sizes = sizes * (sizes.sum() / (sizes**2).sum())
     step = (scale.votes[-1] - scale.votes[0]) / (len(scale.grades) - 1)
