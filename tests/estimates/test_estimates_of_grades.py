@@ -180,10 +180,11 @@ def test_intervals_hold_on_real_grades_drawn_anew():
     if not folder.exists():
         pytest.skip("no shared data")
     votes = pl.read_parquet(folder / "votes.parquet").filter(judge="gpt-5.4", task="factuality")
-    labels = pl.read_csv(folder / "labels.csv").filter(task="factuality").sort("item")
+    labels = pl.read_csv(folder / "labels.csv")
     table = votes.pivot("score", index="item", values="sample", aggregate_function="len")
-    table = table.sort("item").select(map(str, range(1, 11))).fill_null(0)
-    counts, gold = table.to_numpy(), labels["label"].to_numpy().astype(float)
+    table = table.join(labels, "item")
+    counts = table.select(map(str, range(1, 11))).fill_null(0).to_numpy()
+    gold = table["label"].to_numpy().astype(float)
     scale = Scale(range(1, 11), (0, 1))
 
     def draws():
