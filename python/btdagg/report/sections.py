@@ -10,7 +10,7 @@ from btdagg._core import InputError
 from btdagg.evaluation import evaluate, positional_bias, sweep_calibration
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
-from btdagg.methods import Davidson
+from btdagg.methods import Davidson, Neighbours
 from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
 from btdagg.report.wording import MISSING, key_of, stem
@@ -169,12 +169,12 @@ def _cells(scores: Scores | None) -> dict[str, Cell]:
     return dict(zip(names_of(most), most.values(), strict=True))
 
 
-def _fits(scores: Scores | None) -> dict[str, Davidson]:
+def _fits(scores: Scores | None) -> dict[str, Davidson | Neighbours]:
     """What was fitted to all labels of each part, by its name."""
     return {
         name: cell.fitted
         for name, cell in _cells(scores).items()
-        if isinstance(cell.fitted, Davidson)
+        if isinstance(cell.fitted, Davidson | Neighbours)
     }
 
 
