@@ -62,12 +62,14 @@ class Scale:
         return np.array(self.grades)
 
     def grades_at(self, places: NDArray[Any]) -> NDArray[Any]:
-        """Return the grades at places that are integers of 8 bits, of these bits if they can be."""
+        """Return the grades at places, bytes that may be written to; as bytes if they can be."""
         values = self.grade_values
         if values.dtype.kind == "i" and -128 <= values[0] <= values[-1] <= 127:
             values = values.astype(np.int8)
             if values[-1] - values[0] == len(values) - 1:  # which spares looking them up
-                return np.asarray(places.view(np.int8) + values[0])
+                grades = places.view(np.int8)
+                grades += values[0]
+                return grades
         return np.asarray(values[places])
 
     def label_numbers(
