@@ -358,10 +358,7 @@ REFUSALS = [
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),
     ("decide model.json", "Missing argument 'VOTES'."),
-    (
-        EVALUATE + " --splits 1",
-        "Invalid value for '--splits': Input should be greater than",
-    ),
+    (EVALUATE + " --splits 1", "--splits is 1, expected at least 2"),
 ]
 
 

@@ -101,7 +101,7 @@ def test_counts_filters_and_labels_of_some_items(cli):
     [
         (["-n", 129], "-n is 129, expected an integer of at most 128"),
         (["-n", 9, "--step", 2], "-n is 9, expected a multiple of the step 2"),
-        (["--step", 0], "Invalid value for '--step': Input should be greater than or equal to 1"),
+        (["--step", 0], "--step is 0, expected at least 1"),
         (
             ["--stop", "epsilon=0.5"],
             "--stop epsilon is 0.5, expected a number above 0 and below 0.5",

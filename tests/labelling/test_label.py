@@ -231,10 +231,7 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     [
         (["-o", "human.txt"], "--output is 'human.txt', expected a name in .csv"),
         (["--items", "9"], "is 9, and there are 4 items to label"),
-        (
-            ["--items", "0"],
-            "Invalid value for '--items': Input should be greater",
-        ),
+        (["--items", "0"], "--items is 0, expected at least 1"),
         (["--host", "0.0.0.0"], "which others reach, expected"),
         (["--drawn", "other.csv"], "item 'other' is to be labelled, and is no pair"),
         (["--drawn", "twice.csv"], "twice.csv"),

@@ -6,6 +6,7 @@ Only fast imports stand here, because Ctrl-C prints a traceback until `main` run
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -106,12 +107,24 @@ def _run(arguments: Sequence[str]) -> int:
             list(arguments or ["--help"]), prog_name="btdagg", standalone_mode=False
         )
     except typer.TyperException as error:
-        raise InputError(error.format_message()) from None
+        raise InputError(_in_own_words(error.format_message(), arguments)) from None
     try:
         sys.stdout.flush()
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from None
     return status if isinstance(status, int) else 0
+
+
+def _in_own_words(message: str, arguments: Sequence[str]) -> str:
+    """Say a message of typer as the package says its own, with the value that came."""
+    message = message.replace("Value error, ", "")
+    range_error = re.fullmatch(r"Invalid value for '(\S+?)': Input should be (.*)", message)
+    if range_error is None or range_error[1] not in arguments[:-1]:
+        return message
+    last = max(n for n, name in enumerate(arguments[:-1]) if name == range_error[1])
+    value = arguments[last + 1]
+    expected = range_error[2].split(",")[0].replace("greater than or equal to", "at least")
+    return f"{range_error[1]} is {value}, expected {expected}"
 
 
 def _of_input(error: BaseException, arguments: Sequence[str]) -> str | None:

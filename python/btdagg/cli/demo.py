@@ -13,7 +13,8 @@ import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
-from btdagg.cli.common import out, progress_bar, say
+from btdagg.cli.common import Json, out, print_json, progress_bar, say
+from btdagg.cli.evaluate import scores_as_json
 from btdagg.cli.reporting import print_scores
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
@@ -54,6 +55,7 @@ def demo(
         int | None,
         typer.Option(min=60, help="Items per task.", show_default="1000; of --pairs 300"),
     ] = None,
+    json: Json = False,
 ) -> None:
     """See what calibration does, on judges simulated after the paper's eight tasks.
 
@@ -88,6 +90,9 @@ def demo(
         )
     if folder is not None:
         _write(folder, {_VOTES: votes, _LABELS: labels})
+    if json:
+        print_json(scores_as_json(evaluation, None, items=items, splits=_N_SPLITS))
+        return
     calibrated = round(evaluation.cells[0].comparison.n_calibration)
     out.print(
         f"Eight simulated judges, {items} items each. In each of {_N_SPLITS} random splits the "

@@ -151,10 +151,11 @@ def compare(
     ]
     if gold.n_missing:
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
-    study = replace(study, scores=replace(evaluation, about_data=tuple(about_data)))
+    evaluation = replace(evaluation, about_data=tuple(about_data))
+    study = replace(study, scores=evaluation)
     overall = over_all_items(study.votes, gold) if is_whole else None
     if options["json"]:
-        print_json(scores_as_json(study, overall, **settings, n_unlabelled=gold.n_missing))
+        print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
     show_scores(study, overall, folder, QUESTIONS, printed=not options["json"], is_whole=is_whole)
 
 
@@ -188,10 +189,8 @@ def show_scores(
         say_where(report)
 
 
-def scores_as_json(study: Study, overall: Estimates | None, **settings: Any) -> dict[str, Any]:
+def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -> dict[str, Any]:
     """Return everything that `show_scores` prints as plain values."""
-    scores = study.scores
-    assert scores is not None
     return {
         "settings": {**settings, "test": scores.cells[0].comparison.test.words},
         "by": list(scores.by),

@@ -148,9 +148,10 @@ def run(
         note(f"not evaluated: {error}")
     else:
         about_data = (*evaluation.about_data, *study.about_strength())
-        study = replace(study, scores=replace(evaluation, about_data=about_data))
+        evaluation = replace(evaluation, about_data=about_data)
+        study = replace(study, scores=evaluation)
         overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
-        results["evaluation"] = scores_as_json(study, overall)
+        results["evaluation"] = scores_as_json(evaluation, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         show_scores(study, overall, open_report(context, title, page), printed=not json)
     if json:
