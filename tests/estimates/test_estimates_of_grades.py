@@ -53,6 +53,27 @@ def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
         assert (own.value, own.low, own.high) == pytest.approx((mean, mean - half, mean + half))
 
 
+def test_a_model_of_another_scale_is_refused():
+    counts, _, labels = drawn(np.random.default_rng(1), FIVE, 100, 30)
+    for other in (Scale(range(10, 110, 10), range(1, 6)), Scale(range(1, 11), range(5))):
+        with pytest.raises(
+            InputError,
+            match=r"^model is of votes .*, expected one of votes a whole number from 1 to 10, ",
+        ) as error:
+            estimate(counts, labels, scale=FIVE, model=GradeModel(1, MODEL.cuts, other))
+        assert error.value.argument == "model"
+    three = Scale((1, 2, 3), (1, 2, 3))
+    with pytest.raises(InputError, match="expected one of pairs"):
+        estimate(counts[:, :3], np.sign(labels - 3), model=GradeModel(1, (1.5, 2.5), three))
+
+
+def test_grades_that_are_alike_to_six_digits_have_names_of_their_own():
+    far = Scale(range(1_000_001, 1_000_011), range(1_000_001, 1_000_006))
+    counts, _, labels = drawn(np.random.default_rng(1), far, 100, 30)
+    names = [f"share >= {grade}" for grade in far.grades[1:]]
+    assert list(estimate(counts, labels, scale=far).estimates) == ["mean grade", *names]
+
+
 def test_pass_or_fail_is_what_pairs_without_ties_are():
     """One engine: shares of A and pass rates are the same numbers where predictions are."""
     rng = np.random.default_rng(2)
@@ -128,7 +149,7 @@ def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
         ({"counts": np.ones((20, 2, 10))}, "counts has shape"),
         ({"scale": (1, 5)}, r"scale is \(1, 5\), expected a btdagg.Scale"),
         ({"model": btdagg.DavidsonModel(1.0, 0.5, 0.0)}, "counts has shape"),
-        ({"model": GradeModel(1.0, (3.0,), Scale(range(1, 11), (0, 1)))}, "1, 2, 3, 4 and 5"),
+        ({"model": GradeModel(1.0, (3.0,), Scale(range(1, 11), (0, 1)))}, "model is of votes"),
     ],
 )
 def test_bad_input(changed, text):

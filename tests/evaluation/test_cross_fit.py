@@ -270,7 +270,9 @@ def test_refits_of_one_task_decide_another():
         drawn = np.repeat(np.arange(40), times)
         model = btdagg.calibrate(first.evidence.counts[drawn], first.labels[drawn]).model
         errors.append(np.abs(model.decide(second.evidence.counts) - second.labels).mean())
-    np.testing.assert_allclose(found.compared[0][1].new_items.losses["mae"].of_refits[0], errors, atol=0.05)
+    np.testing.assert_allclose(
+        found.compared[0][1].new_items.losses["mae"].of_refits[0], errors, atol=0.05
+    )
     change = found.change_interval("a", "b")
     assert change.mean == pytest.approx(
         found.mae_interval("a", "b").mean - found.mae_interval("b", "b").mean

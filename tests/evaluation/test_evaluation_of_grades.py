@@ -115,6 +115,12 @@ def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
     assert result.plot().svg()
 
 
+def test_grades_that_are_alike_to_six_digits_have_names_of_their_own():
+    far = Scale(range(1_000_001, 1_000_006), range(1_000_001, 1_000_006))
+    result = evaluate(*drawn(3, 40, far), scale=far, aggregators=[VotedGrade(far)], protocol=QUICK)
+    assert result.cells[0].comparison.label_names == tuple(map(str, far.grades))
+
+
 def test_pass_or_fail_has_the_scores_of_its_shares():
     counts, gold = drawn(4, 80, PASS)
     methods = [VotedGrade(PASS, "rounded mean")]

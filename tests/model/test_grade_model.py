@@ -71,12 +71,19 @@ def test_decisions_are_medians_and_risks_are_distances(scale):
 
 
 def test_grades_keep_their_values_and_types():
-    assert MODEL.decide([[1, 0, 0, 0, 0]]).dtype == np.int8
+    decided = MODEL.decide([[1, 0, 0, 0, 0], [0, 0, 0, 0, 9]])
+    assert decided.dtype == np.int64
+    assert (decided * 60).tolist() == [60, 300]
     assert type(MODEL.decide_one(0, 0, 0, 3, 0)) is int
     halves = GradeModel(2, (0, 2), ODD)
     assert halves.decide([[5, 0, 0, 0], [0, 5, 1, 0], [0, 0, 0, 1]]).tolist() == [0.5, 1, 10]
     gaps = GradeModel(2, (0.5,), Scale((0, 1), (-3, 90)))
     assert gaps.decide([[3, 1], [1, 3]]).tolist() == [-3, 90]
+    assert gaps.decide([[3, 1]]).dtype == np.int64
+    for grades in ((-1, 0, 1), (-1, 1), (0, 1)):
+        cuts = np.linspace(0.2, 0.8, len(grades) - 1)
+        decided = GradeModel(20, cuts, Scale((0, 1), grades)).decide([[3, 0], [0, 3]])
+        assert (decided.dtype, decided.tolist()) == (np.int8, [grades[0], 1])
     large = GradeModel(2, (0.5,), Scale((0, 1), (-3, 900)))
     assert large.decide([[3, 1], [1, 3]]).tolist() == [-3, 900]
 

@@ -45,6 +45,8 @@ class Kind(NamedTuple):
     calibrated : callable
         Calibrates on counts, places of labels in label order, weights and groups, with a prior, of
         which "weak" is the usual one.
+    scale : Scale or None
+        Of grades.
     """
 
     labels: tuple[str, ...]
@@ -54,6 +56,7 @@ class Kind(NamedTuple):
     counts: Callable[[ArrayLike], NDArray[Any]]
     outcomes: Callable[[ArrayLike], NDArray[np.float64]]
     calibrated: Callable[..., Predictor]
+    scale: Scale | None = None
 
 
 def _calibrated_pairs(
@@ -94,7 +97,7 @@ def kind_of(scale: Scale | None) -> Kind:
         return PAIRS
     if not isinstance(scale, Scale):
         raise InputError(argument="scale", came=scale, expected="a btdagg.Scale or None")
-    names = tuple(f"{grade:g}" for grade in scale.grades)
+    names = tuple(map(str, scale.grades))
     quantities = {"mean grade": tuple(map(float, scale.grades))}
     for least, name in zip(scale.grades[1:], names[1:], strict=True):
         quantity = "pass rate" if len(names) == 2 else f"share >= {name}"
@@ -102,7 +105,7 @@ def kind_of(scale: Scale | None) -> Kind:
     top = scale.votes[-1]
     features = {
         "mean vote": tuple(map(float, scale.votes)),
-        f"share of votes of {top:g}": tuple(float(vote == top) for vote in scale.votes),
+        f"share of votes of {top}": tuple(float(vote == top) for vote in scale.votes),
     }
 
     def counts(counts: ArrayLike) -> NDArray[Any]:
@@ -123,4 +126,4 @@ def kind_of(scale: Scale | None) -> Kind:
         prior, labels = "votes" if prior == "weak" else prior, scale.grade_values[places]
         return calibrate_grades(counts, labels, scale, prior=prior, weights=weights).model
 
-    return Kind(names, quantities, "mean grade", features, counts, outcomes, calibrated)
+    return Kind(names, quantities, "mean grade", features, counts, outcomes, calibrated, scale)

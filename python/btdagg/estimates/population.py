@@ -29,6 +29,7 @@ from btdagg.estimates.mean import (
     unknown_mean,
 )
 from btdagg.model.calibration_set import CalibrationWarning
+from btdagg.votes.scale import Scale, listed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -59,6 +60,15 @@ the model that did not see each labelled item, (n,)."""
 
 def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, kind: Kind = PAIRS) -> Predictions:
     """Predict by a model that was there before the labels."""
+    own = getattr(model, "scale", None)
+    if isinstance(own, Scale) and own != kind.scale:
+        came, expected = (
+            "pairs"
+            if scale is None
+            else f"votes {listed(scale.votes)}, grades {listed(scale.grades)}"
+            for scale in (own, kind.scale)
+        )
+        raise InputError(f"model is of {came}, expected one of {expected}", argument="model")
     table = np.asarray(model.predict_proba(rows), dtype=np.float64)
     names = kind.labels
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())

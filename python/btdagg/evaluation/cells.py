@@ -234,7 +234,7 @@ class MethodComparison(Drawn):
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels, in label order."""
         names = ("B", "tie", "A")
-        return names if self.scale is None else tuple(f"{grade:g}" for grade in self.scale.grades)
+        return names if self.scale is None else tuple(map(str, self.scale.grades))
 
     @property
     def n_splits(self) -> int:

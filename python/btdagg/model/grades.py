@@ -49,7 +49,9 @@ class GradeModel(FittedModel):
     With m the mean vote of an item, ``log(p[k+1] / p[k]) = beta * (m - cuts[k])``. The decision is
     the grade of least expected absolute error, which is the median of that distribution: a grade is
     decided from its threshold of the mean vote on. Of equal risks the grade nearer to the middle of
-    the scale is decided, and in the middle the lower. Reversing both scales mirrors every result.
+    the scale is decided, and in the middle the lower. Reversing both scales therefore mirrors every
+    result but one: at a tie of the two middle grades, of an even number, the lower is decided both
+    times.
 
     Counts are (n, J) arrays with a column for each point of the scale of votes, or data frames with
     columns of these names. An item without votes is an error: it has no mean vote, and a grade in
@@ -109,7 +111,10 @@ class GradeModel(FittedModel):
         return _core.grade_means(array, self._votes, as_integer(n_threads, "n_threads", 1))
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[Any]:
-        """Grade of least expected absolute error for each item, (n,): values of the scale."""
+        """Grade of least expected absolute error for each item, (n,): values of the scale.
+
+        Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
+        """
         array = self.scale.columns(counts)
         thresholds = np.array(self.thresholds)
         n_threads = as_integer(n_threads, "n_threads", 1)
