@@ -221,6 +221,11 @@ def test_all_methods_are_those_that_the_columns_allow(cli, folder):
     names = {line["method"] for line in more["lines"]}
     assert {"CI-SC", "Soft-SC mean", "GSA"} <= names
     assert "USC" not in names
+    votes.with_columns(confidence=50.0, gsa_2=pl.lit(1)).write_csv("votes.csv")
+    status, _, err = cli(*EVALUATE, "--methods", "all", "-n", "2,4")
+    assert status == 0
+    assert "ci-sc are left out: votes.csv, row 1, column confidence: got '50.0'" in err
+    assert "gsa is left out: there is no column gsa_4" in err
 
 
 def test_the_paper_has_a_test_of_its_own(cli, folder):

@@ -305,6 +305,17 @@ def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):
     assert caught.value.filename == str(missing)
 
 
+def test_a_name_that_another_command_left_out_of_the_manifest_is_restored(tmp_path):
+    folder = OutputFolder(tmp_path)
+    manifest = tmp_path / MANIFEST
+    folder.write("y", "")
+    before = manifest.read_bytes()
+    folder.write("x", "")
+    manifest.write_bytes(before)  # which another one had read before
+    folder.write("z", "")
+    OutputFolder(tmp_path).claim(["x", "y", "z"])
+
+
 def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file" / "x", tmp_path / ("x" * 300)):

@@ -406,7 +406,7 @@ def test_instructions_of_a_developer_are_anthropic_s_system(cli, other):
 
 def test_usc_does_not_go_with_batches(cli, server):
     line = one_line(*cli("judge", *asking(server, "--batch", "--method", "usc")))
-    assert line == "usc reads answers in a way of its own, which batches do not"
+    assert line == "--method usc is not for --batch: it reads answers in a way of its own"
 
 
 PLACES = [f"{step}:{when}" for step in ("upload", "create", "look", "content")

@@ -52,7 +52,7 @@ def of_model_m(asked):
         ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
         ({"temperature": 1}, "HTTP 400: Unsupported parameter: 'temperature'", 2),
         ({"path": 405}, "HTTP 405", 1),
-        ({"path": 404}, "(HTTP 404); a base URL mostly ends in /v1", 1),
+        ({"path": 404}, "(HTTP 404); a base URL is one such as https://api.openai.com/v1", 1),
         ({"scheme": "https"}, "no connection: [SSL", 0),
     ],
     ids=["model", "parameter", "path", "no such path", "tls"],

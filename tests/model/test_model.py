@@ -26,6 +26,12 @@ def test_bad_parameters_are_named(arguments, message):
         DavidsonModel(*arguments)
 
 
+def test_what_a_model_was_fitted_to_may_be_plain_values():
+    model = DavidsonModel(1, 1, 0.5, provenance={"judge": "a", "n_votes": 2})
+    assert model.provenance.judge == ("a",)
+    assert DavidsonModel.from_json(model.to_json()).provenance == model.provenance
+
+
 def test_a_saved_model_is_the_model(tmp_path):
     path = tmp_path / "model.json"
     MODEL.save(path)

@@ -316,7 +316,7 @@ def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
     assert evidence.confidences is None
     assert evidence.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
     (method,) = by_name(["soft-sc-mean"])
-    with pytest.raises(InputError, match="there are none from 0 to 1: name their column"):
+    with pytest.raises(InputError, match="row 2, column confidence: got"):
         method.decide(votes)
     good = votes.filter({"item": "x"}).evidence()[1]
     assert good.confidences.total.tolist() == [[0, 0, 0.5]]

@@ -73,6 +73,7 @@ class OutputFolder:
     def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.path = path
         self._reads = reads
+        self._own: set[str] = set()  # which another command may have left out of the manifest
         require_folder(path)
         self.earlier = frozenset(self._manifest())
 
@@ -94,9 +95,10 @@ class OutputFolder:
         self._refuse(name)
         target = self.path / name
         self.path.mkdir(parents=True, exist_ok=True)
+        self._own.add(name)
         written = self._manifest()
-        if name not in written:  # a killed run then knows the file as its own
-            self._write_manifest({*written, name})
+        if not self._own <= written:  # a killed run then knows the file as its own
+            self._write_manifest(written | self._own)
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target, follow=False) as file:
             yield file
@@ -110,6 +112,7 @@ class OutputFolder:
         """Remove files that commands wrote here."""
         written = self._manifest()
         removed = written.intersection(names)
+        self._own -= removed
         for name in removed:
             with suppress(FileNotFoundError, NotADirectoryError):
                 (self.path / name).unlink()

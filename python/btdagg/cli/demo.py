@@ -68,7 +68,7 @@ def demo(
     if pairs is not None:
         if output is not None:
             raise InputError("--pairs and --output are both given, expected one of them")
-        _write_pairs(OutputFolder(pairs), items or _N_PAIRS)
+        _write_pairs(OutputFolder(pairs), items or _N_PAIRS, json=json)
         return
     items = items or _N_ITEMS
     folder = None if output is None else OutputFolder(output).claim((_VOTES, _LABELS))
@@ -105,7 +105,7 @@ def demo(
         say(f"  {shlex.join(['btdagg', 'evaluate', *files, '-n', '4,8'])}")
 
 
-def _write_pairs(folder: OutputFolder, n_items: int) -> None:
+def _write_pairs(folder: OutputFolder, n_items: int, *, json: bool) -> None:
     """Write pairs, labels of the first of them, and what is true of all."""
     folder.claim((_PAIRS, _SOME, _ALL))
     n_labelled = round(_LABELLED * n_items)
@@ -113,6 +113,10 @@ def _write_pairs(folder: OutputFolder, n_items: int) -> None:
     first = {name: column[:n_labelled] for name, column in truth.items()}
     _write(folder, {_PAIRS: texts, _SOME: first, _ALL: truth})
     pairs, labels, all_labels = (str(folder.path / name) for name in (_PAIRS, _SOME, _ALL))
+    if json:
+        files = {"pairs": pairs, "labels": labels, "truth": all_labels}
+        print_json({"items": n_items, "labelled": n_labelled, **files})
+        return
     say(
         f"wrote {pairs}: {n_items} pairs; {labels}: labels of {n_labelled} of them; {all_labels}: "
         "labels of all, to check results by"

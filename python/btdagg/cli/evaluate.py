@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Json,
     LabelsFile,
@@ -42,6 +43,7 @@ from btdagg.methods.base import needs_of
 from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, varying
+from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ def compare(
     table.refuse_of_counts(n_votes=budgets)
     beside = votes_alike(data.everything, table)
     n_parts = len(labelled_parts(beside, gold, by=grouping(beside, by))[0])
-    aggregators = _aggregators(options["methods"], table, budgets, n_parts)
+    aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts)
     study = Study(
         table,
         gold,
@@ -236,19 +238,40 @@ def _varied(everything: Votes, reading: Selection) -> dict[str, Votes]:
 
 
 def _aggregators(
-    methods: str | None, votes: Votes, budgets: Sequence[int] | None, n_parts: int
+    methods: str | None,
+    votes: Votes,
+    confidence: str | None,
+    budgets: Sequence[int] | None,
+    n_parts: int,
 ) -> tuple[Aggregator, ...] | None:
     """Return aggregators by name; `all` means those that the columns of the votes allow."""
     if methods is None:
         return None
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
-    columns = set() if votes.are_counts else set(votes.columns)
-    usable = []
+    left_out = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
     for name, needs in _NEEDS.items():
-        needed = {"confidence"} if needs.confidences else set()
-        if needs.decisions is not None:
-            needed = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
-        if needed <= columns and (n_parts > 1 or not needs.neighbours):
-            usable.append(name)
-    return by_name(usable)
+        if needs.decisions is None:
+            continue
+        columns = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
+        absent = columns.difference(votes.columns)
+        if absent:
+            left_out.add(name)
+            if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
+                note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
+    if n_parts < 2:
+        left_out.update(name for name, needs in _NEEDS.items() if needs.neighbours)
+    return by_name([name for name in AGGREGATORS if name not in left_out])
+
+
+def _has_confidences(votes: Votes, column: str | None) -> bool:
+    """Whether votes have confidences, valid ones unless the user named the column."""
+    if votes.are_counts or "confidence" not in votes.columns:
+        return False
+    if column is None:
+        try:
+            checked(votes, {"confidence": fractions})
+        except InputError as error:
+            note(f"{', '.join(_CONFIDENT)} are left out: {error}")
+            return False
+    return True

@@ -60,6 +60,8 @@ def judge(
         raise InputError("--labels and --method few-shot go together")
     if settings.examples is not None and method != "few-shot":
         raise InputError(f"examples = {settings.examples} is for --method few-shot")
+    if judging.batch and method == "usc":
+        raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
     tables = tables_of(settings.columns, pairs, labels)
     pairs_read = read_pairs(tables[0])
     judging.prompt.check(pairs_read)

@@ -307,9 +307,10 @@ class BatchClient:
 
     async def close(self) -> None:
         """Ask nothing more."""
-        for task in self._tasks:
+        self._batch, tasks, self._tasks = [], self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ask_together(
         self, batch: list[ChatRequest], before: list[asyncio.Task[Any]]

@@ -134,8 +134,6 @@ def asking_of(
     if method in ("greedy", "few-shot"):
         shots = None if method == "greedy" else FewShot(judging.prompt, examples)
         return replace(once, n=2, order="both", method=_Greedy(shots))
-    if method == "usc" and judging.batch:
-        raise InputError("usc reads answers in a way of its own, which batches do not")
     if method not in METHODS:
         raise InputError(argument="method", came=method, expected=f"one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:

@@ -121,7 +121,7 @@ class ModelClient:
             for module in ("httpx2", "pydantic_ai.direct", provided.library):
                 import_module(module)
         if base_url is not None:
-            _require_address(base_url)
+            _require_address(base_url, provided.address)
         self.base_url = base_url or os.environ.get(provided.address_variable) or provided.address
         needs_key = provided.needs_key and (base_url is None or self.provider != "openai")
         variables = (key_variable,) if key_variable else provided.key_variables
@@ -131,7 +131,7 @@ class ModelClient:
         self.timeout = timeout
         self._stream = stream
         secrets = (self.key, *self.headers.values())
-        self.faults = Faults(secrets, self.key_variable)
+        self.faults = Faults(secrets, self.key_variable, provided.address)
         try:
             self.connections = _http_client(timeout, transport, self._add_headers)
         except Exception as error:  # a proxy of the environment that is none
@@ -409,17 +409,20 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
     return key, variable
 
 
-def _require_address(base_url: str) -> None:
+_PATHS = ("/completions", "/messages", "/responses", "/v1beta")  # which the libraries add
+
+
+def _require_address(base_url: str, example: str) -> None:
     """Refuse a base URL that is none, or has the path of the API behind it."""
     try:
         parts = urlsplit(base_url)
-        is_whole = parts.path.rstrip("/").endswith(("/completions", "/messages", "/responses"))
+        is_whole = parts.path.rstrip("/").endswith(_PATHS)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not is_whole
         _ = parts.port
     except ValueError:
         is_address = False
     if not is_address:
-        shown, expected = without_credentials(base_url), "one such as http://localhost:8000/v1"
+        shown, expected = without_credentials(base_url), f"one such as {example}"
         raise InputError(argument="base_url", came=shown, expected=expected)
 
 

@@ -313,12 +313,13 @@ class EndpointError(InputError):
 class Faults:
     """Puts the errors of pydantic-ai, and of the libraries under it, into words.
 
-    No message shows one of the `keys`; `variable` is the environment variable that holds the key.
+    No message shows one of the `keys`; `variable` is the environment variable that holds the key,
+    and `address` a base URL of the provider.
     """
 
-    def __init__(self, keys: Iterable[str], variable: str) -> None:
+    def __init__(self, keys: Iterable[str], variable: str, address: str) -> None:
         self._secrets = [key for key in keys if len(key) >= _SHORTEST]
-        self._variable = variable
+        self._variable, self._address = variable, address
 
     def hidden(self, text: str) -> str:
         """Return a text with a mark in place of each key that it holds whole."""
@@ -333,7 +334,9 @@ class Faults:
         line = _without_echoes(self.hidden(beginning), self._secrets)
         return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 3] + "..."
 
-    def refusal(self, status: int | None, body: object, latency: float = 0.0) -> ChatReply | None:
+    def refusal(
+        self, status: int | None, body: object, latency: float | None = None
+    ) -> ChatReply | None:
         """Return the refusal that an error is if a filter has refused a text."""
         message, written = self.brief(_message_of(body)), str(body)
         is_filter = _BLOCKED in message or any(f"'{code}'" in written for code in _FILTERED)
@@ -412,7 +415,7 @@ class Faults:
             # What is said about a wrong key often shows a part of it.
             words, kind = f"refuses the key of {self._variable} (HTTP {status})", "fatal"
         elif status == 404:
-            more = more or "; a base URL mostly ends in /v1"
+            more = more or f"; a base URL is one such as {self._address}"
             words = f"knows no such path or no model {model!r} (HTTP 404){more}"
         if "retry-after-ms" not in headers:  # the library passes over fractions of seconds
             retry_after = seconds_of(headers.get("retry-after")) or retry_after
@@ -428,11 +431,11 @@ class Faults:
 def _kind_of(status: int) -> Fault:
     if status in (429, 529):
         return "limited"
-    if status in (408, 409, 425) or status >= 500:
+    if status in (408, 409, 425) or (status >= 500 and status != 501):
         return "transient"
     if status == 403:  # some say so of a text that they will not have judged
         return "forbidden"
-    return "fatal" if status in (401, 404, 405) else "rejected"
+    return "fatal" if status in (401, 404, 405, 501) else "rejected"
 
 
 def _error_of(body: object) -> Mapping[str, object]:

@@ -54,9 +54,11 @@ class FittedModel(SavedAsJson, Displayed):
         if fields.keys() - {"provenance"} != set(cls.SAVED):
             expected = f"{sorted(cls.SAVED)}"
             raise InputError(argument="fields", came=sorted(fields), expected=expected)
-        if fields.get("provenance") is not None:
-            fields = fields | {"provenance": Provenance.from_dict(fields["provenance"])}
         return cls(**fields)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.provenance, Provenance | None):
+            object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ class DavidsonModel(FittedModel):
     def __post_init__(self) -> None:
         for name in self.SAVED:
             object.__setattr__(self, name, as_number(getattr(self, name), name))
+        super().__post_init__()
         _ = self._kernel  # which checks the smoothing constants
 
     @cached_property

@@ -81,6 +81,7 @@ class GradeModel(FittedModel):
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         beta = as_number(self.beta, "beta")
         if beta <= 0:
             raise InputError(argument="beta", came=beta, expected="a number above 0")

@@ -110,6 +110,7 @@ class PanelModel(FittedModel):
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "judges", names_of_judges(self.judges))
         for name in ("beta", "gamma"):
             values = getattr(self, name)

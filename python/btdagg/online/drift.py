@@ -329,6 +329,10 @@ class DriftMonitor(SavedAsJson):
         monitor._open = _Open(**fields["open"]) if "open" in fields else None
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         sizes = [len(pool) for pool, *_ in fields["tests"]]
+        shapes = monitor._sums.shape, monitor._totals.shape
+        n_parts = len(monitor._moved_at), len(sizes)
+        if shapes != 2 * ((2, len(FACETS)),) or n_parts != 2 * (len(FACETS),):
+            raise ValueError("its parts are of different lengths")
         monitor._is_exact = monitor._open is None and sizes != [_LEVELS] * len(FACETS)
         return monitor
 

@@ -74,6 +74,8 @@ class Evidence:
         Votes per item without their strength, which `counts` has; by default `counts`.
     scale : Scale or None
         Of votes that are grades.
+    no_confidences : str
+        Why a column of confidences is not usable; the error of an aggregator that needs them.
     """
 
     counts: NDArray[Any]
@@ -83,6 +85,7 @@ class Evidence:
     by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     signs: Any = None
     scale: Scale | None = None
+    no_confidences: str = ""
 
     def __post_init__(self) -> None:
         read = as_counts if self.scale is None else self.scale.counts
@@ -117,8 +120,8 @@ class Evidence:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing but counts."""
-        plain = self.confidences is None and not self.decisions and not self.by_judge
-        return plain and self.signs is self.counts
+        plain = self.confidences is None and not self.decisions and not self.no_confidences
+        return plain and not self.by_judge and self.signs is self.counts
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -135,6 +138,7 @@ class Evidence:
             {name: counts[chosen] for name, counts in self.by_judge.items()},
             None if self.signs is self.counts else self.signs[chosen],
             self.scale,
+            self.no_confidences,
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -145,8 +149,11 @@ class Evidence:
         """Return the confidences, which every vote must have for a method."""
         needs = f"{method} needs a confidence of every vote"
         if self.confidences is None:
-            why = "and there are none from 0 to 1: name their column"
-            raise InputError(f"{needs}, {why}", argument="confidence")
+            if self.no_confidences:
+                raise InputError(f"{method}: {self.no_confidences}")
+            raise InputError(
+                f"{needs}, and there are none: name their column", argument="confidence"
+            )
         absent = np.isnan(self.confidences.total)
         if absent.any():
             row, column = np.argwhere(absent)[0]

@@ -225,14 +225,16 @@ class Votes(Table, CountsItself):
         evidence : Evidence
         """
         self.refuse_of_counts(confidence=confidence)
-        data = self.data.lazy()
+        data, no_confidences = self.data.lazy(), ""
         if confidence is not None:
             values = checked(self, {confidence: schema.amounts})[0]
             data = data.with_columns(values.alias(_CONFIDENCE))
         elif "confidence" in self.columns and not self.are_counts:
-            with suppress(InputError):  # of whoever needs them
+            try:
                 values = checked(self, {"confidence": schema.fractions})[0]
                 data = data.with_columns(values.alias(_CONFIDENCE))
+            except InputError as error:  # of whoever needs them
+                no_confidences = str(error)
         rows = self._tally(data, n_votes)
         decided = {
             name: self._decisions(column_of_decisions(name, n_votes), rows["item"])
@@ -245,7 +247,9 @@ class Votes(Table, CountsItself):
         ids, counts = ids_of(rows["item"]), counts_of(rows)
         is_plain = self.are_counts or counts.dtype.kind == "i"
         signs = None if is_plain else self.signs().counts(n_votes)[1]
-        return ids, Evidence(counts, summary, decided, ids, signs=signs)
+        return ids, Evidence(
+            counts, summary, decided, ids, signs=signs, no_confidences=no_confidences
+        )
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
         """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
