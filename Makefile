@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Tests wait for servers more often than they compute: four at a time on two cores.
-WORKERS ?= $(shell expr $$(nproc) \* 2)
+# Tests wait for servers as often as they compute: three at a time on two cores.
+WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
 PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
 SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust python -name '*.rs' -o -name '*.toml')
 
