@@ -128,6 +128,39 @@ def test_a_sentence_says_from_which_mean_on():
     )
 
 
+@pytest.mark.parametrize(
+    ("model", "reached"),
+    [
+        (GradeModel(1, (5,), Scale(range(1, 6), (0, 1))), {0: 1}),
+        (GradeModel(1, (1,), Scale(range(1, 6), (0, 1))), {0: 1, 1: 1}),
+        (GradeModel(1000, (1, 3), Scale((1, 2, 3), (1, 2, 3))), {2: 1}),
+        (GradeModel(1000, (4.5, 4, 4, 3.5), FIVE), {1: 1, 3: 4, 5: 4}),
+        (GradeModel(1, (0.1, 0.2), Scale((0, 0.1, 0.2), (1, 2, 3))), None),
+    ],
+)
+def test_the_grades_that_are_reached_are_those_that_are_decided(model, reached):
+    votes = np.array(model.scale.votes, dtype=float)
+    edges = [*votes[[0, -1]], *model.thresholds]
+    means = [
+        mean for edge in edges for mean in (edge, np.nextafter(edge, 9), edge + 1e-9, edge - 1e-9)
+    ]
+    means = np.clip([*means, *np.linspace(votes[0], votes[-1], 99)], votes[0], votes[-1])
+    share = (means - votes[0]) / (votes[-1] - votes[0])
+    counts = np.zeros((len(means), len(votes)))
+    counts[:, 0], counts[:, -1] = 1 - share, share
+    decided = set(model.decide(counts).tolist())
+    assert decided == set(model.reachable)
+    assert reached is None or model.reachable == pytest.approx(reached, abs=1e-3)
+
+
+def test_a_sentence_names_no_grade_without_width_and_tells_far_means_apart():
+    crossed = GradeModel(30, (2, 4.6, 3.7, 4.8), FIVE)
+    assert len(crossed.reachable) == 5
+    assert str(crossed) == "People say 1; from a mean of 2 on 2; from 4.15 on 4; from 4.8 on 5."
+    far = GradeModel(9, (1_000_001.5,), Scale(range(1_000_001, 1_000_006), (0, 1)))
+    assert str(far) == "People say 0; from a mean of 1000001.5 on 1."
+
+
 def test_a_model_is_a_value_that_is_saved(tmp_path):
     path = tmp_path / "grades.json"
     model = calibrate_grades(
@@ -177,7 +210,34 @@ def test_sql_decides_alike(scale):
             assert database.execute(query, (bad,)).fetchone() == (None,)
 
 
+def test_sql_decides_means_that_rounding_has_put_past_the_ends():
+    tenths = Scale((0, 0.1), (0, 1))
+    model = GradeModel(1, (0.05,), tenths)
+    database = sqlite3.connect(":memory:")
+    query = f"SELECT {model.to_sql('sqlite', mean='m')} FROM (SELECT ? AS m)"
+    mean = database.execute(
+        "SELECT AVG(score) FROM (SELECT 0.1 AS score UNION ALL SELECT 0.1 UNION ALL SELECT 0.1)"
+    ).fetchone()[0]
+    for value in (mean, (0.1 + 0.1 + 0.1) / 3, 0.1):
+        assert database.execute(query, (value,)).fetchone() == (1,)
+    assert database.execute(query, (-1e-17,)).fetchone() == (0,)
+    for value in (0.1 + 1e-12, -1e-12):
+        assert database.execute(query, (value,)).fetchone() == (None,)
+
+
 def test_bad_numbers_of_a_model_are_errors():
+    three = Scale((1, 2, 3), (1, 2, 3))
+    for beta in (1e300, 4e299):
+        with pytest.raises(
+            InputError, match=r"beta is .*, expected at most 3\.33333e\+299, for cuts"
+        ):
+            GradeModel(beta, (1.5, 2.5), three)
+    sharp = GradeModel(3e299, (1.5, 2.5), three)
+    assert sharp.predict_proba([[0, 2, 1]]).tolist() == [[0, 1, 0]]
+    for cuts in (1.5, None, np.array(1.5)):
+        with pytest.raises(InputError, match=r"cuts is .*, expected 2 numbers") as error:
+            GradeModel(2, cuts, three)
+        assert error.value.argument == "cuts"
     for beta in (0, -1, np.nan, "2"):
         with pytest.raises(InputError, match="beta is"):
             GradeModel(beta, MODEL.cuts, FIVE)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 GRADES_FILE = FileFormat("btdagg.grades", "model of grades")
+
+# Of beta times a cut or a vote, beyond which the log odds of far grades overflow.
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,19 @@ class GradeModel(FittedModel):
             object.__setattr__(self, "scale", Scale(**self.scale))
         if not isinstance(self.scale, Scale):
             raise InputError(argument="scale", came=self.scale, expected="a btdagg.Scale")
-        cuts = tuple(as_number(cut, f"cuts[{row}]") for row, cut in enumerate(self.cuts))
         n_cuts = len(self.scale.grades) - 1
+        try:
+            values = list(self.cuts)
+        except TypeError:
+            expected = f"{n_cuts} numbers"
+            raise InputError(argument="cuts", came=self.cuts, expected=expected) from None
+        cuts = tuple(as_number(cut, f"cuts[{row}]") for row, cut in enumerate(values))
         if len(cuts) != n_cuts:
             raise InputError(argument="cuts", came=cuts, expected=f"{n_cuts} numbers")
+        largest = max(map(abs, (*cuts, *self.scale.votes)))
+        if beta * largest > _LARGEST:
+            expected = f"at most {_LARGEST / largest:g}, for cuts and votes of up to {largest:g}"
+            raise InputError(argument="beta", came=beta, expected=expected)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "cuts", cuts)
 
@@ -105,6 +118,23 @@ class GradeModel(FittedModel):
     def thresholds(self) -> tuple[float, ...]:
         """The mean votes from which each grade but the lowest is decided, in ascending order."""
         return tuple(_core.grade_thresholds(self.beta, self.intercepts).tolist())
+
+    @cached_property
+    def least_means(self) -> tuple[float, ...]:
+        """The least mean vote that each grade but the lowest is decided at, as the core has it.
+
+        A mean within rounding of a threshold is on it, where the grade nearer to the middle is
+        decided.
+        """
+        size = max(map(abs, self.scale.votes))
+        least = []
+        for place, threshold in enumerate(self.thresholds, 1):
+            rounding = 8 * math.ulp(1.0) * max(size, min(abs(threshold), _LARGEST))
+            if 2 * place <= len(self.thresholds):
+                least.append(threshold - rounding)
+            else:
+                least.append(math.nextafter(threshold + rounding, math.inf))
+        return tuple(least)
 
     def means(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Mean vote of each item, (n,)."""
@@ -142,14 +172,16 @@ class GradeModel(FittedModel):
     def reachable(self) -> dict[float, float]:
         """The grades that some mean vote is decided as, and from which mean on each is.
 
-        The first is decided from the lowest vote on.
+        The first is decided from the lowest vote on; those above the middle only beyond their mean.
         """
         low, high = self.scale.votes[0], self.scale.votes[-1]
         starts = (-math.inf, *self.thresholds)
-        ends = (*self.thresholds, math.inf)
-        spans = zip(self.scale.grades, starts, ends, strict=True)
+        least = (-math.inf, *self.least_means, math.inf)
+        spans = zip(self.scale.grades, starts, pairwise(least), strict=True)
         return {
-            grade: max(low, start) for grade, start, end in spans if start <= high and end > low
+            grade: max(low, start)
+            for grade, start, (first, end) in spans
+            if max(low, first) < end and first <= high
         }
 
     def to_sql(self, dialect: str, *, mean: str | Sequence[str] = "mean") -> str:
@@ -171,9 +203,13 @@ class GradeModel(FittedModel):
         (lowest, _), *higher = self.reachable.items()
         if not higher:
             return f"People say {lowest}, whatever the votes."
-        first, *others = (f"from {{}}{start:.3g} on {grade}" for grade, start in higher)
-        texts = [f"People say {lowest}", first.format("a mean of "), *others]
-        return "; ".join(texts).replace("{}", "") + "."
+        votes = self.scale.votes
+        digits = 3 + int(math.log10(max(map(abs, votes)) / (votes[-1] - votes[0]) + 1))
+        # Of grades that begin at the same mean, as it is written, only the last has a place.
+        starts = {f"{start:.{digits}g}": grade for grade, start in higher}
+        first, *others = (f"{start} on {grade}" for start, grade in starts.items())
+        texts = [f"People say {lowest}; from a mean of {first}", *others]
+        return "; from ".join(texts) + "."
 
     @property
     def _votes(self) -> Floats:

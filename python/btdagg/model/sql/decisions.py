@@ -83,19 +83,16 @@ def grades_to_sql(model: Any, dialect: str, mean: Name) -> str:
     words = dialect_named(dialect)
     column, points = words.name(mean), model.scale.votes
     is_number, real = words.is_number.format(column), _as_real(column, words)
-    size = max(map(abs, points))
-    cases = []
-    for place, threshold in reversed(list(enumerate(model.thresholds, 1))):
-        # As the core has it: within rounding of a threshold, the grade nearer to the middle.
-        rounding = 8 * math.ulp(1.0) * max(size, abs(threshold))
-        is_lower = 2 * place <= len(model.thresholds)
-        least = words.number(threshold + (-rounding if is_lower else rounding))
-        grade = repr(model.scale.grades[place])
-        cases.append(f"WHEN {real} {'>=' if is_lower else '>'} {least} THEN {grade}")
+    lowest, *higher = model.scale.grades
+    cases = [
+        f"WHEN {real} >= {words.number(least)} THEN {grade!r}"
+        for grade, least in zip(higher, model.least_means, strict=True)
+    ]
+    rounding = 8 * math.ulp(1.0) * max(map(abs, points))
     return (
-        f"CASE WHEN {is_number}{real} BETWEEN {words.number(points[0])} "
-        f"AND {words.number(points[-1])} "
-        f"THEN CASE {' '.join(cases)} ELSE {model.scale.grades[0]!r} END END"
+        f"CASE WHEN {is_number}{real} BETWEEN {words.number(points[0] - rounding)} "
+        f"AND {words.number(points[-1] + rounding)} "
+        f"THEN CASE {' '.join(reversed(cases))} ELSE {lowest!r} END END"
     )
 
 
