@@ -200,6 +200,7 @@ def grade_loss(
     weights: NDArray[np.float64],
     beta: float,
     intercepts: NDArray[np.float64],
+    with_hessian: bool = True,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(

@@ -139,6 +139,10 @@ def test_loss_is_that_of_the_reference_and_has_its_derivatives():
         by_steps = [(at(theta + step)[1] - at(theta - step)[1]) / 2e-5 for step in steps]
         np.testing.assert_allclose(hessian, by_steps, rtol=1e-6, atol=1e-5)
         assert np.linalg.eigvalsh(hessian).min() > -1e-9
+        alone = _core.grade_loss(means, weights, beta, intercepts, with_hessian=False)
+        assert alone[0] == loss
+        np.testing.assert_array_equal(alone[1], gradient)
+        assert alone[2].size == 0
         order = rng.permutation(200)
         for again, before in zip(
             _core.grade_loss(means[order], weights[order], beta, intercepts), at(theta), strict=True

@@ -64,19 +64,22 @@ pub fn grade_thresholds(beta: f64, intercepts: InVector<'_, f64>) -> PyResult<Ve
     array_of(intercepts.py(), model.thresholds().into_iter())
 }
 
-/// Negative log likelihood of soft labels, its gradient and its second derivatives, by beta and the
-/// intercepts.
+/// Negative log likelihood of soft labels, its gradient and, if wanted, its second derivatives, by
+/// beta and the intercepts.
 #[pyfunction]
+#[pyo3(signature = (means, weights, beta, intercepts, with_hessian = true))]
 pub fn grade_loss<'py>(
     means: InVector<'py, f64>,
     weights: InMatrix<'py, f64>,
     beta: f64,
     intercepts: InVector<'py, f64>,
+    with_hessian: bool,
 ) -> PyResult<(f64, Vector<'py, f64>, Matrix<'py, f64>)> {
     let (py, means, weights) = (means.py(), &*by_rows(&means), &*by_rows(&weights));
     let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
-    let loss = run(py, 1, |_| model.loss(means, weights))?;
-    let hessian = written(py, (model.n_grades(), model.n_grades()), |out| {
+    let loss = run(py, 1, |_| model.loss(means, weights, with_hessian))?;
+    let size = if with_hessian { model.n_grades() } else { 0 };
+    let hessian = written(py, (size, size), |out| {
         out.copy_from_slice(&loss.hessian);
         Ok(())
     })?;

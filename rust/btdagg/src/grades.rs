@@ -277,7 +277,7 @@ pub struct GradeLoss {
     pub loss: f64,
     /// Its K first derivatives.
     pub gradient: Vec<f64>,
-    /// Its K × K second derivatives, row by row.
+    /// Its K × K second derivatives, row by row, or none if they were not wanted.
     pub hessian: Vec<f64>,
 }
 
@@ -402,11 +402,17 @@ impl GradeModel {
     /// Negative log likelihood of soft labels: `weights` has one for every grade at each mean, row
     /// by row.
     ///
-    /// Equal means are taken together, and the order of the rows does not change a bit.
+    /// Equal means are taken together, and the order of the rows does not change a bit. Second
+    /// derivatives take most of the time on long scales: they are worked out where wanted.
     ///
     /// # Errors
     /// [`Error::Input`] for the first bad mean or weight; [`Error::Memory`].
-    pub fn loss(&self, means: &[f64], weights: &[f64]) -> Result<GradeLoss, Error> {
+    pub fn loss(
+        &self,
+        means: &[f64],
+        weights: &[f64],
+        with_hessian: bool,
+    ) -> Result<GradeLoss, Error> {
         let k = self.n_grades();
         same_length("weights", weights.len(), means.len() * k, "means and grades")?;
         check_finite("means", means)?;
@@ -421,7 +427,7 @@ impl GradeModel {
             mean.total_cmp(&other_mean).then(weights.fold(Ordering::Equal, Ordering::then))
         });
         let mut odds = Odds::default();
-        let mut sums = filled(Sum::default(), 1 + k + k * k)?;
+        let mut sums = filled(Sum::default(), 1 + k + if with_hessian { k * k } else { 0 })?;
         for rows in order.chunk_by(|one, other| means[*one] == means[*other]) {
             let mut totals = filled(Sum::default(), k)?;
             for (_, weights) in rows.iter().map(row) {
@@ -473,7 +479,7 @@ impl GradeModel {
 }
 
 impl Odds {
-    /// Adds the loss of weights at a mean, its gradient and its second derivatives.
+    /// Adds the loss of weights at a mean, its gradient and, if there is room, second derivatives.
     fn add_loss(&self, mean: f64, weights: &[f64], sums: &mut [Sum]) {
         let k = weights.len();
         let (loss, derivatives) = sums.split_at_mut(1);
@@ -483,30 +489,43 @@ impl Odds {
             loss[0].add(-weight * low);
         }
         let total: f64 = weights.iter().sum();
-        // What lies below and above a boundary is summed from its own side: nothing is subtracted.
-        let chance = |grades: &[f64]| grades.iter().sum::<f64>() / self.total;
-        let sides = |boundary: usize| {
-            let (below, above) = self.values.split_at(boundary);
-            (chance(below), chance(above))
-        };
+        // What lies below and above each boundary is summed from its own side: nothing is subtracted.
+        let (below, above) = sides(&self.values);
+        let (weights_below, weights_above) = sides(weights);
         for i in 1..k {
-            let (below, above) = sides(i);
-            let (weights_below, weights_above) = weights.split_at(i);
-            let (if_below, if_above): (f64, f64) =
-                (weights_below.iter().sum(), weights_above.iter().sum());
-            let slope = if_above * below - if_below * above;
+            let (below, above) = (below[i] / self.total, above[i] / self.total);
+            let slope = weights_above[i] * below - weights_below[i] * above;
             gradient[i].add(slope);
             gradient[0].add(-mean * slope);
+        }
+        if hessian.is_empty() {
+            return;
+        }
+        for i in 1..k {
+            let mut row = 0.0;
             for j in 1..k {
-                let (other_below, other_above) = sides(j);
-                let curvature = total * below.min(other_below) * above.min(other_above);
+                let (low, high) = (i.min(j), i.max(j));
+                let curvature = total * (below[low] / self.total) * (above[high] / self.total);
                 hessian[i * k + j].add(curvature);
-                hessian[i].add(-mean * curvature);
-                hessian[i * k].add(-mean * curvature);
-                hessian[0].add(mean * mean * curvature);
+                row += curvature;
             }
+            hessian[i].add(-mean * row);
+            hessian[i * k].add(-mean * row);
+            hessian[0].add(mean * mean * row);
         }
     }
+}
+
+/// Sums of the values before each place, and of those from it on.
+fn sides(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let running = |sum: &mut f64, value: &f64| {
+        *sum += value;
+        Some(*sum)
+    };
+    let below = std::iter::once(0.0).chain(values.iter().scan(0.0, running)).collect();
+    let mut above: Vec<f64> = values.iter().rev().scan(0.0, running).collect();
+    above.reverse();
+    (below, above)
 }
 
 fn check_finite(name: &'static str, values: &[f64]) -> Result<(), Error> {
