@@ -33,6 +33,7 @@ PUBLIC = {
     "rubric": btdagg.Scale(range(1, 5), range(1, 5)),
 }
 FIVE = btdagg.Scale(range(1, 6), range(1, 6))
+TEN = btdagg.Scale(range(1, 11), range(1, 11))
 
 
 def public_cells(data, name):
@@ -55,7 +56,7 @@ def public_cells(data, name):
     }
 
 
-def simulated_cells(scale, number, *, slope=1.0, shift=0.0, noise=0.5, n_votes=6, n=600):
+def simulated_cells(scale, number, *, slope=1.0, shift=0.0, noise=0.5, lean=0.0, n_votes=6, n=600):
     """Three judges of items of a latent quality, whose grades have other distributions."""
     cells = {}
     for place, skew in enumerate((0.0, 0.6, -0.4)):
@@ -64,8 +65,8 @@ def simulated_cells(scale, number, *, slope=1.0, shift=0.0, noise=0.5, n_votes=6
         seen = slope * quality + shift + noise * rng.normal(size=n)
         votes = seen[:, None] + noise * rng.normal(size=(n, n_votes))
         ends = [
-            np.linspace(-1.3, 1.3, 2 * len(points) - 1)[1:-1:2] - skew
-            for points in (scale.votes, scale.grades)
+            np.linspace(-1.3, 1.3, 2 * len(points) - 1)[1:-1:2] - skew - high
+            for points, high in ((scale.votes, 0.0), (scale.grades, lean))
         ]
         labels = np.searchsorted(ends[1], quality + 0.5 * rng.normal(size=n))
         votes = np.searchsorted(ends[0], votes)
@@ -86,6 +87,7 @@ def simulated():
         "no signal": (FIVE, {"slope": 0.0}),
         "1-10 to 1-5": (ten, {"shift": 0.4}),
         "1-5 to pass": (passes, {"shift": 0.4}),
+        "1-10, no signal, most labels 10": (TEN, {"slope": 0.0, "lean": 2.0}),
     }
     for number, (name, (scale, options)) in enumerate(settings.items()):
         yield name, scale, simulated_cells(scale, number, **options)

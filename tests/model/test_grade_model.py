@@ -8,6 +8,7 @@ import sqlite3
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
@@ -343,6 +344,25 @@ def test_votes_that_say_nothing_become_a_constant():
     assert "the fitted model says 4 whatever the votes" in fit.warnings[1]
     assert fit.shares["nothing"] > 0.9
     assert np.mean(fit.model.decide(counts) == 4) > 0.98
+
+
+def test_few_labels_of_a_long_scale_are_not_drawn_to_its_middle():
+    scale, errors = Scale(range(1, 11), range(1, 11)), []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        counts = rng.multinomial(6, np.ones(10) / 10, size=210)
+        labels = rng.choice([10, 9, 8], p=[0.8, 0.1, 0.1], size=210)
+        fit = quiet(counts[:10], labels[:10], scale)
+        errors.append(error_of(fit.model, counts[10:], labels[10:]))
+    assert np.mean(errors) < 0.4  # a constant has 0.3
+
+
+def test_pandas_rows_in_another_order_are_an_error():
+    counts, labels = judged(30, FIVE, 4)
+    table, series = pd.DataFrame(counts, columns=range(1, 6)), pd.Series(labels)
+    assert quiet(table, series, FIVE).model == quiet(counts, labels, FIVE).model
+    with pytest.raises(InputError, match="labels and counts have different indexes"):
+        calibrate_grades(table, series.sample(frac=1, random_state=0), FIVE)
 
 
 def test_neighbours_are_taken_where_they_fit():

@@ -14,7 +14,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_weights, require_rows, same_length
+from btdagg._util.validation import as_weights, require_rows, same_index, same_length
 from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.grades import GradeModel
 from btdagg.votes.provenance import Provenance
@@ -61,9 +61,10 @@ class _LabelledMeans(NamedTuple):
     means: Floats
     weights: Floats  # of each grade at each mean, (n, K)
 
-    def loss(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Return the log loss, its gradient and its Hessian by beta and the intercepts."""
-        return _core.grade_loss(self.means, self.weights, float(theta[0]), theta[1:].copy())
+    def loss(self, theta: Floats, *, with_hessian: bool = False) -> tuple[float, Floats, Floats]:
+        """Return the log loss, its gradient and, if wanted, its Hessian by beta and intercepts."""
+        beta, intercepts = float(theta[0]), theta[1:].copy()
+        return _core.grade_loss(self.means, self.weights, beta, intercepts, with_hessian)
 
     def minimum(self, start: Floats) -> tuple[Floats, bool]:
         """Return beta and intercepts of least loss, and whether they are an optimum."""
@@ -187,6 +188,7 @@ def calibrate_grades(
     """
     if not isinstance(scale, Scale):
         raise InputError(argument="scale", came=scale, expected="a btdagg.Scale")
+    same_index(counts=counts, labels=labels, weights=weights)
     array = scale.counts(counts)
     places = scale.label_numbers(labels)
     same_length("labels", len(places), "counts", len(array))
@@ -281,28 +283,36 @@ def _closest_to_mixture(
             names.append(part.name)
             evidence.append(log_density + math.log(part.share))
             thetas.append(np.array([beta, *intercepts]))
-    # Labels drawn whatever the votes are, with a uniform prior of their distribution.
+    # Labels drawn whatever the votes are, from any distribution (a uniform prior) or one of few
+    # grades (Perks's). One label more of each grade would draw the median of few labels to the
+    # middle of a long scale, so the prediction has at most half of one, as Jeffreys has.
     by_grade = rows.weights.sum(axis=0)
-    n_grades, total = len(by_grade), by_grade.sum()
+    n_grades = len(by_grade)
     lgamma = np.vectorize(math.lgamma)
-    nothing = math.lgamma(n_grades) - math.lgamma(n_grades + total) + lgamma(by_grade + 1).sum()
-    held = np.array(evidence) - max(*evidence, nothing)
-    held = (1 - _NOTHING) * np.exp(held)
-    of_nothing = _NOTHING * math.exp(nothing - max(*evidence, nothing))
-    held, of_nothing = held / (held.sum() + of_nothing), of_nothing / (held.sum() + of_nothing)
+    of_nothing = []
+    for pseudo in (1.0, 1 / n_grades):
+        all_pseudo = pseudo * n_grades
+        likelihood = (lgamma(by_grade + pseudo) - math.lgamma(pseudo)).sum()
+        likelihood += math.lgamma(all_pseudo) - math.lgamma(all_pseudo + by_grade.sum())
+        names.append("nothing")
+        evidence.append(likelihood + math.log(_NOTHING / 2 / (1 - _NOTHING)))
+        after = by_grade + min(pseudo, 0.5)
+        of_nothing.append(after / after.sum())
+    held = np.exp(np.array(evidence) - max(evidence))
+    held /= held.sum()
     # The scale as a whole counts as one more label, so that few labels determine a model.
     half = (n_grades - 1) / 2
     grid = np.linspace(-half, half, 2 * n_grades - 1)
     means = np.concatenate([rows.means, grid])
     sizes = np.concatenate([rows.weights.sum(axis=1), np.full(len(grid), 1 / len(grid))])
-    predicted = np.tile(of_nothing * (by_grade + 1) / (total + n_grades), (len(means), 1))
-    for share, theta in zip(held, thetas, strict=True):
+    predicted = np.tile(held[-2:] @ np.stack(of_nothing), (len(means), 1))
+    for share, theta in zip(held, thetas, strict=False):
         predicted += share * _core.grade_probabilities(means, theta[0], theta[1:].copy(), 1)
-    start = np.tensordot(held, np.stack(thetas), 1)
+    start = np.tensordot(held[:-2], np.stack(thetas), 1)
     theta, converged = _LabelledMeans(means, predicted * sizes[:, None]).minimum(start)
-    shares = dict.fromkeys([*names, "nothing"], 0.0)
-    for name, share in zip([*names, "nothing"], [*held.tolist(), of_nothing], strict=True):
-        shares[name] += float(share)
+    shares = dict.fromkeys(names, 0.0)
+    for name, share in zip(names, held.tolist(), strict=True):
+        shares[name] += share
     return theta, converged, shares
 
 
@@ -337,7 +347,7 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
     precision = np.linalg.inv(beta**2 * covariance + part.frequency**2 * np.eye(n))
 
     def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
-        value, gradient, hessian = rows.loss(np.array([beta, *intercepts]))
+        value, gradient, hessian = rows.loss(np.array([beta, *intercepts]), with_hessian=True)
         off = intercepts - centre
         value += float(off @ precision @ off) / 2
         return value, gradient[1:] + precision @ off, hessian[1:, 1:] + precision
