@@ -5,7 +5,8 @@ import pytest
 
 import btdagg
 from btdagg import InputError, Scale, compare, evaluate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
+from btdagg.evaluation.cells import MethodScores
 from btdagg.evaluation.new_items import disagreement
 from btdagg.evaluation.scores import average, lines
 from btdagg.methods import (
@@ -15,6 +16,7 @@ from btdagg.methods import (
     VotedGrade,
     methods_of_grades,
 )
+from btdagg.votes import Evidence
 
 FIVE = Scale(range(1, 6), range(1, 6))
 PASS = Scale(range(1, 11), (0, 1))
@@ -180,6 +182,58 @@ def test_two_judges_of_different_scales_are_compared():
     assert [interval.mean for interval in same.mae] == pytest.approx(away)
 
 
+def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide():
+    counts, gold = drawn(6, 60, Scale(range(3), range(3)))
+    votes, quick = (0, 1, 2), {"methods": VotedGrade(Scale(range(3), range(3))), "protocol": QUICK}
+    scale = Scale(votes, range(3))
+    for other, text in (
+        (Scale(votes, (0, 1, 3)), "grades 0, 1 or 2 and 0, 1 or 3, expected the same of both"),
+        (None, "grades 0, 1 or 2 and none"),
+    ):
+        with pytest.raises(InputError, match=text) as error:
+            compare(counts, counts, gold, scale=(scale, other), **quick)
+        assert error.value.argument == "scale"
+    for own in (None, Scale((0, 1, 5), range(3))):
+        with pytest.raises(InputError, match="expected that of the votes"):
+            compare(Evidence(counts, scale=own), counts, gold, scale=scale, **quick)
+    of_evidence = compare(Evidence(counts, scale=scale), counts[::-1], gold, scale=scale, **quick)
+    assert of_evidence.mae == compare(counts, counts[::-1], gold, scale=scale, **quick).mae
+    with pytest.raises(InputError, match="the same votes, decided in the same way"):
+        compare(counts, counts, gold, scale=(scale, Scale(range(3), votes)), protocol=QUICK)
+    stretched = Scale((0, 1, 9), range(3))
+    result = compare(counts, counts, gold, scale=(scale, stretched), protocol=QUICK)
+    for own, interval in zip((scale, stretched), result.mae, strict=True):
+        methods = {"aggregators": [CalibratedGrades(own)], "protocol": QUICK}
+        alone = evaluate(counts, gold, scale=own, **methods)
+        assert interval == lines(alone)[0].mae
+
+
+def test_kappa_is_0_where_labels_of_one_side_are_alike():
+    class Always:
+        name = "always"
+
+        def __init__(self, grade):
+            self.grade = grade
+
+        def fit(self, counts, labels):
+            return self
+
+        def decide(self, counts):
+            return np.full(len(counts), self.grade)
+
+    for seed in range(4):
+        counts, gold = drawn(seed, 57 + seed)
+        constants = [Always(grade) for grade in FIVE.grades]
+        for protocol in (QUICK, Protocol(RandomSplits(size=30, n_splits=3))):
+            result = evaluate(counts, gold, scale=FIVE, aggregators=constants, protocol=protocol)
+            compared = result.cells[0].comparison
+            for method in compared.methods:
+                assert method.interval("kappa").mean == 0
+                assert (method.kappa == 0).all()
+    both = MethodScores("both", np.diag([4, 0, 0])[None])
+    assert np.isnan(both.kappa).all()
+
+
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
@@ -208,6 +262,8 @@ def test_scales_are_of_arrays():
         evaluate(votes, labels, scale=FIVE)
     with pytest.raises(InputError, match="expected arrays of votes and grades"):
         compare(votes, votes, labels, scale=FIVE, n_votes=(1, None))
+    with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale or None"):
+        compare(np.ones((4, 5)), np.eye(5)[:4], [1, 2, 3, 4], scale=5)
     with pytest.raises(InputError, match="one of mode, median, rounded mean"):
         VotedGrade(FIVE, "mean")
 

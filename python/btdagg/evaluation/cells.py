@@ -81,13 +81,18 @@ class MethodScores:
 
     @cached_property
     def kappa(self) -> NDArray[np.float64]:
-        """Quadratic-weighted kappa, (n_splits,); NaN where all labels of a split are alike."""
+        """Quadratic-weighted kappa, (n_splits,); NaN where all labels of a split are alike.
+
+        It is 0 where only those of one side are.
+        """
         squares = signed_error(*self._pairs) ** 2
         shares = self.matrices / self._n_items[:, None, None]
         by_chance = shares.sum(axis=2)[:, :, None] * shares.sum(axis=1)[:, None]
         with np.errstate(invalid="ignore"):
             ratio = (shares * squares).sum(axis=(1, 2)) / (by_chance * squares).sum(axis=(1, 2))
-        return np.asarray(1 - ratio)
+        margins = np.stack([self.matrices.sum(axis=1), self.matrices.sum(axis=2)])
+        is_alike = (np.count_nonzero(margins, axis=2) == 1).any(axis=0)
+        return np.where(is_alike & ~np.isnan(ratio), 0.0, 1 - ratio)
 
     @property
     def losses(self) -> NDArray[Any]:

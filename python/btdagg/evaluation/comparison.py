@@ -23,12 +23,12 @@ from btdagg.votes import Labels, Votes
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import join
 from btdagg.votes.panel import PanelCounts
+from btdagg.votes.scale import Scale, listed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.new_items import NewItems
-    from btdagg.votes.scale import Scale
 
 # A line about strength is from so many labels on, and of at most so many.
 _FEWEST, _ENOUGH = 20, 1000
@@ -127,6 +127,7 @@ def compare(
     labels : Labels, or (n,) array of -1, 0, 1
     scale : Scale or two of them, optional
         Of arrays of grades: (n, J) numbers of votes for each point of the scale, and (n,) grades.
+        Two have the same grades.
     methods : Aggregator or two of them, optional
         By default Davidson with the weak prior; of a panel, `Panel`; of grades, `CalibratedGrades`.
     n_votes : int or two of them, optional
@@ -163,14 +164,14 @@ def compare(
     if isinstance(names, str) or len(names) != 2:
         raise InputError(argument="names", came=names, expected="two names")
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
-    if first is second and of_methods[0] == of_methods[1] and of_numbers[0] == of_numbers[1]:
+    of_scales = _scales((first, second), scale)
+    own, other = zip(of_methods, of_numbers, of_scales, strict=True)
+    if first is second and own == other:
         raise InputError("first and second are the same votes, decided in the same way")
     ways, used, unlabelled = zip(
         *(
-            _labelled(way, labels, groups, *own)
-            for way, *own in zip(
-                (first, second), of_methods, of_numbers, _two(scale, "scale"), strict=True
-            )
+            _labelled(way, labels, groups, *settings)
+            for way, settings in ((first, own), (second, other))
         ),
         strict=True,
     )
@@ -309,6 +310,26 @@ def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems
     for way in (own, other):
         way.__dict__.update(units=own.units, content=content)
     return own, other
+
+
+def _scales(ways: tuple[Way, Way], scale: Any) -> list[Scale | None]:
+    """Return the scale of each way, of which both have the same grades."""
+    scales = list(_two(scale, "scale"))
+    for place, (way, own) in enumerate(zip(ways, scales, strict=True)):
+        if not isinstance(own, Scale | None):
+            raise InputError(argument="scale", came=own, expected="a btdagg.Scale or None")
+        if isinstance(way, Evidence) and own is None:
+            scales[place] = way.scale
+        elif isinstance(way, Evidence) and own != way.scale:
+            raise InputError(argument="scale", came=own, expected=f"that of the votes, {way.scale}")
+    first, second = (None if own is None else own.grades for own in scales)
+    if first != second:
+        texts = ("none" if grades is None else listed(grades) for grades in (first, second))
+        raise InputError(
+            f"scale has grades {' and '.join(texts)}, expected the same of both ways",
+            argument="scale",
+        )
+    return scales
 
 
 def _two(value: Any, name: str) -> tuple[Any, Any]:

@@ -68,7 +68,7 @@ class Scale:
             return np.asarray(values[places])
         dtype = np.int8 if -1 <= values[0] <= values[-1] <= 1 else np.int64
         if values[-1] - values[0] == len(values) - 1:  # which spares looking them up
-            return np.add(places, values[0], dtype=dtype, casting="unsafe")
+            return np.asarray(np.add(places, values[0], dtype=dtype, casting="unsafe"))
         return np.asarray(values.astype(dtype)[places])
 
     def label_numbers(
