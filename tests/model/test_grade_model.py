@@ -452,6 +452,55 @@ def test_what_a_flat_prior_cannot_tell_is_said():
     assert "whatever the votes" in falling.warnings[1]
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(0, 0), (3, 0), (4, 1), (9, 1)],
+        [(4, 0), (5, 1)],
+        [(0, 0), (4, 0), (4, 0), (4, 1), (9, 1)],  # with a doubt at one mean
+    ],
+)
+def test_votes_that_separate_pass_from_fail_are_said(rows):
+    counts = np.eye(10, dtype=int)[[vote for vote, _ in rows]]
+    labels = [label for _, label in rows]
+    fit = quiet(counts, labels, Scale(range(1, 11), (0, 1)), prior=None)
+    assert any("beta has no end" in text for text in fit.warnings)
+    counts, labels = np.concatenate([counts, counts]), [*labels, *(1 - np.array(labels))]
+    fit = quiet(counts, labels, Scale(range(1, 11), (0, 1)), prior=None)
+    assert not any("beta has no end" in text for text in fit.warnings)
+
+
+def test_means_that_differ_by_rounding_or_say_little_separate_nothing():
+    rows = [[0.1, 0.2, 0.3, 0.2, 0.1], [1, 2, 3, 2, 1], [0.7, 1.4, 2.1, 1.4, 0.7]] * 4
+    fit = quiet(rows, [1, 2, 2, 1, 2, 1] * 2, Scale(range(1, 6), (1, 2)), prior=None)
+    assert fit.model.beta < 1
+    counts = np.eye(5, dtype=int)[[0, 4] * 2000]
+    labels = np.array([1, 2, *[1, 2, 2, 1] * 999, 1, 2])
+    fit = quiet(counts, labels, Scale(range(1, 6), (1, 2)), prior=None)
+    assert not any("beta has no end" in text for text in fit.warnings)
+
+
+def test_a_flat_prior_does_not_depend_on_the_unit_of_the_votes():
+    counts, labels = judged(60, FIVE, 12)
+    fit = quiet(counts, labels, FIVE, prior=None)
+    wide = np.zeros((60, 9), dtype=int)
+    wide[:, 2:7] = counts
+    scale = Scale((-1e6, -1e5, 1, 2, 3, 4, 5, 1e5, 1e6), FIVE.grades)
+    again = quiet(wide, labels, scale, prior=None)
+    assert again.model.beta == pytest.approx(fit.model.beta, rel=1e-5)
+    assert again.model.cuts == pytest.approx(fit.model.cuts, abs=1e-4)
+
+
+def test_items_without_weight_are_as_if_absent():
+    counts = np.array([[0, 1, 1, 0, 0]] * 4 + [[0, 0, 0, 0, 9]])
+    fit = quiet(counts, [2, 3, 2, 3, 5], FIVE, weights=[1, 1, 1, 1, 0])
+    assert fit.model == quiet(counts[:4], [2, 3, 2, 3], FIVE).model
+    assert fit.model.provenance.n_votes == 2
+    assert any("the same mean vote" in text for text in fit.warnings)
+    with pytest.raises(InputError, match=r"^weights are all 0, expected at least one above 0"):
+        calibrate_grades(counts, [2, 3, 2, 3, 5], FIVE, weights=np.zeros(5))
+
+
 @pytest.mark.parametrize("bad", [3.5, 11, "four", None, np.nan, True, -1])
 def test_bad_labels_are_errors_and_no_middle_grades(bad):
     counts, labels = judged(4, FIVE, 11)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Loss = Callable[[Floats], tuple[float, Floats, Floats]]
 
-# Beta, in steps from one grade to the next, stays between these.
+# Beta stays between these, for means whose standard deviation is 1.
 _LEAST_BETA, _MOST_BETA = 1e-6, 100.0
 
 # Where beta of the prior is looked at first, in standard deviations of its logarithm.
@@ -66,25 +66,44 @@ class _LabelledMeans(NamedTuple):
         beta, intercepts = float(theta[0]), theta[1:].copy()
         return _core.grade_loss(self.means, self.weights, beta, intercepts, with_hessian)
 
-    def minimum(self, start: Floats) -> tuple[Floats, bool]:
-        """Return beta and intercepts of least loss, and whether they are an optimum."""
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Mean and standard deviation of the means, 1 where they differ by rounding."""
+        sizes = self.weights.sum(axis=1)
+        centre = np.average(self.means, weights=sizes)
+        variance = np.average((self.means - centre) ** 2, weights=sizes)
+        return float(centre), math.sqrt(variance) if variance > 1e-18 else 1.0
+
+    def minimum(self, start: Floats, least: float = _LEAST_BETA) -> tuple[Floats, bool]:
+        """Return beta and intercepts of least loss, and whether they are an optimum.
+
+        Beta times the standard deviation of the means is at least `least`.
+        """
         from scipy.optimize import minimize
 
-        bounds = [(_LEAST_BETA, _MOST_BETA)] + [(-10 * _MOST_BETA, 10 * _MOST_BETA)] * (
-            len(start) - 1
-        )
+        centre, deviation = self.spread
+        standard = _LabelledMeans((self.means - centre) / deviation, self.weights)
+        bounds = [(least, max(least, _MOST_BETA))]
+        bounds += [(-10 * _MOST_BETA, 10 * _MOST_BETA)] * (len(start) - 1)
+        low, high = np.array(bounds).T
         total = self.weights.sum()
         fit = minimize(
-            lambda theta: tuple(part / total for part in self.loss(theta)[:2]),
-            start,
+            lambda theta: tuple(part / total for part in standard.loss(theta)[:2]),
+            np.clip([start[0] * deviation, *(start[1:] - start[0] * centre)], low, high),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
             options={"maxiter": 2000, "maxfun": 4000, "ftol": 0, "gtol": 1e-10},
         )
-        low, high = np.array(bounds).T
         free = ((fit.x > low) | (fit.jac < 0)) & ((fit.x < high) | (fit.jac > 0))
-        return fit.x, bool(np.abs(fit.jac[free]).max(initial=0.0) < 1e-6)
+        beta = fit.x[0] / deviation
+        theta = np.array([beta, *(fit.x[1:] + beta * centre)])
+        return theta, bool(np.abs(fit.jac[free]).max(initial=0.0) < 1e-6)
+
+    def has_no_end(self, theta: Floats) -> bool:
+        """Return whether a model of twice the beta fits as well."""
+        further, _ = self.minimum(theta, 2 * theta[0] * self.spread[1])
+        return self.loss(further)[0] <= self.loss(theta)[0] + 1e-7 * self.weights.sum()
 
 
 @readable
@@ -172,7 +191,7 @@ def calibrate_grades(
     "shifted" all cuts may be higher or lower, closer or further apart. "Nothing", with a weight of
     0.1, has the distribution of the labels whatever the votes are. "Neighbours", with 0.9 where
     there are any, have their own cuts and beta. The model is the one closest to the mixture's mean
-    prediction. A flat prior bounds beta at 1e-6 and 100 per step from one grade to the next.
+    prediction. Beta times the standard deviation of the mean votes is from 1e-6 to 100.
 
     References
     ----------
@@ -199,10 +218,13 @@ def calibrate_grades(
         same_length("weights", len(sizes), "counts", len(array))
         good = np.isfinite(sizes) & (sizes >= 0)
         require_rows(good, sizes, "weights", "a finite number of at least 0")
-    n_labels = int((sizes > 0).sum())
-    if not n_labels:
-        expected = "at least one label with a weight above 0"
-        raise InputError(argument="labels", came=np.asarray(labels).tolist(), expected=expected)
+    if not len(places):
+        raise InputError(argument="labels", came=[], expected="at least one label")
+    if not sizes.any():
+        raise InputError("weights are all 0, expected at least one above 0", argument="weights")
+    held = sizes > 0
+    array, places, sizes = array[held], places[held], sizes[held]
+    n_labels = len(places)
     sizes = sizes / sizes.max()
     sizes = sizes * (sizes.sum() / (sizes**2).sum())
     step = (scale.votes[-1] - scale.votes[0]) / (len(scale.grades) - 1)
@@ -224,7 +246,7 @@ def calibrate_grades(
         origin = replace(origin, n_votes=math.ceil(array.sum(axis=1).max() - 1e-6))
     model = GradeModel(beta / step, tuple(cuts.tolist()), scale, origin)
     log_loss = rows.loss(theta)[0] / by_grade.sum()
-    notes = _notes(model, rows, prior is not None, log_loss)
+    notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
     for text in notes:
         warnings.warn(text, CalibrationWarning, stacklevel=2)
@@ -369,11 +391,11 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
 
 
 def _notes(
-    model: GradeModel, rows: _LabelledMeans, has_prior: bool, log_loss: float
+    model: GradeModel, rows: _LabelledMeans, has_prior: bool, theta: Floats
 ) -> tuple[str, ...]:
     """Say what the labels cannot identify, and where the model is no better than a constant."""
     notes = []
-    grades, votes = model.scale.grades, model.scale.votes
+    grades = model.scale.grades
     given = rows.weights.sum(axis=0) > 0
     hint = "it rests on the prior" if has_prior else 'prior="votes" would say where'
     if given.sum() == 1:
@@ -384,10 +406,12 @@ def _notes(
         notes.append(f"no label is {names}: {hint.replace('it rests', 'when it is said rests')}")
     if len(rows.means) == 1:
         notes.append("all labelled items have the same mean vote, which beta cannot be told from")
-    elif not has_prior and log_loss < 1e-6 and given.sum() > 1:
-        notes.append('the votes separate the labels, and beta has no end; pass prior="votes"')
-    elif not has_prior and model.beta * (votes[-1] - votes[0]) < 1e-4:
-        notes.append("higher votes do not go with higher grades: beta is at its least")
+    elif not has_prior and given.sum() > 1:
+        size = theta[0] * rows.spread[1]
+        if size < 10 * _LEAST_BETA:
+            notes.append("higher votes do not go with higher grades: beta is at its least")
+        elif size > 1 and rows.has_no_end(theta):
+            notes.append('the votes separate the labels, and beta has no end; pass prior="votes"')
     if len(model.reachable) == 1:
         notes.append(
             f"the fitted model says {next(iter(model.reachable))} whatever the votes: the judge "
