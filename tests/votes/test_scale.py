@@ -31,6 +31,13 @@ def test_a_scale_has_two_increasing_points_at_least(points):
             Scale(*scales)
 
 
+def test_grades_fit_into_a_byte():
+    assert len(Scale(range(300), range(256)).grades) == 256
+    with pytest.raises(InputError, match=r"^grades has 300 values, expected at most 256") as info:
+        Scale((0, 1), range(300))
+    assert info.value.argument == "grades"
+
+
 @pytest.mark.parametrize("point", ["2", np.inf, np.nan, None, True, np.True_, 1j])
 def test_a_point_is_a_finite_number(point):
     with pytest.raises(InputError, match=r"^grades\[1\] is .*, expected a finite number$"):

@@ -26,6 +26,9 @@ from btdagg._util.validation import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+# Decisions are kept as bytes.
+_MOST_GRADES = 256
+
 
 @readable
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Scale:
     Parameters
     ----------
     votes, grades : iterable of numbers
-        The points of each scale, two at least, strictly increasing.
+        The points of each scale, two at least, strictly increasing, and 256 grades at most.
 
     Examples
     --------
@@ -50,6 +53,11 @@ class Scale:
     def __post_init__(self) -> None:
         for name in ("votes", "grades"):
             object.__setattr__(self, name, _as_points(getattr(self, name), name))
+        if len(self.grades) > _MOST_GRADES:
+            raise InputError(
+                f"grades has {len(self.grades)} values, expected at most {_MOST_GRADES}",
+                argument="grades",
+            )
 
     @property
     def middle(self) -> float:
