@@ -169,15 +169,13 @@ def show_scores(
     printed: bool,
     is_whole: bool = True,
 ) -> None:
-    """Print the scores of a study with an estimate over all items, and write them to a report.
+    """Print the scores of a study, write them to a report, and end with the estimate of all items.
 
     Ends as Ctrl-C does where it came before all parts were scored.
     """
     assert study.scores is not None
     if printed:
         print_scores(study.scores)
-        if overall is not None:
-            say(win_rate_line(overall))
     with report or nullcontext():
         if report is not None:
             write_scores(report, study.scores)
@@ -189,6 +187,8 @@ def show_scores(
             write_protocols(report, study, *questions)
     if report is not None:
         say_where(report)
+    if printed and overall is not None:
+        say(win_rate_line(overall))
 
 
 def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -> dict[str, Any]:
