@@ -103,7 +103,7 @@ class _LabelledMeans(NamedTuple):
     def has_no_end(self, theta: Floats) -> bool:
         """Return whether a model of twice the beta fits as well."""
         further, _ = self.minimum(theta, 2 * theta[0] * self.spread[1])
-        return self.loss(further)[0] <= self.loss(theta)[0] + 1e-7 * self.weights.sum()
+        return bool(self.loss(further)[0] <= self.loss(theta)[0] + 1e-7 * self.weights.sum())
 
 
 @readable
