@@ -266,7 +266,7 @@ def test_it_fits_and_follows_the_colour_scheme(browser, tmp_path, width, scheme)
     folder = tmp_path / "out"
     wide = tuple(tuple(f"cell {row} {column}" for column in range(30)) for row in range(4))
     long = "averyveryverylongname" * 12
-    with ReportFolder(folder, long, long, settings={long: long}) as report:
+    with ReportFolder(folder, long, settings={long: long}) as report:
         report.section("one", long, long)
         report.remark(long)
         report.add(Table(title=long, note=long, rows=wide), Figure(title=long, note=long))
