@@ -28,10 +28,10 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|")
     rng = np.random.default_rng(0)
     for n_votes in (4, 8, 12):
-        for theta in JUDGES:
+        for judge in JUDGES:
             chances = rng.dirichlet([1, 1, 1], size=100)
             counts = np.array([rng.multinomial(n_votes, p) for p in chances])
-            p = DavidsonModel(*theta).predict_proba(counts)
+            p = DavidsonModel(*judge).predict_proba(counts)
             labels = (rng.random(100)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1) - 1
             ours, theirs = [], []
             for _ in range(3):
@@ -47,14 +47,15 @@ def main() -> None:
                 counts, labels, None, None, alpha=1, kappa=1, bounds=None, n_threads=1
             )
             (weights,) = items.draws(n_loop, 0)
-            _, drps, _, _ = items.refits.fit(weights, 1)
+            cells = items.counts, items.labels
             excess = max(
-                least - calibrate(items.counts, items.labels, weights=row).drps
-                for least, row in zip(drps, weights, strict=True)
+                DavidsonModel(*theta).drps(*cells, weights=row)
+                - calibrate(*cells, weights=row).drps
+                for theta, row in zip(items.refit(weights, 1), weights, strict=True)
             )
             mine, loop = np.median(ours), np.median(theirs)
             print(
-                f"| {n_votes} votes, beta, eta0, gamma {theta} | {n_refits} "
+                f"| {n_votes} votes, beta, eta0, gamma {judge} | {n_refits} "
                 f"| {loop * 1e6:.0f} µs | {mine * 1e6:.0f} µs | {loop / mine:.1f}× | {excess:.1e} |"
             )
 
