@@ -37,7 +37,7 @@ def _counted(scale: Scale, counts: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     """Return counts, and the mean vote of each item."""
     array = scale.counts(counts)
     scale.require_votes(array)
-    return array, array @ np.array(scale.votes, dtype=np.float64) / array.sum(axis=1)
+    return array, array @ scale.vote_values / array.sum(axis=1)
 
 
 def _labelled(
@@ -94,7 +94,7 @@ class VotedGrade(WithoutFit):
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Grade of each item, (n,)."""
         array, values = _counted(self.scale, counts)
-        votes = np.array(self.scale.votes, dtype=np.float64)
+        votes = self.scale.vote_values
         if self.name == "mode":
             is_most = array == array.max(axis=1, keepdims=True)
             values = is_most @ votes / is_most.sum(axis=1)

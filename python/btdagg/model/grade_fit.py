@@ -228,7 +228,7 @@ def calibrate_grades(
     sizes = sizes / sizes.max()
     sizes = sizes * (sizes.sum() / (sizes**2).sum())
     step = (scale.votes[-1] - scale.votes[0]) / (len(scale.grades) - 1)
-    means = _core.grade_means(array, np.array(scale.votes, dtype=np.float64), 1)
+    means = _core.grade_means(array, scale.vote_values, 1)
     distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
     by_grade = np.zeros((len(distinct), len(scale.grades)))
     np.add.at(by_grade, (row, places), sizes)
@@ -258,7 +258,7 @@ def _matched_cuts(scale: Scale, step: float) -> Floats:
     n_grades = len(scale.grades)
     matched = np.linspace(scale.votes[0], scale.votes[-1], n_grades)
     if len(scale.votes) == n_grades:
-        matched = np.array(scale.votes, dtype=np.float64)
+        matched = scale.vote_values
     return np.asarray(((matched[:-1] + matched[1:]) / 2 - scale.middle) / step)
 
 

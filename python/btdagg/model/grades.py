@@ -139,7 +139,9 @@ class GradeModel(FittedModel):
     def means(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Mean vote of each item, (n,)."""
         array = self.scale.columns(counts)
-        return _core.grade_means(array, self._votes, as_integer(n_threads, "n_threads", 1))
+        return _core.grade_means(
+            array, self.scale.vote_values, as_integer(n_threads, "n_threads", 1)
+        )
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[Any]:
         """Grade of least expected absolute error for each item, (n,): values of the scale.
@@ -149,7 +151,7 @@ class GradeModel(FittedModel):
         array = self.scale.columns(counts)
         thresholds = np.array(self.thresholds)
         n_threads = as_integer(n_threads, "n_threads", 1)
-        places = _core.grade_decisions(array, self._votes, thresholds, n_threads)
+        places = _core.grade_decisions(array, self.scale.vote_values, thresholds, n_threads)
         return self.scale.grades_at(places)
 
     def decide_one(self, *counts: float) -> float:
@@ -210,10 +212,6 @@ class GradeModel(FittedModel):
         first, *others = (f"{start} on {grade}" for start, grade in starts.items())
         texts = [f"People say {lowest}; from a mean of {first}", *others]
         return "; from ".join(texts) + "."
-
-    @property
-    def _votes(self) -> Floats:
-        return np.array(self.scale.votes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers, the scale and the provenance, if there is one, as plain values."""

@@ -65,6 +65,11 @@ class Scale:
         return (self.votes[0] + self.votes[-1]) / 2
 
     @property
+    def vote_values(self) -> NDArray[np.float64]:
+        """The points of the scale of votes as an array."""
+        return np.array(self.votes, dtype=np.float64)
+
+    @property
     def grade_values(self) -> NDArray[Any]:
         """The grades as an array, of integers where all are whole."""
         return np.array(self.grades)
