@@ -15,6 +15,8 @@ from btdagg.cli.common import (
     FirstVotes,
     Json,
     LabelsFile,
+    OwnModel,
+    Panel,
     VoteOptions,
     VotesFile,
     differences_said,
@@ -51,17 +53,8 @@ def certify(
     within: Annotated[
         int, typer.Option(help="Of grades, how many grades apart is still agreement.")
     ] = 0,
-    panel: Annotated[
-        str | None,
-        typer.Option(help="Column whose values are the judges of a panel, such as judge."),
-    ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            help="A model, or a panel, that was calibrated on other labels than these.",
-            show_default="calibrated on these labels, each item without its group",
-        ),
-    ] = None,
+    panel: Panel = None,
+    model: OwnModel = None,
     n_votes: FirstVotes = None,
     people: Annotated[
         str | None,

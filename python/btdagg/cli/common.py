@@ -100,6 +100,22 @@ FirstVotes = Annotated[
         rich_help_panel="Data",
     ),
 ]
+OwnModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        help="A model, or a panel, that was calibrated on other labels than these.",
+        show_default="calibrated on these labels, each item without its group",
+    ),
+]
+Panel = Annotated[
+    str | None,
+    typer.Option(
+        "--panel",
+        help="Column whose values are the judges of a panel, such as judge. Otherwise the votes "
+        "of several judges are pooled.",
+    ),
+]
 TableOutput = Annotated[
     Path | None,
     typer.Option(
@@ -180,8 +196,6 @@ class Selection:
     def of(self, table: AnyTable) -> AnyTable:
         """Return the rows that pass --filter."""
         filters = parse_filters(self.filters)
-        if "criterion" in filters and "criterion" not in table.columns:  # as it was read
-            filters["task"] = filters.pop("criterion")
         return table.filter(filters) if filters else table
 
     def scale(self, votes: Table, labels: Table | None = None) -> Scale | None:

@@ -15,6 +15,8 @@ from btdagg.cli.common import (
     FirstVotes,
     Json,
     LabelsFile,
+    OwnModel,
+    Panel,
     VoteOptions,
     VotesFile,
     differences_said,
@@ -58,13 +60,7 @@ def estimate(
             show_default="of grades criterion, if there are several",
         ),
     ] = None,
-    panel: Annotated[
-        str | None,
-        typer.Option(
-            help="Column whose values are the judges of a panel, such as judge. Otherwise the "
-            "votes of several judges are pooled.",
-        ),
-    ] = None,
+    panel: Panel = None,
     systems: Annotated[
         str | None,
         typer.Option(
@@ -73,13 +69,7 @@ def estimate(
             "system_a,system_b: rank the systems.",
         ),
     ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            help="A model, or a panel, that was calibrated on other labels than these.",
-            show_default="calibrated on these labels, each item without its group",
-        ),
-    ] = None,
+    model: OwnModel = None,
     n_votes: FirstVotes = None,
     width: Annotated[
         float | None,
