@@ -77,9 +77,9 @@ def show_draws(name, cells, n_draws, by_prompt, *, grouped=None, scale=None, mod
                 scale=scale,
                 model=model,
             )
-            model = certificate.model
-            agrees = model.decide(counts) == labels
-            sure = btdagg.estimates.certificate.sure(model.predict_proba(counts))[1]
+            fitted = certificate.model
+            agrees = fitted.decide(counts) == labels
+            sure = btdagg.estimates.certificate.sure(fitted.predict_proba(counts))[1]
             for agreement, sets in rows.items():
                 point = certified(certificate.curve, agreement)
                 trusted = np.zeros(len(labels), bool) if point is None else sure >= point.threshold

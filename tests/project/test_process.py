@@ -36,6 +36,20 @@ def test_importing_loads_numpy_alone():
     assert loaded.split() == ["btdagg", "lazy_loader"]
 
 
+def test_deciding_by_a_model_loads_no_scipy(tmp_path):
+    MODEL.save(tmp_path / "model.json")
+    (tmp_path / "votes.csv").write_text("item,vote\na,1\na,0\nb,-1\n")
+    loaded = run(
+        f"""
+        import sys
+        from btdagg.cli import run
+        status = run(['decide', '{tmp_path}/model.json', '{tmp_path}/votes.csv'])
+        print(status, [name for name in sys.modules if name in ('scipy.stats', 'scipy.optimize')])
+        """
+    )
+    assert loaded.splitlines()[-1] == "0 []"
+
+
 @pytest.mark.parametrize(("dtype", "order"), [("uint8", "C"), ("int64", "F")])
 def test_deciding_needs_little_memory_beyond_its_output(dtype, order):
     used = run(

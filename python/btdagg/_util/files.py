@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from btdagg._core import InputError
@@ -144,11 +146,19 @@ class SavedAsJson:
         return type(self), tuple(getattr(own, field.name) for field in fields(own) if field.init)
 
 
-def load_any(path: str | os.PathLike[str], *kinds: type[SavedAsJson]) -> Any:
-    """Read what a file holds of some kinds; anything else is reported as none of the first."""
+def load_any(
+    path: str | os.PathLike[str],
+    *kinds: type[SavedAsJson],
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
+    """Read what a file holds of some kinds; anything else is reported as none of the first.
+
+    `others` are imported if a file has their format, such as ``{"btdagg.x": "btdagg.module:X"}``.
+    """
     content = read_whole(path)
-    head = content[:200]
-    kind = next((kind for kind in kinds if f'"{kind.FILE.name}"'.encode() in head), kinds[0])
+    by_format: dict[str, Any] = {kind.FILE.name: kind for kind in kinds} | dict(others)
+    kind = next((by_format[name] for name in by_format if f'"{name}"'.encode() in content[:200]), 0)
+    kind = resolve_name(kind) if isinstance(kind, str) else kind or kinds[0]
     return kind.from_json(content, source=str(path))
 
 

@@ -31,9 +31,16 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from btdagg.estimates import Certificate
     from btdagg.model import Refits
     from btdagg.online import StoppingRule
     from btdagg.votes.scale import Scale
+
+# What a file may hold besides a model: imported if it does, since that takes long.
+_OTHERS = {
+    "btdagg.stopping-rule": "btdagg.online:StoppingRule",
+    "btdagg.certificate": "btdagg.estimates:Certificate",
+}
 
 
 def decide(
@@ -80,16 +87,15 @@ def decide(
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
     require_table(context)
-    from btdagg.estimates import Certificate
-    from btdagg.online.rule import StoppingRule
     from btdagg.votes.scale import listed
 
     with differences_said():
-        kinds = (btdagg.DavidsonModel, btdagg.GradeModel, StoppingRule, Certificate)
-        decider = load_any(model, *kinds)
-    certificate = decider if isinstance(decider, Certificate) else None
+        kinds = (btdagg.DavidsonModel, btdagg.GradeModel, btdagg.PanelModel)
+        decider = load_any(model, *kinds, others=_OTHERS)
+    kind = decider.FILE.what
+    certificate: Certificate | None = decider if kind == "certificate" else None
     decider = decider if certificate is None else certificate.model
-    rule: StoppingRule | None = decider if isinstance(decider, StoppingRule) else None
+    rule: StoppingRule | None = decider if kind == "stopping rule" else None
     if rule is not None and refits is not None:
         raise InputError(
             f"refits: expected a model, and {model} is a stopping rule", argument="refits"
