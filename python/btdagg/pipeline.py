@@ -275,6 +275,7 @@ class Pipeline:
     def _fit(self, votes: Votes, labelling: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""
         tasks = dict(_by_task(votes, self.labels))
+        labelling.notes += self.labels.remarks
         for task, part in tasks.items():
             try:
                 others = {name: other for name, other in tasks.items() if name != task}

@@ -11,6 +11,7 @@ from btdagg.judge.pairs import read_pairs
 from btdagg.labelling.assignment import Assignment
 from btdagg.labelling.markup import differences, markdown, plain
 from btdagg.labelling.outcome import Outcome, agreement
+from btdagg.labelling.session import Session
 from btdagg.labelling.store import Answer, LabelStore
 from labelling import HOSTILE, pairs_file, responses_file, session_of
 
@@ -138,3 +139,27 @@ def test_differences_mark_what_the_other_does_not_have():
     lines = [f"line {k}\n" for k in range(5000)]
     other = [*lines[:7], "new\n", *lines[7:]]
     assert differences("".join(lines), "".join(other))[1].count("<mark>new\n</mark>") == 1
+
+
+def test_a_third_rater_sees_only_what_the_others_disagree_on(tmp_path):
+    pairs = read_pairs(pairs_file(tmp_path, 5))
+    store, _ = session_of(tmp_path, pairs)
+    assignment = Assignment(pairs)
+    with store:
+        said = dict(zip(assignment.items, ([1, 1], [1, 0], [0, -1], [1, None], [0]), strict=True))
+        for item, labels in said.items():
+            texts = assignment.pair(item).digest
+            for rater, label in zip(("Ada", "Ben"), labels, strict=False):
+                store.keep(Answer(item, rater, label, 1.0, "", "AB", texts))
+        session = Session(store, assignment, Outcome(assignment), disputed=True)
+        assert session.view("Ada")["done"]
+        wanted = assignment.items[1:3]
+        for place, item in enumerate(wanted, 1):
+            view = session.view("Cy")
+            assert (view["key"], view["place"]) == (assignment.key(item), place)
+            assert (view["n_items"], view["n_answered"]) == (2, place - 1)
+            session.keep("Cy", view["key"], ["tie"], 1, "")
+        assert session.view("Cy")["done"]
+        # Two of three agree now, so that a fourth is not needed; another item can be looked at.
+        assert session.view("Dee")["done"]
+        assert session.view("Ada", assignment.key(assignment.items[0]))["place"] == 1

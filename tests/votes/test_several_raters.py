@@ -1,5 +1,7 @@
 """Items that several raters label: estimates use the mean of raters, fits one merged label."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +10,7 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, estimate, estimate_systems
 from btdagg.estimates import not_worse
+from btdagg.estimates.items import all_items
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
 NAMES = ("A", "tie", "B", "net win rate", "win rate")
@@ -205,3 +208,106 @@ def test_real_raters(shared):
         ties.append(tie.value)
     assert covered >= 8
     assert np.mean(ties) == pytest.approx(expected, abs=0.03)
+
+
+# The rule
+
+
+# Of q1 the raters disagree by A, A, B, of q2 by A and tie, of q3 by B and nobody else.
+DISPUTED = {
+    "item": ["q1", "q1", "q1", "q2", "q2", "q3", "q4", "q4", "q5"],
+    "rater": ["x", "y", "z", "x", "y", "x", "x", "y", "x"],
+    "label": ["A", "A", "B", "A", "tie", "B", "A", "A", None],
+}
+BY_RULE = {
+    "mean": {"q1": [1 / 3, 0, 2 / 3], "q2": [0, 0.5, 0.5], "q3": [1, 0, 0], "q4": [0, 0, 1]},
+    "majority": {"q1": [0, 0, 1], "q2": [0, 1, 0], "q3": [1, 0, 0], "q4": [0, 0, 1]},
+    "drop": {"q3": [1, 0, 0], "q4": [0, 0, 1]},
+}
+SAYS = {
+    "mean": "each counts as the mean of its raters",
+    "majority": "each has the label of most of its raters, a tie where labels share the most",
+    "drop": "they are left out, and results are of items on which people agree",
+}
+
+
+@pytest.mark.parametrize("rule", BY_RULE)
+def test_the_rule_for_raters_who_disagree_is_chosen(rule):
+    labels = btdagg.read_labels(DISPUTED, raters=rule)
+    for table in (labels, labels.filter({"item": ["q1", "q2", "q3", "q4"]})):
+        shares = dict(zip(table.ids.tolist(), table.shares.tolist(), strict=True))
+        assert shares == {item: pytest.approx(row) for item, row in BY_RULE[rule].items()}
+        assert (table.raters, table.n_disputed) == (rule, 2)
+    assert labels.n_missing == 1  # q5, which nobody labelled
+    votes = btdagg.read_votes({"item": [f"q{n}" for n in range(1, 6)] * 2, "vote": ["A"] * 10})
+    items = all_items(votes, labels)
+    expected = [BY_RULE[rule].get(f"q{n}", [np.nan] * 3) for n in range(1, 6)]
+    np.testing.assert_allclose(items.outcomes, expected)
+    assert items.remarks[0] == f"raters disagree on 2 of 4 labelled items: {SAYS[rule]}"
+    fitted = votes.labelled(labels)
+    merged = {"q1": 1, "q2": 0, "q3": -1, "q4": 1}
+    assert dict(zip(fitted.ids, fitted.labels, strict=True)) == {
+        i: merged[i] for i in BY_RULE[rule]
+    }
+    assert fitted.remarks[0].endswith(SAYS["drop" if rule == "drop" else "majority"])
+    if rule != "drop":
+        assert fitted.ratings.tolist() == [[1, 0, 2], [0, 1, 1], [1, 0, 0], [0, 0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "shares"),
+    [
+        ("mean", [[0, 0, 0.5, 0, 0.5], [1 / 3, 0, 0, 1 / 3, 1 / 3]]),
+        ("majority", [[0, 0, 1, 0, 0], [0, 0, 0, 1, 0]]),
+        ("drop", []),
+    ],
+)
+def test_the_rule_is_of_grades_too(rule, shares):
+    scale = btdagg.Scale(range(1, 6), range(1, 6))
+    rows = {"item": ["a", "a", "b", "b", "b", "c"], "rater": list("xyxyzx")}
+    rows["grade"] = [3, 5, 1, 4, 5, 2]
+    labels = btdagg.read_labels(rows, scale=scale, raters=rule)
+    np.testing.assert_allclose(labels.shares, [*shares, [0, 1, 0, 0, 0]])
+    assert labels.labels.tolist() == [*([3, 4] if shares else []), 2]
+
+
+def test_rules_that_leave_nothing_or_are_none():
+    votes = btdagg.read_votes({"item": ["q1", "q2"], "vote": ["A", "B"]})
+    labels = btdagg.read_labels(DISPUTED, raters="drop").filter({"item": ["q1", "q2"]})
+    with pytest.raises(InputError, match="no item has a label on which its raters agree"):
+        votes.labelled(labels)
+    with pytest.raises(InputError, match="median") as error:
+        btdagg.read_labels(DISPUTED, raters="median")
+    assert error.value.argument == "raters"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["calibrate", "-o", "model.json"],
+        ["estimate"],
+        ["certify"],
+        ["evaluate"],
+        ["compare", "--first", "n=1", "--second", "n=4"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_say_the_rule_and_do_as_the_labels_that_it_leaves(files, cli, command):
+    name, *options = command
+    _, disputed = means_by_hand(files)
+    labels = btdagg.read_labels("labels.csv", raters="drop")
+    labels.frame.select("item", "label").write_csv("agreed.csv")
+    of = ["votes.csv", "labels.csv", *options, "--json"]
+    status, dropped, err = cli(name, *of, "--raters", "drop")
+    assert status == 0
+    assert f"on {disputed} of 80 labelled items: they are left out" in dropped + err
+    agreed = cli(name, "votes.csv", "agreed.csv", *options, "--json")[1]
+    first, second = (json.loads(text) for text in (dropped, agreed))
+    for told in (first, second):
+        for key in ("remarks", "provenance", "n_unlabelled"):
+            told.pop(key, None)
+        for part in ("estimates", "settings"):
+            for key in ("remarks", "n_unlabelled"):
+                (told.get(part) or {}).pop(key, None)
+    assert first == second
+    assert f"on {disputed} of 80 labelled items: each " in "".join(map(str, cli(name, *of)))

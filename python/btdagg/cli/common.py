@@ -69,6 +69,15 @@ LabelGrades = Annotated[
         rich_help_panel="Data",
     ),
 ]
+Raters = Annotated[
+    Literal["mean", "majority", "drop"],
+    typer.Option(
+        "--raters",
+        help="Where people disagree on an item: estimates take the mean of their labels, or their "
+        "majority (of grades the median), as models do; drop leaves the item out.",
+        rich_help_panel="Data",
+    ),
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
@@ -183,6 +192,7 @@ class Selection:
     columns: Columns = None
     grades: Grades = None
     label_grades: LabelGrades = None
+    raters: Raters = "mean"
 
     @property
     def how(self) -> dict[str, Any]:
@@ -239,7 +249,7 @@ class Selection:
 
         raw_votes, raw_labels = self.tables(votes, labels)
         scale = self.scale(raw_votes, raw_labels)
-        gold = read_labels(raw_labels, scale=scale)
+        gold = read_labels(raw_labels, scale=scale, raters=self.raters)
         everything = with_task(self.votes(raw_votes, origin, scale), gold)
         return Data(gold, everything, self.of(everything))
 

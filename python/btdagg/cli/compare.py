@@ -20,6 +20,7 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
+from btdagg.votes.join import labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,7 @@ def _compared(
         n_votes=(ways[0][2], ways[1][2]),
         names=(names[0], names[1]),
     )
-    remarks = []
+    remarks = [*labels_of(data.gold, ways[0][3]).remarks]
     for way, *_, table in ways:
         apart = () if way is table else ("judge",)  # a panel
         remarks += what_is_pooled(table, "takes", apart)

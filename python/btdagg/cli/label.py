@@ -96,6 +96,13 @@ def label(
             rich_help_panel="Output",
         ),
     ] = False,
+    disputed: Annotated[
+        bool,
+        typer.Option(
+            "--disputed",
+            help="Show a rater only items on which others disagree, until more than half agree.",
+        ),
+    ] = False,
     host: Annotated[
         str,
         typer.Option(help="Address to listen on. One that others reach needs --behind-proxy."),
@@ -117,8 +124,7 @@ def label(
     the same time. Responses are shown in a random order, without ids or names of models.
 
     The columns are item, rater, label, seconds, note, and criterion where there is one. A skip has
-    no label. Commands that read labels take the majority of the raters, and a tie where labels
-    share the most; of grades the median.
+    no label. Where raters disagree, commands that read labels do as --raters says there.
 
     The address has a token, which is new each time unless the environment variable
     BTDAGG_LABEL_TOKEN has one.
@@ -154,7 +160,7 @@ def label(
                 of_item = dict(chosen.group_by("item").agg("criterion").iter_rows())
         assignment = Assignment(all_pairs, order, n_items, scale=scale, criteria=of_item)
         outcome = Outcome(assignment, _carried(all_pairs, chosen), of_judge)
-        session = Session(opened, assignment, outcome)
+        session = Session(opened, assignment, outcome, disputed=disputed)
         _refuse_to_lose(output, opened)
 
         def write() -> None:

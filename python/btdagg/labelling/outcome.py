@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,6 +56,13 @@ def agreement(answers: Iterable[Answer], *, ordinal: bool = True) -> Agreement:
     alpha = krippendorff_alpha(*zip(*labels, strict=True), ordinal=ordinal) if labels else math.nan
     disputed = sorted(filter(_spread, shared), key=_spread, reverse=True)
     return Agreement(alpha, len(shared), disputed)
+
+
+def in_dispute(answers: Iterable[Answer]) -> set[str]:
+    """Return the items of which no label has more than half of two raters or more."""
+    shared = agreement(answers).disputed
+    counts = [(of[0].item, Counter(answer.label for answer in of)) for of in shared]
+    return {item for item, of in counts if 2 * max(of.values()) <= of.total()}
 
 
 def _spread(answers: list[Answer]) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg.labelling.markup import differences, markdown, plain
-from btdagg.labelling.outcome import Outcome, agreement
+from btdagg.labelling.outcome import Outcome, agreement, in_dispute
 from btdagg.labelling.store import Answer, LabelStore
 from btdagg.report.wording import shown
 from btdagg.votes.scale import listed
@@ -27,7 +27,8 @@ class Session:
     """Raters at work on an assignment. Its methods may be called from several threads.
 
     Nothing that they return has an item's id, a file's name or a column besides the texts: these
-    may tell whose responses they are.
+    may tell whose responses they are. With `disputed` a rater gets only items on which others
+    disagree, with no label by more than half of them.
 
     Raises
     ------
@@ -35,7 +36,15 @@ class Session:
         If an item was labelled with other texts, or a rater or a key is unknown.
     """
 
-    def __init__(self, store: LabelStore, assignment: Assignment, outcome: Outcome) -> None:
+    def __init__(
+        self,
+        store: LabelStore,
+        assignment: Assignment,
+        outcome: Outcome,
+        *,
+        disputed: bool = False,
+    ) -> None:
+        self._disputed = disputed
         self._store, self._assignment, self._outcome = store, assignment, outcome
         self.scale = scale = assignment.scale
         points = {} if scale is None else {str(grade): grade for grade in scale.grades}
@@ -67,22 +76,27 @@ class Session:
             for item, rows in answers.items()
             if len(rows) == len(assignment.criteria(item))
         }
+        items, key_of = assignment.items, assignment.key
+        item = None if key is None else self._item(key)
+        if self._disputed:
+            wanted = in_dispute(of for of in self._store.answers() if of.rater != rater) | {item}
+            items = [name for name in items if name in wanted]
+            answers = {name: answers[name] for name in items if name in answers}
         times = [sum(seconds for _, seconds in rows) for rows in answers.values()]
         progress = {
             "rater": rater,
             "choices": [*self._labels],
-            "n_items": len(assignment),
+            "n_items": len(items),
             "n_answered": len(answers),
             "n_skipped": sum(all(label is None for label, _ in of) for of in answers.values()),
             "seconds_per_item": median(times) if times else None,
         }
-        items, key_of = assignment.items, assignment.key
-        unanswered = (item for item in items if item not in answers)
-        item = next(unanswered, None) if key is None else self._item(key)
+        if item is None:
+            item = next((name for name in items if name not in answers), None)
         if item is None:
             last = key_of(items[-1]) if items else None
             return {"done": True, "previous": last, **progress, **self._summary(rater)}
-        place = assignment.place(item)
+        place = items.index(item) if self._disputed else assignment.place(item)
         is_followed = place + 1 < len(items) and item in answers
         return {
             "done": False,

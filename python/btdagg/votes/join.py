@@ -20,7 +20,7 @@ from btdagg._util.validation import (
     unmasked,
 )
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.labels import RATERS, Labels, how_merged, merged_remarks
+from btdagg.votes.labels import RATERS, Labels, n_disputed, rater_remarks, shares_in
 from btdagg.votes.scale import Scale
 from btdagg.votes.table import AnyTable, Table, as_text, listing, text
 
@@ -77,7 +77,7 @@ class JoinedItems:
     counts : (n, ...) array or Evidence
         As they were counted.
     shares : (n, 3) array of float64, or (n, K) of grades
-        Shares of an item's raters that gave each label, in label order; NaN without a label.
+        `Labels.shares` of the items; NaN without a label.
     told : polars.DataFrame
         The columns of the labels, such as `label`, `group` and `probability`; null where the labels
         do not name the item.
@@ -94,9 +94,15 @@ class JoinedItems:
     shares: NDArray[np.float64]
     told: pl.DataFrame
     n_without_votes: int
+    _labels: Labels = field(repr=False)
     _why_no_label: str = field(repr=False)
     scale: Scale | None = None
     remarks: tuple[str, ...] = ()
+
+    @property
+    def n_disputed(self) -> int:
+        """Number of items on which raters disagree."""
+        return n_disputed(self.told)
 
     def labelled(self) -> LabelledCounts:
         """Return the items that have a label, of which there has to be one."""
@@ -106,9 +112,9 @@ class JoinedItems:
             raise InputError(self._why_no_label)
         groups = self.told["group"] if "group" in self.told.columns else None
         ratings = None
-        if RATERS in self.told.columns:
+        if RATERS in self.told.columns and self._labels.raters != "drop":
             number = self.told[RATERS].to_numpy()[rows, None]
-            ratings = np.rint(self.shares[rows] * number).astype(np.int64)
+            ratings = np.rint(shares_in(self.told[rows]) * number).astype(np.int64)
         return LabelledCounts(
             ids=self.ids[rows],
             counts=self.counts[rows],
@@ -117,10 +123,7 @@ class JoinedItems:
             groups=None if groups is None else np.array(groups.to_list(), dtype=object)[rows],
             n_unlabelled=len(self.ids) - len(rows),
             n_without_votes=self.n_without_votes,
-            remarks=(
-                *self.remarks,
-                *merged_remarks(self.shares[rows], **how_merged(self.scale)),
-            ),
+            remarks=(*self.remarks, *rater_remarks(self._labels, self.n_disputed, len(rows))),
             scale=self.scale,
             ratings=ratings,
         )
@@ -185,7 +188,7 @@ def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any])
     n_without_votes = n_labels - int((row < n_labels).sum())
     told = everything.select(pl.all().gather(row))
     why = _why_no_label(votes, labels, ids) if n_without_votes == n_labels else ""
-    return JoinedItems(ids, counts, shares, told, n_without_votes, why, scale, remarks)
+    return JoinedItems(ids, counts, shares, told, n_without_votes, labels, why, scale, remarks)
 
 
 def joint_scale(votes: Any, labels: Labels) -> Scale | None:
@@ -321,7 +324,8 @@ def _keys(items: pl.Series, as_text: bool) -> pl.DataFrame:
 def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str:
     """Say why no item has both votes and a label."""
     if not len(labels.frame):
-        return f"{labels.source}: no item has a label"
+        agreed = " on which its raters agree" if labels.n_disputed else ""
+        return f"{labels.source}: no item has a label{agreed}"
     if votes is not None and not len(labels_of(labels, votes).frame):
         task, tasks = votes.values("task").drop_nulls()[:1].to_list(), labels.values("task")
         return f"{labels.source}: no row has task {''.join(task)!r}; found {listing(tasks)}"

@@ -1,7 +1,8 @@
 """Labels: one row per item.
 
 An item with an empty label is unlabelled: it is counted, reported and left out. An item that
-several raters label has the shares of their labels, whose mean estimates use, and one merged label.
+several raters label has the shares of their labels and one merged label; what is made of it where
+they disagree is chosen.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 # many raters these are.
 _SHARES, RATERS = "label_shares", "label_raters"
 
+# What is made of an item on which raters disagree.
+RaterRule = Literal["mean", "majority", "drop"]
+
 
 @readable
 @dataclass(frozen=True, eq=False)
@@ -48,17 +52,22 @@ class Labels(Table):
         The same columns of the items that have none.
     scale : Scale or None
         Of labels that are grades: `label` has numbers of this scale.
+    raters : str
+        What is made of an item on which raters disagree: mean, majority or drop.
     """
 
     unlabelled: pl.DataFrame = field(kw_only=True)
     scale: Scale | None = field(default=None, repr=False, kw_only=True)
+    raters: RaterRule = field(default="mean", repr=False, kw_only=True)
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Shares of an item's raters that gave each label, in label order: (n, labels) array."""
-        if _SHARES in self.columns:
-            shares = np.array(self.frame[_SHARES].to_list(), dtype=np.float64)
-            return shares.reshape(len(shares), -1 if len(shares) else self.n_kinds)
+        """Shares of labels that estimates use, in label order: (n, labels) array.
+
+        They are those of an item's raters, or of a majority all of its one label.
+        """
+        if _SHARES in self.columns and self.raters != "majority":
+            return shares_in(self.frame).reshape(-1, self.n_kinds)
         labels = self.frame["label"].to_list()
         if self.scale is None:
             return as_outcomes(labels)
@@ -72,12 +81,17 @@ class Labels(Table):
     @property
     def remarks(self) -> tuple[str, ...]:
         """On how many items raters disagree, and what their one label is."""
-        return merged_remarks(self.shares, **how_merged(self.scale))
+        return rater_remarks(self, self.n_disputed, len(self.frame))
+
+    @property
+    def n_disputed(self) -> int:
+        """Number of items on which raters disagree."""
+        return n_disputed(self.frame) + n_disputed(self.unlabelled)
 
     @property
     def n_missing(self) -> int:
-        """Number of items of the source that have no label."""
-        return self.unlabelled.height
+        """Number of items of the source that nobody labelled."""
+        return self.unlabelled.height - n_disputed(self.unlabelled)
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -99,7 +113,7 @@ class Labels(Table):
     def filter(self, where: Mapping[str, object]) -> Labels:
         """Keep the items that have the given values, as :meth:`btdagg.votes.Table.filter` does."""
         everything = Table(self.frame.vstack(self.unlabelled), self.source)
-        return _split(everything.filter(where), self.scale)
+        return _split(everything.filter(where), self.scale, self.raters)
 
 
 def read_labels(
@@ -108,6 +122,7 @@ def read_labels(
     columns: Mapping[str, str] | None = None,
     words: Mapping[str, object] | None = None,
     scale: Scale | None = None,
+    raters: RaterRule = "mean",
 ) -> Labels:
     """Read labels, one row per item.
 
@@ -129,6 +144,10 @@ def read_labels(
         of the other two are whole numbers on a scale from the least to the greatest, or pass and
         fail. Of several raters the label is the median, of several medians the one nearest to the
         middle of the scale. A column `criterion` is the `task`.
+    raters : {"mean", "majority", "drop"}
+        What estimates take for an item on which raters disagree: the mean of their labels, by
+        which a disagreement is no tie, or their one label, as models do; "drop" leaves the item
+        out of everything, so that results are of items on which people agree.
 
     Raises
     ------
@@ -136,6 +155,8 @@ def read_labels(
         If the source cannot be read, a label is invalid, a group is empty, or an item occurs twice
         (in the same task, if there are tasks, and of the same rater, if there are raters).
     """
+    if raters not in get_args(RaterRule):
+        raise InputError(argument="raters", came=raters, expected='"mean", "majority" or "drop"')
     table = with_criteria(read_table(source, ["item"], columns=columns))
     column = column_of_labels(table, scale)
     if column is None and words is not None:
@@ -167,7 +188,7 @@ def read_labels(
         f"column NAME; found {listing(rows.columns)}"
     )
     refuse_duplicates(rows, LABELS.key_of(rows), remedy, argument="columns")
-    return _split(rows, scale)
+    return _split(rows, scale, raters)
 
 
 def _merged(rows: Table, scale: Scale | None) -> Table:
@@ -199,29 +220,40 @@ def _merged(rows: Table, scale: Scale | None) -> Table:
     return rows.with_data(frame.group_by(key, maintain_order=True).agg(first))
 
 
-def merged_remarks(
-    shares: NDArray[np.float64],
-    treatment: str = "has the label of most of its raters, a tie where labels share the most",
+def shares_in(rows: pl.DataFrame) -> NDArray[np.float64]:
+    """Return the shares of an item's raters that gave each label."""
+    return np.array(rows[_SHARES].to_list(), dtype=np.float64)
+
+
+def n_disputed(rows: pl.DataFrame) -> int:
+    """Return on how many items raters disagree."""
+    return int((rows[_SHARES].list.max() < 1).sum()) if _SHARES in rows.columns else 0
+
+
+def rater_remarks(
+    labels: Labels, n_disputed: int, n_labelled: int, *, of_estimates: bool = False
 ) -> tuple[str, ...]:
-    """Say on how many items raters disagree, and what is made of it."""
-    n_disputed = int((shares.max(axis=1, initial=0.0) < 1).sum())
+    """Say on how many of the items with a label raters disagree, and what is made of these."""
     if not n_disputed:
         return ()
-    return (f"raters disagree on {n_disputed} of {len(shares)} labelled items: each {treatment}",)
+    treatment = "each has the label of most of its raters, a tie where labels share the most"
+    if labels.scale is not None:
+        treatment = "each has the median of its raters, the one nearest to the middle of the scale"
+    if labels.raters == "drop":
+        n_labelled += n_disputed
+        treatment = "they are left out, and results are of items on which people agree"
+    elif labels.raters == "mean" and of_estimates:
+        treatment = "each counts as the mean of its raters"
+    return (f"raters disagree on {n_disputed} of {n_labelled} labelled items: {treatment}",)
 
 
-def mean_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
-    """Say on how many items raters disagree where each is the mean of its raters."""
-    return merged_remarks(shares, "counts as the mean of its raters")
+def _split(rows: Table, scale: Scale | None, raters: RaterRule) -> Labels:
+    import polars as pl
 
-
-def how_merged(scale: Scale | None) -> dict[str, str]:
-    """Return what `merged_remarks` says of labels that raters disagree on."""
-    treatment = "has the median of its raters, the one nearest to the middle of the scale"
-    return {} if scale is None else {"treatment": treatment}
-
-
-def _split(rows: Table, scale: Scale | None) -> Labels:
-    has_label = rows.frame["label"].is_not_null()
-    unlabelled = rows.frame.filter(~has_label)
-    return Labels(rows.frame.filter(has_label), rows.source, unlabelled=unlabelled, scale=scale)
+    frame = rows.frame
+    if raters == "drop" and _SHARES in frame.columns:
+        agreed = pl.when(~(pl.col(_SHARES).list.max() < 1)).then("label")
+        frame = frame.with_columns(agreed.alias("label"))
+    has_label = frame["label"].is_not_null()
+    labelled, others = frame.filter(has_label), frame.filter(~has_label)
+    return Labels(labelled, rows.source, unlabelled=others, scale=scale, raters=raters)

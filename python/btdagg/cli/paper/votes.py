@@ -54,7 +54,7 @@ def votes(
     """
     raw_votes, *raw_labels = selection.tables(votes, labels)
     table = selection.of(selection.votes(raw_votes))
-    gold = btdagg.read_labels(*raw_labels) if raw_labels else None
+    gold = btdagg.read_labels(*raw_labels, raters=selection.raters) if raw_labels else None
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
     folder = open_report(context, f"Votes of {Path(table.source).name}")
