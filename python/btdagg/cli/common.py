@@ -185,7 +185,33 @@ class Strengths:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class SideNames:
+    """What A and B are called."""
+
+    a: Annotated[
+        str | None,
+        typer.Option(
+            "--a",
+            metavar="NAME",
+            help="What A is called, such as a model.",
+            show_default="the column system_a, where all rows have one value",
+            rich_help_panel="Data",
+        ),
+    ] = None
+    b: Annotated[
+        str | None,
+        typer.Option(
+            "--b",
+            metavar="NAME",
+            help="What B is called.",
+            show_default="the column system_b, likewise",
+            rich_help_panel="Data",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(SideNames):
     """Which votes a command uses, by their signs, and what their columns are called."""
 
     filters: Filters = None
@@ -204,9 +230,12 @@ class Selection:
         return tables_of(self.columns, *places)
 
     def of(self, table: AnyTable) -> AnyTable:
-        """Return the rows that pass --filter."""
+        """Return the rows that pass --filter, with the names of A and B."""
+        from btdagg.votes import Votes
+
         filters = parse_filters(self.filters)
-        return table.filter(filters) if filters else table
+        part = table.filter(filters) if filters else table
+        return part.with_names(self.a, self.b) if isinstance(part, Votes) else part
 
     def scale(self, votes: Table, labels: Table | None = None) -> Scale | None:
         """Return the scale of grades, as the options or the tables say; None of pairs."""

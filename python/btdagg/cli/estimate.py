@@ -237,6 +237,7 @@ def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str
 def estimates_as_json(estimates: Estimates) -> dict[str, Any]:
     """Return everything that is estimated as plain values."""
     return {
+        **(estimates.sides._asdict() if "win rate" in estimates.estimates else {}),
         "n_items": estimates.n_items,
         "n_labels": estimates.n_labels,
         "n_groups": estimates.n_groups,

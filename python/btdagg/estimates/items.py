@@ -14,6 +14,7 @@ from btdagg.votes.join import join, labels_of, with_task
 from btdagg.votes.labels import Labels, rater_remarks
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.scale import Scale
+from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.table import require
 from btdagg.votes.votes import Votes
 
@@ -50,6 +51,8 @@ class AllItems(NamedTuple):
         What was left out, and what was assumed.
     scale : Scale or None
         Of grades.
+    sides : Sides
+        What A and B are called.
     """
 
     ids: NDArray[np.object_]
@@ -61,6 +64,7 @@ class AllItems(NamedTuple):
     systems: NDArray[np.object_] | None
     remarks: tuple[str, ...]
     scale: Scale | None = None
+    sides: Sides = UNNAMED
 
     def than(self, before: AllItems) -> AllItems:
         """Return the items of two runs, with `by` A and B; items of one name share a group."""
@@ -202,6 +206,7 @@ def all_items(
         None if systems is None else _objects(rows.select(f"{name} of votes" for name in systems)),
         tuple(remarks),
         items.scale,
+        votes.sides,
     )
 
 

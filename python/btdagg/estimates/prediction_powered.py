@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ from btdagg.evaluation.significance import holm, t_pvalues
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels
 from btdagg.votes.labels import Labels
+from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Estimates(Drawn):
         What a reader has to know before using the numbers.
     main : str
         The quantity that forecasts are of where none is named: the net win rate, or mean grade.
+    sides : Sides
+        What A and B are called.
     """
 
     estimates: dict[str, MeanEstimate]
@@ -99,6 +102,7 @@ class Estimates(Drawn):
     main: str
     _whole: Domain = field(repr=False)
     _parts: dict[Any, Domain] = field(repr=False)
+    sides: Sides = UNNAMED
 
     @cached_property
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
@@ -311,7 +315,7 @@ def estimate_items(items: AllItems, **options: Any) -> Estimates:
     """Estimate over items of tables; options are those of `estimate` that are no column."""
     columns = {name: getattr(items, name) for name in ("groups", "probabilities", "by", "scale")}
     estimates = estimate(items.counts, items.outcomes, **columns, **options)
-    return with_remarks(estimates, items.remarks)
+    return with_remarks(replace(estimates, sides=items.sides), items.remarks)
 
 
 def items_of_tables(

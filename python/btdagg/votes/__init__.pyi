@@ -31,6 +31,9 @@ from .provenance import (
 from .scale import (
     Scale as Scale,
 )
+from .sides import (
+    Sides as Sides,
+)
 from .source import (
     read_table as read_table,
 )

@@ -31,6 +31,7 @@ from btdagg.votes.join import join
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
+from btdagg.votes.sides import UNNAMED, Sides, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
@@ -103,6 +104,8 @@ class Votes(Table, CountsItself):
     scale: Scale | None = field(default=None, repr=False, kw_only=True)
     # Whether someone said how strength is read; otherwise a model reads it as its own votes'.
     is_chosen: bool = field(default=False, repr=False, kw_only=True)
+    # What A and B are called where someone said it; otherwise columns may tell.
+    own_sides: Sides | None = field(default=None, repr=False, kw_only=True)
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
     summed: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
 
@@ -115,6 +118,25 @@ class Votes(Table, CountsItself):
     def columns_of_counts(self) -> Mapping[str, float]:
         """The votes by the names of the columns that count them."""
         return _SIDES if self.scale is None else self.scale.vote_names
+
+    @cached_property
+    def sides(self) -> Sides:
+        """What A and B are called: as `read_votes` was told, or as `system_a` and `system_b` say.
+
+        The columns name them where each has one value, as it may have after a filter.
+        """
+        if self.own_sides is not None or self.scale is not None:
+            return self.own_sides or UNNAMED
+        return sides_of(self)
+
+    def with_names(self, a: str | None, b: str | None) -> Self:
+        """Return the same votes with names of A and B, which columns must not contradict."""
+        if a is None and b is None:
+            return self
+        if self.scale is not None:
+            expected = "no names where votes are grades of single responses"
+            raise InputError(argument="a" if a else "b", came=a or b, expected=expected)
+        return replace(self, own_sides=sides_of(self, a, b))
 
     @property
     def are_counts(self) -> bool:
@@ -401,6 +423,8 @@ def read_votes(
     strength: StrengthKind | None = None,
     full_margin: float | Mapping[str, float] | tuple[FullMargin, ...] | None = None,
     scale: Scale | None = None,
+    a: str | None = None,
+    b: str | None = None,
 ) -> Votes:
     """Read votes, one row per vote, or counts of votes, one row per item.
 
@@ -433,6 +457,9 @@ def read_votes(
         Counts have a column for each point. Without a column `vote`, scores are grades without it
         too: whole numbers on a scale from the least to the greatest, or pass and fail. A column
         `criterion` is the `task`.
+    a, b : str, optional
+        What A and B are called, such as two models. By default the columns `system_a` and
+        `system_b` name them where each has one value.
 
     Returns
     -------
@@ -464,6 +491,20 @@ def read_votes(
     [1, -1]
     """
     table = with_criteria(read_table(source, ["item"], columns=columns))
+    votes = _read(table, words, order, strength, full_margin, scale)
+    own_sides = getattr(table, "own_sides", None)
+    votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
+    return votes.with_names(a, b)
+
+
+def _read(
+    table: Table,
+    words: Mapping[str, object] | None,
+    order: Mapping[str, str] | None,
+    strength: StrengthKind | None,
+    full_margin: Any,
+    scale: Scale | None,
+) -> Votes:
     scale = getattr(table, "scale", None) if scale is None else scale
     column = column_of_votes(table, scale)
     if scale is not None or column is not None:

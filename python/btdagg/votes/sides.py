@@ -1,0 +1,59 @@
+"""What A and B are called."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from btdagg._util.errors import InputError
+from btdagg._util.readable import readable
+from btdagg.votes.table import Table, as_text, refuse
+
+# Whose responses A and B are; where they are the same in all rows, these are the names.
+_COLUMNS = {"a": "system_a", "b": "system_b"}
+
+
+@readable
+class Sides(NamedTuple):
+    """What A and B are called; where nothing tells, A and B.
+
+    Examples
+    --------
+    >>> sides = Sides("chat-new", "chat-old")
+    >>> sides.named("A"), sides.named("tie")
+    ('chat-new', 'tie')
+    """
+
+    a: str = "A"
+    b: str = "B"
+
+    def named(self, side: str) -> str:
+        """Return the name of A or B, and other words as they are."""
+        return {"A": self.a, "B": self.b}.get(side, side)
+
+
+UNNAMED = Sides()
+
+
+def sides_of(table: Table, a: str | None = None, b: str | None = None) -> Sides:
+    """Return the names of A and B, or those that columns of a table have in all rows.
+
+    The columns `system_a` and `system_b` must not contradict a name.
+    """
+    names = {side: name for side, name in {"a": a, "b": b}.items() if name is not None}
+    for side, name in names.items():
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(argument=side, came=name, expected="a name")
+        column, names[side] = _COLUMNS[side], name.strip()
+        if column in table.columns:
+            is_other = as_text(table, column).str.strip_chars().ne_missing(name.strip())
+            refuse(table, is_other, column, f"{name.strip()!r}, the name of {side.upper()}")
+    if names:
+        sides = UNNAMED._replace(**names)
+        if sides.a == sides.b:
+            raise InputError(argument="b", came=sides.b, expected="another name than that of A")
+        return sides
+    if not {*_COLUMNS.values()} <= {*table.columns}:
+        return UNNAMED
+    values = [table.values(column).to_list() for column in _COLUMNS.values()]
+    is_same = all(len(own) == 1 and own[0] for own in values) and values[0] != values[1]
+    return Sides(*(own[0].strip() for own in values)) if is_same else UNNAMED
