@@ -2,7 +2,7 @@
 
 Small calibration sets of simulated judges and, where the environment variable BTDAGG_SHARED names
 the folder of the public votes, of real ones. Prints the largest excess of the DRPS found over the
-best of the random starts. `--smoke` takes few sets.
+best of the random starts. `--smoke` takes one set of each.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ UPPER = np.array([5.0, np.log(1e3), 10.0])
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="few sets")
-    n_sets = 4 if parser.parse_args().smoke else 500
+    parser.add_argument("--smoke", action="store_true", help="one set of each")
+    n_sets = 1 if parser.parse_args().smoke else 500
     warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     sources = {"simulated judges": simulated()}
     shared = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data/rb2"

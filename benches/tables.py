@@ -162,14 +162,16 @@ KINDS = {
 MARGINS = " and margins"  # ends the names of kinds that have them too
 
 
-def reading(n_votes: int, pythons: dict[str, str], folder: Path) -> None:
+def reading(
+    n_votes: int, pythons: dict[str, str], folder: Path, kinds: list[str], times: int
+) -> None:
     print(f"\n| {n_votes:,} votes, ns a vote: wall (processor) |", end="")
     print(
         "".join(f" {who} |" for who in (*pythons, "polars")),
         "\n|---|" + "---:|" * (len(pythons) + 1),
     )
-    for kind, options in KINDS.items():
-        place = make_votes(n_votes, folder / f"{kind} {n_votes}", **options)
+    for kind in kinds:
+        place = make_votes(n_votes, folder / f"{kind} {n_votes}", **KINDS[kind])
         path = place / "000.parquet"
         paths = {"Parquet": path}
         if kind == "text ids" and n_votes <= 1_000_000:
@@ -183,8 +185,10 @@ def reading(n_votes: int, pythons: dict[str, str], folder: Path) -> None:
                 {"counts": "group_by"} if suffix == "Parquet" else {}
             )
             for name, peer in tasks.items():
-                cells = [measure(python, name, str(file)) for python in pythons.values()]
-                cells.append(measure(sys.executable, peer, str(file)))
+                cells = [
+                    measure(python, name, str(file), times=times) for python in pythons.values()
+                ]
+                cells.append(measure(sys.executable, peer, str(file), times=times))
                 shown = " | ".join(
                     f"{c['wall'] / n_votes * 1e9:.0f} ({c['cpu'] / n_votes * 1e9:.0f})"
                     for c in cells
@@ -192,7 +196,9 @@ def reading(n_votes: int, pythons: dict[str, str], folder: Path) -> None:
                 print(f"| {name}, {suffix}, {kind} | {shown} |", flush=True)
 
 
-def deciding(n_votes: int, pythons: dict[str, str], folder: Path, times: int) -> None:
+def deciding(
+    n_votes: int, pythons: dict[str, str], folder: Path, kinds: list[str], times: int
+) -> None:
     import btdagg
 
     btdagg.DavidsonModel(**MODEL).save("model.json")
@@ -202,8 +208,6 @@ def deciding(n_votes: int, pythons: dict[str, str], folder: Path, times: int) ->
         f"\n| decide {n_votes:,} votes of {n_votes // PER_ITEM:,} items | wall | processor | peak |"
     )
     print("|---|---:|---:|---:|")
-    # The large run would take the disk of a small machine for every kind.
-    kinds = list(KINDS) if n_votes <= BLOCK else ["integer ids, sorted"]
     for kind in (kind + margins for kind in kinds for margins in ("", MARGINS)):
         options = KINDS[kind.removesuffix(MARGINS)] | {"margin": kind.endswith(MARGINS)}
         place = folder / f"{kind} {n_votes}"
@@ -225,7 +229,7 @@ def deciding(n_votes: int, pythons: dict[str, str], folder: Path, times: int) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="20,000 votes")
+    parser.add_argument("--smoke", action="store_true", help="20,000 votes of one kind")
     parser.add_argument("--votes", type=int, nargs="*", default=[1_000_000, 10_000_000])
     parser.add_argument("--python", help="interpreter of another btdagg to compare with")
     parser.add_argument("--task", nargs=3, help=argparse.SUPPRESS)
@@ -241,9 +245,14 @@ def main() -> None:
         folder = Path(name)
         os.chdir(folder)
         for n_votes in sizes:
+            # The large run would take the disk of a small machine for every kind.
+            kinds = ["text ids"] if asked.smoke else list(KINDS)
+            times = 1 if asked.smoke else 2
             if n_votes <= BLOCK:
-                reading(n_votes, pythons, folder)
-            deciding(n_votes, pythons, folder, times=1 if asked.smoke or n_votes > BLOCK else 2)
+                reading(n_votes, pythons, folder, kinds, times)
+            else:
+                kinds, times = ["integer ids, sorted"], 1
+            deciding(n_votes, pythons, folder, kinds, times)
 
 
 if __name__ == "__main__":
