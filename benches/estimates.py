@@ -223,7 +223,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--grades", action="store_true")
     options = parser.parse_args()
-    n_draws = 2 if options.smoke else options.draws
+    n_draws = 1 if options.smoke else options.draws
     data = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data"
     of_grades(data / "rb2_scores", n_draws)
     if options.grades:
