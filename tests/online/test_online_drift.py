@@ -107,7 +107,7 @@ def test_groups_of_one_item_find_what_items_find():
     one_each = DriftMonitor(before, groups=np.arange(300)).observe(after, groups=np.arange(400))
     assert plain.moved == one_each.moved == ("tie rate",)
     assert one_each.facets[0].stream == plain.facets[0].stream
-    assert abs(one_each.facets[0].moved_at - plain.facets[0].moved_at) < 50
+    assert one_each.facets[0].moved_at == plain.facets[0].moved_at
     order = rng.permutation(300)
     shuffled = DriftMonitor(before[order], groups=order)
     assert shuffled.observe(after, groups=np.arange(400)) == one_each
@@ -243,10 +243,6 @@ def test_states(tmp_path):
         (lambda _: DriftMonitor([[0, 0, 0]]), r"votes of reference\[0\] is 0, expected an int"),
         (lambda m: m.observe([[1, 2, 3], [1, 2, 5]]), r"counts\[1\] has 8 votes, expected 6 as in"),
         (lambda m: m.observe([[-1, 2, 5]]), r"counts\[0\] is \[-1, 2, 5\], expected numbers from"),
-        (
-            lambda m: m.observe([[1, 2, 3], [0.5, 2, 3.5]]),
-            r"counts\[1\] is \[\[0.5, 2.0, 3.5\]\], ",
-        ),
     ],
 )
 def test_messages(make, message):

@@ -6,7 +6,6 @@ import itertools
 import math
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 _MOST_VOTES = 128
 
-# Levels of the means of groups, and of items whose votes have a strength. Any number of them keeps
-# the level of the test.
+# Levels of an item's or a group's value. Any number of them keeps the level of the test, and these
+# tell apart all shares of up to 120 votes.
 _LEVELS = 241
 
 FACETS = ("tie rate", "decisiveness", "side bias")
@@ -120,8 +119,8 @@ class DriftMonitor(SavedAsJson):
     ----------
     reference : (n, 3) or (n, 2, 3) array of non-negative numbers
         Votes per item in label order; with three dimensions first the votes in order AB, then BA.
-        All items have the same number of votes (in each order), 1 to 128. They are whole, as those
-        of the stream then are, or have a strength. A data frame is read by column name.
+        All items have the same number of votes (in each order), 1 to 128, whole or with a strength.
+        A data frame is read by column name.
     groups : (n,) array, optional
         What reference items share, such as the prompt of several pairs. The stream then has groups
         too. Without them, several items of one prompt in a row raise false alarms.
@@ -160,7 +159,6 @@ class DriftMonitor(SavedAsJson):
     ) -> None:
         self.level = as_level(level)
         first = _as_votes(reference, "reference", None)
-        self._is_exact = first.dtype.kind == "i" and groups is None
         if not len(first):
             raise InputError("reference is empty, expected at least one item", argument="reference")
         self.n_votes = tuple(
@@ -180,7 +178,7 @@ class DriftMonitor(SavedAsJson):
             by_group = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
             scores = _means(*by_group)
         for number, values in enumerate(scores):
-            pool = np.bincount(self._levels(values, number), minlength=self._n_levels(number))
+            pool = np.bincount(_levels(values, number), minlength=_LEVELS)
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
 
     def __repr__(self) -> str:
@@ -215,7 +213,7 @@ class DriftMonitor(SavedAsJson):
             scores, ends = self._closed(scores, names)
         bound = math.log(len(FACETS) / self.level)
         for number, values in enumerate(scores):
-            peaks = self._tests[number].observe(self._levels(values, number))
+            peaks = self._tests[number].observe(_levels(values, number))
             if self._moved_at[number] is None and (peaks >= bound).any():
                 # Items without a value, such as a decisiveness where all votes are ties, count.
                 tested = np.flatnonzero(~np.isnan(values))
@@ -269,28 +267,12 @@ class DriftMonitor(SavedAsJson):
         self._totals[row] += (~np.isnan(scores)).sum(axis=1)
         return scores
 
-    def _levels(self, values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
-        """Levels of the items or groups that have a value."""
-        values = values[~np.isnan(values)]
-        if self._is_exact:
-            return np.searchsorted(_grid(self.n_votes, facet), values).astype(np.int64)
-        if FACETS[facet] == "side bias":
-            values = (values + 1) / 2
-        # Rounded twice, so that the order in which floats were added up decides nothing.
-        return np.rint(np.round(values * (_LEVELS - 1), 6)).astype(np.int64)
-
-    def _n_levels(self, facet: int) -> int:
-        return len(_grid(self.n_votes, facet)) if self._is_exact else _LEVELS
-
     def _same_votes(self, votes: NDArray[Any], name: str) -> None:
-        if self._is_exact and votes.dtype.kind == "f":
-            whole = (votes % 1 == 0).all(axis=(1, 2))
-            require_rows(whole, votes, name, "whole counts as in the reference")
         totals = votes.sum(axis=-1)
         wrong = (np.abs(totals - self.n_votes) > 1e-6).any(axis=1)
         if wrong.any():
             row = int(wrong.argmax())
-            came = " and ".join(map(str, totals[row]))
+            came = " and ".join(f"{total:g}" for total in totals[row])
             expected = f"{self._shown()} as in the first of the reference"
             raise InputError(
                 f"{name}[{row}] has {came} votes, expected {expected}: count the same number of "
@@ -330,10 +312,9 @@ class DriftMonitor(SavedAsJson):
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         sizes = [len(pool) for pool, *_ in fields["tests"]]
         shapes = monitor._sums.shape, monitor._totals.shape
-        n_parts = len(monitor._moved_at), len(sizes)
-        if shapes != 2 * ((2, len(FACETS)),) or n_parts != 2 * (len(FACETS),):
+        n_moved, expected = len(monitor._moved_at), [_LEVELS] * len(FACETS)
+        if shapes != 2 * ((2, len(FACETS)),) or n_moved != len(FACETS) or sizes != expected:
             raise ValueError("its parts are of different lengths")
-        monitor._is_exact = monitor._open is None and sizes != [_LEVELS] * len(FACETS)
         return monitor
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
@@ -372,7 +353,7 @@ def _means(sums: NDArray[np.float64], numbers: NDArray[np.int64]) -> NDArray[np.
 
 
 def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[Any]:
-    """Votes as (n, orders, 3), integers if all are whole."""
+    """Votes as (n, orders, 3)."""
     array = as_numbers(in_label_order(counts, name), name)
     if array.ndim == n_orders:
         array = array[None]  # one item
@@ -386,7 +367,7 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[Any
     with np.errstate(invalid="ignore"):
         good = ((votes >= 0) & (votes <= 2**31)).all(axis=(1, 2))
     require_rows(good, array, name, "numbers from 0 to 2**31")
-    return votes.astype(np.int64 if (votes % 1 == 0).all() else np.float64)
+    return votes.astype(np.float64)
 
 
 def _scores(votes: NDArray[Any]) -> Sequence[NDArray[np.float64]]:
@@ -408,20 +389,10 @@ def _scores(votes: NDArray[Any]) -> Sequence[NDArray[np.float64]]:
     return ties, one_sided, lean
 
 
-@lru_cache(maxsize=64)
-def _grid(n_votes: tuple[int, ...], facet: int) -> NDArray[np.float64]:
-    """All values that a facet can have, ascending."""
-    n = sum(n_votes)
-    if facet == 0:
-        return np.arange(n + 1) / n
-    if facet == 1:
-        size = np.arange(1, n + 1)[:, None]
-        ahead = np.arange(n + 1)[None]
-        possible = (ahead <= size) & ((size - ahead) % 2 == 0)
-        return np.unique((ahead / size)[possible])
-    leans = [np.arange(-k, k + 1) for k in n_votes]
-    if len(n_votes) == 1:
-        return leans[0] / n
-    first, second = n_votes
-    across = leans[0][:, None] * second - leans[1][None] * first
-    return np.unique(across / (2 * first * second))
+def _levels(values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
+    """Levels of the items or groups that have a value."""
+    values = values[~np.isnan(values)]
+    if FACETS[facet] == "side bias":
+        values = (values + 1) / 2
+    # Rounded twice, so that the order in which floats were added up decides nothing.
+    return np.rint(np.round(values * (_LEVELS - 1), 6)).astype(np.int64)
