@@ -37,11 +37,11 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Order,
-    Reading,
-    digest_of,
+    Verdict,
     samples_of,
 )
 from btdagg.judge.judging import JudgeJob, Judging, Work
+from btdagg.judge.pairs import Pair
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun, Limits
 from btdagg.judge.sampling import sample
@@ -71,19 +71,18 @@ def messages_of(number: int, order: Order) -> Messages:
 def plan(name: str, n_items: int) -> Iterator[Work]:
     for number in range(n_items):
         yield Work(
-            f"{name}-{number}",
+            Pair(f"{name}-{number}"),
             samples_of(N),
             lambda order, number=number: messages_of(number, order),  # type: ignore[misc]
-            digest_of(number),
             read=read,
         )
 
 
-def read(reply: ChatReply, order: Order) -> Reading:
+def read(reply: ChatReply, order: Order) -> Verdict:
     for word, vote in VOTES.items():
         if reply.text.endswith(f"[[{word}]]"):
-            return Reading("ok", vote if order == "AB" else -vote)
-    return Reading("unparsed")
+            return Verdict("ok", vote if order == "AB" else -vote)
+    return Verdict("unparsed")
 
 
 class Rate(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import sqlalchemy as sa
 
-from btdagg.judge.client import Reading, Setup, digest_of, samples_of
+from btdagg.judge.client import Setup, Verdict, samples_of
 from btdagg.judge.judging import Work
-from btdagg.judge.pairs import read_pairs
+from btdagg.judge.pairs import Pair, read_pairs
 from btdagg.judge.store import VoteStore
 from btdagg.judge.store import database as schema
 from commands import started
@@ -38,7 +38,7 @@ def plan_of(n_items, n=4):
         def messages(order, item=item):
             return ({"role": "user", "content": f"{item} {order} [[A]] [[B]] [[TIE]]"},)
 
-        yield Work(item, samples_of(n), messages, digest_of(item), read=read)
+        yield Work(Pair(item), samples_of(n), messages, read=read)
 
 
 SETUP = Setup("sim", "plain", "digest of plain")
@@ -48,13 +48,13 @@ VOTES = {"[[A]]": 1, "[[TIE]]": 0, "[[B]]": -1}
 def read(reply, order):
     """A vote for what stands at the end."""
     if reply.finish_reason == "length":
-        return Reading("truncated", reason="cut off")
+        return Verdict("truncated", reason="cut off")
     if not reply.text:
-        return Reading("empty", reason="no text")
+        return Verdict("empty", reason="no text")
     for word, vote in VOTES.items():
         if reply.text.endswith(word):
-            return Reading("ok", vote if order == "AB" else -vote)
-    return Reading("unparsed", reason="no verdict")
+            return Verdict("ok", vote if order == "AB" else -vote)
+    return Verdict("unparsed", reason="no verdict")
 
 
 def rows_of(place):

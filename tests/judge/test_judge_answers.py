@@ -10,9 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from btdagg import InputError
-from btdagg.judge.answers import AnswerFormat, Verdict, parse_verdict, sequence_probability, vote_of
+from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability
 
 TABLE = Path(__file__).with_name("verdicts.jsonl").read_text(encoding="utf-8")
+VOTES = {"first": 1, "tie": 0, "second": -1}
 ANSWERS = [json.loads(line) for line in TABLE.split("\n") if line]
 STATUSES = ("unparsed", "refused", "truncated", "empty")
 
@@ -28,10 +29,10 @@ def test_answers(row):
         refusal=row.get("refusal"),
     )
     if row["want"] in STATUSES:
-        assert (verdict.status, verdict.choice) == (row["want"], None)
+        assert (verdict.status, verdict.vote) == (row["want"], None)
         assert verdict.reason
     else:
-        assert (verdict.status, verdict.choice, verdict.reason) == ("ok", row["want"], "")
+        assert (verdict.status, verdict.vote, verdict.reason) == ("ok", VOTES[row["want"]], "")
     assert (verdict.confidence, verdict.margin) == (row.get("confidence"), row.get("margin"))
 
 
@@ -68,7 +69,7 @@ TRAPS = st.sampled_from(
 def test_prose_is_never_a_vote(prose, answer):
     # A sentence at the end: a last line that is nothing but a word is a verdict.
     verdict = parse_verdict(prose + "\nThat is all there is to say about them.", answer)
-    assert (verdict.choice, verdict.confidence) == (None, None)
+    assert (verdict.vote, verdict.confidence) == (None, None)
     assert verdict.status in ("unparsed", "refused")
 
 
@@ -78,12 +79,12 @@ def test_any_text_without_the_forms_is_never_a_vote(text, answer):
     forms = ["[[", "verdict", "winner", "final", "my", "overall", "preferred", "<answer"]
     assume(not any(form in folded for form in forms))
     assume(parse_verdict(f"{text}\nThat is all.", answer).status != "truncated")
-    assert parse_verdict(f"{text}\nThat is all.", answer).choice is None
+    assert parse_verdict(f"{text}\nThat is all.", answer).vote is None
 
 
 @given(PROSE, TRAPS, FORMATS)
 def test_traps_are_never_a_vote(prose, trap, answer):
-    assert parse_verdict(f"{prose}\n\nSo be it.\n\n{trap} indeed.", answer).choice is None
+    assert parse_verdict(f"{prose}\n\nSo be it.\n\n{trap} indeed.", answer).vote is None
 
 
 @given(PROSE, TRAPS, st.sampled_from([("A", "first"), ("B", "second"), ("TIE", "tie")]))
@@ -91,16 +92,16 @@ def test_the_last_explicit_verdict_wins(prose, trap, last):
     word, choice = last
     for form in ("[[{}]]", "Verdict: {}", '{{"verdict": "{}"}}', "<verdict>{}</verdict>"):
         text = f"{trap}\n\n[[A]]\n\n{prose}\n\nSo, having read them again:\n\n{form.format(word)}"
-        assert parse_verdict(text).choice == choice
+        assert parse_verdict(text).vote == VOTES[choice]
 
 
 @given(PROSE, TRAPS, st.sampled_from(["[[{}]]", "Verdict: {}", "{} is it: [[{}]]", "so\n\n{}"]))
 def test_exchanging_the_names_exchanges_the_choices(prose, trap, form):
-    other = {"first": "second", "second": "first", "tie": "tie", None: None}
+    other = {1: -1, -1: 1, 0: 0, None: None}
     text = f"{prose}\n{trap}\n{form.format('A', 'A')}"
     named = parse_verdict(text, AnswerFormat(first="A", second="B"))
     exchanged = parse_verdict(text, AnswerFormat(first="B", second="A"))
-    assert (named.status, other[named.choice]) == (exchanged.status, exchanged.choice)
+    assert (named.status, other[named.vote]) == (exchanged.status, exchanged.vote)
 
 
 # Each is repeated to 300,000 characters; with the square of that a test would take hours.
@@ -126,15 +127,15 @@ def test_long_answers_take_time_in_proportion(text):
     text *= 300_000 // len(text)
     verdict = parse_verdict(f"{text}\nThat is all.", AnswerFormat(confidence=True))
     assert verdict.status in ("unparsed", "ok")
-    assert parse_verdict(f"{text}\n\nSo be it.\n\n[[B]]").choice in ("second", None)
+    assert parse_verdict(f"{text}\n\nSo be it.\n\n[[B]]").vote in (-1, None)
 
 
 def test_what_is_beyond_the_bounds_is_no_vote():
     broken = '{"verdict": "A" x '
-    assert parse_verdict(f"[[A]] {broken * 3}\n\n[[B]]").choice == "second"
-    assert parse_verdict(f"[[A]] {broken * 100}").choice is None
+    assert parse_verdict(f"[[A]] {broken * 3}\n\n[[B]]").vote == -1
+    assert parse_verdict(f"[[A]] {broken * 100}").vote is None
     # An unclear label so far back that it is not looked at does not bring back what was before.
-    assert parse_verdict("[[A]]\nVerdict: none\n" + "My choice is hard.\n" * 100).choice is None
+    assert parse_verdict("[[A]]\nVerdict: none\n" + "My choice is hard.\n" * 100).vote is None
 
 
 @pytest.mark.parametrize("pattern", ["Choice: (", r"Choice: \w", "(A)|(B)"])
@@ -144,13 +145,10 @@ def test_a_pattern_has_one_group(pattern):
     assert caught.value.argument == "pattern"
 
 
-# Votes
-
-
 def test_a_vote_is_from_the_point_of_view_of_a():
-    for choice, vote in (("first", 1), ("second", -1), ("tie", 0)):
-        assert vote_of(Verdict(choice, "ok"), "AB") == vote == -vote_of(Verdict(choice, "ok"), "BA")
-    assert vote_of(Verdict(None, "unparsed"), "AB") is None
+    for word, vote in (("A", 1), ("B", -1), ("TIE", 0)):
+        assert parse_verdict(f"[[{word}]]").vote == vote
+        assert parse_verdict(f"[[{word}]]", order="BA").vote == -vote
 
 
 # Probabilities of sequences

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from btdagg.judge.client import ChatError, FunctionClient, digest_of, samples_of
+from btdagg.judge.client import ChatError, FunctionClient, samples_of
 from btdagg.judge.judging import JudgeJob, Judging, Work
+from btdagg.judge.pairs import Pair
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
@@ -33,8 +34,8 @@ def plan_with_long_pairs(n_items, long):
     for number in range(n_items):
         words = "word " * (2000 if number in long else 1)
         messages = ({"role": "user", "content": f"q{number} {words}"},)
-        item = f"q{number}"
-        yield Work(item, samples_of(4), lambda _, sent=messages: sent, digest_of(item), read=read)
+        pair = Pair(f"q{number}")
+        yield Work(pair, samples_of(4), lambda _, sent=messages: sent, read=read)
 
 
 def of_short_pairs(asked):

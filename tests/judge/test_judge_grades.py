@@ -60,7 +60,7 @@ _NO_GRADES = (
 def test_a_grade_is_on_its_scale_or_none(text, grade):
     verdict = parse_verdict(text, AnswerFormat(grades="1-5"))
     assert (verdict.grade, verdict.status) == (grade, "unparsed" if grade is None else "ok")
-    assert verdict.choice is None
+    assert verdict.vote is None
     assert bool(verdict.reason) == (grade is None)
 
 

@@ -207,7 +207,7 @@ def test_universal_self_consistency_takes_the_vote_of_the_answer_chosen(store, s
             word = "A" if first else "B"  # always in favour of yes, which is A's
             return f'{{"verdict": "{word}"}}' if structured else f"[[{word}]]"
         assert (request.response_format is not None) == structured
-        return '{"reasoning": "x", "choice": 2}' if structured else "[[2]]"
+        return '{"reasoning": "x", "grade": 2}' if structured else "[[2]]"
 
     items = [*"stuvwxyz"]
     columns = {"a": ["q: yes"] * 8, "b": ["q: no"] * 8, "prompt": ["p"] * 8}

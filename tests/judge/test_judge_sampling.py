@@ -7,12 +7,14 @@ import random
 import resource
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Usage, samples_of
 from btdagg.judge.judging import JudgeJob, Judging
+from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.retries import EndpointError
@@ -415,7 +417,7 @@ def test_a_fault_of_a_function_is_recorded(tmp_path):
 
 def test_other_texts_under_the_same_id_are_refused(store_place):
     run(store_place, answering(), plan_of(3))
-    other = [work.__class__(work.item, work.wanted, work.messages, "other") for work in plan_of(3)]
+    other = [replace(work, pair=Pair(work.item, "other")) for work in plan_of(3)]
     with pytest.raises(StoreError, match="item 'q0' is there with other texts; give it another id"):
         run(store_place, answering(), other)
 

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 import btdagg
-from btdagg.judge.client import ChatReply, Reading, Setup, Usage, samples_of
+from btdagg.judge.client import ChatReply, Setup, Usage, Verdict, samples_of
 from btdagg.judge.store import Answered, Claimed, StoreError, VoteStore, summaries, votes_frame
 from btdagg.judge.store import database as schema
 from judging import SETUP
@@ -19,9 +19,9 @@ def fill(store, setup=SETUP, items=("q1", "q2"), *, n=4, vote=1, status="ok", re
     with store.owner() as owner:
         owner.know_items([(item, f"digest of {item}", None) for item in items])
         claimed, _, _ = owner.claim(ask, {item: samples_of(n) for item in items})
-        readings = {"AB": Reading("ok", vote), "BA": Reading("ok", -vote)}
+        readings = {"AB": Verdict("ok", vote), "BA": Verdict("ok", -vote)}
         if status != "ok":
-            readings = dict.fromkeys(readings, Reading(status, reason="no verdict"))
+            readings = dict.fromkeys(readings, Verdict(status, reason="no verdict"))
         owner.save(ask, [Answered(claim, readings[claim.order], 1, reply) for claim in claimed])
         owner.commit()
     return ask
@@ -90,7 +90,7 @@ def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
             assert (keys_of(claimed), elsewhere) == ([("AB", 0), ("BA", 0)], {})
             # What was taken from it, the first can no longer write.
             with pytest.raises(StoreError, match="another process has taken over our claims"):
-                first.save(ask, [Answered(Claimed("q1", "AB", 0, 0), Reading("ok", 1), 1)])
+                first.save(ask, [Answered(Claimed("q1", "AB", 0, 0), Verdict("ok", 1), 1)])
             first.roll_back()
             with store.reading() as connection:
                 query = sa.select(schema.votes.c.status)

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg import InputError
-from btdagg.judge.client import Reading, Setup
+from btdagg.judge.client import Setup, Verdict
 from btdagg.judge.store import Answered, StoreError, VoteStore
 from btdagg.judge.store import database as schema
 from commands import one_line
@@ -145,7 +145,7 @@ def test_a_value_that_no_run_writes_is_refused_by_the_database(store_place, tabl
     with VoteStore(store_place) as store, store.owner() as owner:
         number = store.ask_of(ask)
         claimed, _, _ = owner.claim(number, {"q": [("AB", 0), ("BA", 0)]})
-        owner.save(number, [Answered(claimed[0], Reading("ok", 1), 1)])
+        owner.save(number, [Answered(claimed[0], Verdict("ok", 1), 1)])
         owner.add_batch(number, claimed[1:], file="f", provider="openai", endpoint="e", answer="{}")
         owner.commit()
         store.write_decisions(ask, "gsa_4", {"q": 1})

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
-from btdagg.judge.client import ChatReply, Reading
+from btdagg.judge.client import ChatReply, Verdict
 from btdagg.judge.runs import Usefulness
 from judging import config, pairs_of
 
@@ -51,7 +51,7 @@ def test_what_may_help_is_said(tmp_path, reply, said):
 def test_the_level_of_the_test():
     """Half of the answers useless: hardly ever stopped. Nearly all: soon."""
     draw = random.Random(1)
-    bad, good = Reading("empty", reason="no text"), Reading("ok", 1)
+    bad, good = Verdict("empty", reason="no text"), Verdict("ok", 1)
     half = Usefulness()
     assert not any(half.see(draw.choice((bad, good))) for _ in range(100_000))
     nearly = Usefulness()

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalSpec
 
-    from btdagg.judge.answers import Verdict
+    from btdagg.judge.client import Verdict
     from btdagg.judge.pairs import Pair
     from btdagg.judge.prompts import PromptTemplate
 
@@ -433,7 +433,8 @@ async def _ask(judge: Model, prompt: PromptTemplate, pair: Pair, order: str) -> 
     messages = [_MESSAGES[m["role"]](content=m["content"]) for m in prompt.render(pair, order)]
     reply = await judge.generate(messages)
     why = _STOP_REASONS.get(reply.stop_reason, reply.stop_reason)
-    return reply.completion, parse_verdict(reply.completion, prompt.answer, finish_reason=why)
+    text = reply.completion
+    return text, parse_verdict(text, prompt.answer, order=order, finish_reason=why)
 
 
 def _pair(state: TaskState, target: Target, a: str, b: str | None, reference: str | None) -> Pair:
@@ -456,9 +457,7 @@ def _pair(state: TaskState, target: Target, a: str, b: str | None, reference: st
 
 
 def _pairwise_score(replies: dict[str, tuple[str, Verdict]], metadata: dict[str, Any]) -> Score:
-    from btdagg.judge.answers import vote_of
-
-    votes = {order: vote_of(verdict, order) for order, (_, verdict) in replies.items()}
+    votes = {order: verdict.vote for order, (_, verdict) in replies.items()}
     metadata[ANSWERS] = {
         order: {"status": verdict.status, "reason": verdict.reason}
         for order, (_, verdict) in replies.items()

@@ -1,11 +1,5 @@
 from .answers import (
-    Verdict as Verdict,
-)
-from .answers import (
     parse_verdict as parse_verdict,
-)
-from .answers import (
-    vote_of as vote_of,
 )
 from .client import (
     BatchClient as BatchClient,
@@ -27,6 +21,9 @@ from .client import (
 )
 from .client import (
     Usage as Usage,
+)
+from .client import (
+    Verdict as Verdict,
 )
 from .jobs import (
     Estimate as Estimate,

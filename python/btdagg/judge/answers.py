@@ -25,21 +25,19 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from btdagg._util.errors import InputError
+from btdagg.judge.client import Verdict
 from btdagg.votes.scale import listed, points_of
 from btdagg.votes.schema import PASS_WORDS
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import Token
+    from btdagg.judge.client import Order, Token
 
 Choice = Literal["first", "second", "tie"]
-Status = Literal["ok", "unparsed", "refused", "truncated", "empty"]
-
-
 CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
 Kind = Literal["tag", "line", "json"]
 Scale = Literal["choice", "steps", "scores"]
@@ -179,7 +177,14 @@ class AnswerFormat:
             properties["verdict"] = {"type": "string", "enum": list(self.words)}
         if self.confidence:
             properties["confidence"] = {"type": "integer"}
-        return json_schema("verdict", properties)
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+        named = {"name": "verdict", "strict": True, "schema": schema}
+        return {"type": "json_schema", "json_schema": named}
 
     def written(self, choice: Choice) -> str:
         """Write a verdict, and nothing else, in the form that is asked for."""
@@ -187,52 +192,14 @@ class AnswerFormat:
         return _FORMS[self.kind].format(word)
 
 
-def json_schema(name: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """Wrap properties, all of them required, as the `response_format` of a request."""
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
-
-
 # Reading
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What an answer says.
-
-    Attributes
-    ----------
-    choice : "first", "second", "tie" or None
-        As shown to the judge; None unless `status` is ``ok``, and of a grade.
-    status : "ok", "unparsed", "refused", "truncated" or "empty"
-    confidence : float or None
-        From 0 to 1, where the judge was asked for it and stated it.
-    reason : str
-        Why there is no choice; empty where there is.
-    margin : float or None
-        By how much it is the better one, where steps or scores were asked for: 2 for ``A>>B``, 1
-        for ``A>B``, 0 for a tie; or the difference of the scores.
-    grade : float or None
-        Of one response, where it was graded.
-    """
-
-    choice: Choice | None
-    status: Status
-    confidence: float | None = None
-    reason: str = ""
-    margin: float | None = None
-    grade: float | None = None
 
 
 def parse_verdict(
     text: str | None,
     answer: AnswerFormat | None = None,
     *,
+    order: Order = "AB",
     finish_reason: str | None = None,
     refusal: str | None = None,
 ) -> Verdict:
@@ -246,6 +213,8 @@ def parse_verdict(
         The answer. A thought between ``<think>`` and ``</think>`` is skipped.
     answer : AnswerFormat, optional
         The form that was asked for; by default ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
+    order : "AB" or "BA"
+        In which the responses were shown.
     finish_reason : str, optional
         As the endpoint states it: ``length`` is truncated, ``content_filter`` and ``refusal``
         refused. ``too_long``, truncated too, is a reply that was not read to its end.
@@ -257,7 +226,7 @@ def parse_verdict(
     Verdict
     """
     answer = answer or AnswerFormat()
-    alone = ended_early(finish_reason, refusal) or answer_alone(text)
+    alone = _ended_early(finish_reason, refusal) or _answer_alone(text)
     if isinstance(alone, Verdict):
         return alone
     words = _words(answer)
@@ -269,35 +238,24 @@ def parse_verdict(
             stated = _Statement(_exactly(match[1], words), _unknown(match[1]))
     if stated is None:
         if _REFUSAL.match(alone):
-            return Verdict(None, "refused", reason=alone.partition("\n")[0][:120])
-        return Verdict(None, "unparsed", reason="no explicit verdict")
+            return Verdict("refused", reason=alone.partition("\n")[0][:120])
+        return Verdict("unparsed", reason="no explicit verdict")
     if stated.points is None:
-        return Verdict(None, "unparsed", reason=stated.why)
+        return Verdict("unparsed", reason=stated.why)
     if answer.grades is not None:
-        verdict = Verdict(None, "ok", grade=stated.points[0])
+        verdict = Verdict("ok", grade=stated.points[0])
     else:
         first, second = stated.points
-        choice = CHOICES[(first > second) - (first < second)]
-        if choice == "tie" and answer.tie is None:
-            return Verdict(None, "unparsed", reason="a tie, where none was allowed")
+        vote = (first > second) - (first < second)
+        if not vote and answer.tie is None:
+            return Verdict("unparsed", reason="a tie, where none was allowed")
         margin = None if answer.scale == "choice" else round(abs(float(first - second)), 6)
-        verdict = Verdict(choice, "ok", margin=margin)
+        verdict = Verdict("ok", vote if order == "AB" else -vote, margin=margin)
     if not answer.confidence:
         return verdict
     fields = stated.fields
     where = alone if fields is None else f"confidence: {fields.get('confidence')}"
-    return replace(verdict, confidence=_confidence(where))
-
-
-def vote_of(verdict: Verdict, order: str) -> int | None:
-    """Return the vote of a verdict from A's point of view, None where there is no choice.
-
-    `order` is the order in which the responses were shown, "AB" or "BA".
-    """
-    if verdict.choice is None:
-        return None
-    vote = next(vote for vote, choice in CHOICES.items() if choice == verdict.choice)
-    return vote if order == "AB" else -vote
+    return verdict._replace(confidence=_confidence(where))
 
 
 def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict[str, float] | None:
@@ -312,17 +270,18 @@ def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict
         None without a verdict in the very words that were asked for, or without alternatives.
     """
     text = "".join(token.text for token in tokens)
-    choice = parse_verdict(text, answer).choice
+    vote = parse_verdict(text, answer).vote
     names = {"first": answer.first, "second": answer.second, "tie": answer.tie}
     words = {word.casefold(): name for name, word in names.items() if word is not None}
-    if choice is None:
+    if vote is None:
         return None
+    choice = CHOICES[vote]
     word, other = sorted(words, key=lambda word: words[word] != choice)[:2]
     places = re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
     for place in reversed([*places][-_PLACES:]):
         start = place.start()
         # The verdict's word is the one without which the verdict is another.
-        if parse_verdict(text[:start] + other + text[place.end() :], answer).choice != choice:
+        if parse_verdict(text[:start] + other + text[place.end() :], answer).vote != vote:
             break
     else:
         return None
@@ -392,20 +351,20 @@ _REFUSAL = re.compile(
 )
 
 
-def ended_early(finish_reason: str | None, refusal: str | None) -> Verdict | None:
+def _ended_early(finish_reason: str | None, refusal: str | None) -> Verdict | None:
     """Return the verdict on an answer that the endpoint marks as refused or cut off."""
     if refusal or finish_reason in ("content_filter", "refusal"):
-        return Verdict(None, "refused", reason=refusal or f"finish reason {finish_reason}")
+        return Verdict("refused", reason=refusal or f"finish reason {finish_reason}")
     reasons = {
         "length": "cut off at the limit of tokens",
         "too_long": "longer than what is read of an answer",
     }
     if finish_reason in reasons:
-        return Verdict(None, "truncated", reason=reasons[finish_reason])
+        return Verdict("truncated", reason=reasons[finish_reason])
     return None
 
 
-def answer_alone(text: str | None) -> str | Verdict:
+def _answer_alone(text: str | None) -> str | Verdict:
     """Return the text of an answer without its thought; or the verdict where nothing is left."""
     answer = text or ""
     if not answer.isascii():
@@ -416,9 +375,9 @@ def answer_alone(text: str | None) -> str | Verdict:
     if "<" in answer:
         answer = _THOUGHT_ENDS.split(answer)[-1]
         if _THOUGHT_BEGINS.search(answer):
-            return Verdict(None, "truncated", reason="the thought does not end")
+            return Verdict("truncated", reason="the thought does not end")
     answer = answer.replace("\\[", "[").replace("\\]", "]").replace("\r", "").strip()
-    return answer or Verdict(None, "empty", reason="no text")
+    return answer or Verdict("empty", reason="no text")
 
 
 # Words of a verdict

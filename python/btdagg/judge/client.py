@@ -221,10 +221,26 @@ class ChatError(Exception):
         return self.kind == "limited" or (self.retry_after is not None and self.kind != "fatal")
 
 
-class Reading(NamedTuple):
-    """What an answer says: the vote from A's point of view, or a grade, if `status` is ``ok``.
+@readable
+class Verdict(NamedTuple):
+    """What an answer says.
 
-    `margin` says by how much, `probabilities` how probable -1, 0 and 1 were.
+    Attributes
+    ----------
+    status : "ok", "unparsed", "refused", "truncated", "empty" or "failed"
+    vote : -1, 0, 1 or None
+        From A's point of view; None of a grade, and unless `status` is ``ok``.
+    confidence : float or None
+        From 0 to 1, where it is known.
+    reason : str
+        Why there is no vote; empty where there is.
+    margin : float or None
+        By how much a response is better, where steps or scores were asked for: 2 for ``A>>B``, 1
+        for ``A>B``, 0 for a tie; or the difference of the scores.
+    grade : float or None
+        Of one response, where it was graded.
+    probabilities : tuple of float, or None
+        How probable the votes -1, 0 and 1 were.
     """
 
     status: Status

@@ -17,7 +17,6 @@ from btdagg.judge.answers import (
     parse_verdict,
     sequence_probability,
     verdict_probabilities,
-    vote_of,
 )
 from btdagg.judge.client import (
     BATCHING,
@@ -27,8 +26,8 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Order,
-    Reading,
     Setup,
+    Verdict,
     provider_of,
     samples_of,
 )
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from btdagg.judge.pacing import Pacing
     from btdagg.judge.store import VoteStore
 
-Reader = Callable[[ChatReply, Order], Reading]
+Reader = Callable[[ChatReply, Order], Verdict]
 
 
 @dataclass(frozen=True)
@@ -51,28 +50,26 @@ class Work:
 
     Attributes
     ----------
-    item : str
-        What a store calls the item: with its criterion, if there is one.
+    pair : Pair
     wanted : sequence of (order, sample)
     messages : callable
         From an order to what is sent, called when it is needed.
-    digest : str
-        Digest of the item's texts: a store refuses another text under the same id.
-    about : tuple of str or None
-        Task, criterion and name of the item, as far as known; kept for exports.
     read : callable or None
         Reads the answers on this item, in place of the run's own reader.
     response_format : mapping or None
         JSON schema of the answer, in place of the template's.
     """
 
-    item: str
+    pair: Pair
     wanted: Sequence[tuple[Order, int]]
     messages: Callable[[Order], Messages]
-    digest: str = ""
-    about: tuple[str | None, ...] = ()
     read: Reader | None = None
     response_format: Mapping[str, Any] | None = None
+
+    @property
+    def item(self) -> str:
+        """What a store calls the item: with its criterion, if there is one."""
+        return self.pair.key
 
 
 @dataclass(frozen=True)
@@ -110,8 +107,7 @@ class Sampling:
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         """Every sample wanted, pair by pair."""
         for pair in pairs:
-            render = partial(judging.prompt.render, pair)
-            yield Work(pair.key, judging.samples, render, pair.digest, pair.about)
+            yield Work(pair, judging.samples, partial(judging.prompt.render, pair))
 
 
 SAMPLING = Sampling()
@@ -312,28 +308,28 @@ class Judging:
         """What the method asks for, pair by pair."""
         return self.method.plan(self, pairs)
 
-    def read(self, reply: ChatReply, order: Order) -> Reading:
+    def read(self, reply: ChatReply, order: Order) -> Verdict:
         """What an answer says."""
         return read_answer(self.prompt.answer, reply, order)
 
 
-def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Reading:
+def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Verdict:
     """Return what an answer says, given the form that was asked for."""
     verdict = parse_verdict(
         reply.text,
         answer,
+        order=order,
         finish_reason=reply.finish_reason,
         refusal=reply.text if reply.finish_reason == "refusal" else None,
     )
-    confidence = verdict.confidence
-    if confidence is None and not answer.confidence and reply.token_logprobs:
-        confidence = sequence_probability(reply.token_logprobs)
-    probabilities = None
-    if verdict.choice is not None and answer.scale == "choice" and any(t[2] for t in reply.tokens):
-        by_choice = verdict_probabilities(reply.tokens, answer)
-        by_choice = by_choice or {verdict.choice: 1.0}  # a verdict in other words counts whole
-        first, tie, second = (by_choice.get(choice, 0.0) for choice in ("first", "tie", "second"))
-        probabilities = (second, tie, first) if order == "AB" else (first, tie, second)
-    vote = vote_of(verdict, order)
-    strength = verdict.margin, verdict.grade, probabilities
-    return Reading(verdict.status, vote, confidence, verdict.reason, *strength)
+    if verdict.confidence is None and not answer.confidence and reply.token_logprobs:
+        verdict = verdict._replace(confidence=sequence_probability(reply.token_logprobs))
+    if verdict.vote is None or answer.scale != "choice" or not any(t[2] for t in reply.tokens):
+        return verdict
+    chances = verdict_probabilities(reply.tokens, answer)
+    if chances is None:  # a verdict in other words counts whole
+        minus, tie, plus = (float(vote == verdict.vote) for vote in (-1, 0, 1))
+    else:
+        minus, tie, plus = (chances[name] for name in ("second", "tie", "first"))
+        minus, plus = (minus, plus) if order == "AB" else (plus, minus)
+    return verdict._replace(probabilities=(minus, tie, plus))

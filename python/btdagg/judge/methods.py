@@ -9,7 +9,6 @@ Self-Consistency asks which of them agrees best with the others, and takes its v
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,16 +19,10 @@ import numpy as np
 
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
-from btdagg.judge.answers import (
-    CHOICES,
-    Verdict,
-    answer_alone,
-    ended_early,
-    json_schema,
-)
-from btdagg.judge.client import Order, Reading, Setup, batched
+from btdagg.judge.answers import CHOICES, AnswerFormat
+from btdagg.judge.client import Order, Setup, Verdict, batched
 from btdagg.judge.jobs import judge_pairs
-from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work
+from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work, read_answer
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
@@ -157,10 +150,10 @@ class _Greedy(Sampling):
         return replace(setup, method="few-shot", template_digest=self.shots.digest)
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
-        for pair in pairs:
-            for work in super().plan(judging, [pair]):
-                render = work.messages if self.shots is None else partial(self.shots.render, pair)
-                yield replace(work, messages=render)
+        for work in super().plan(judging, pairs):
+            if self.shots is not None:
+                work = replace(work, messages=partial(self.shots.render, work.pair))
+            yield work
 
 
 @dataclass(frozen=True)
@@ -199,24 +192,25 @@ class _Aggregation(Sampling):
 
     def _work(self, prompt: PromptTemplate, pair: Pair, samples: Sequence[Sample]) -> Work:
         work = Work(
-            pair.key,
+            pair,
             ((order_of_aggregation(pair.key), 0),),
             lambda order: aggregation_messages(self.method, prompt, pair, order, samples),
-            pair.digest,
-            pair.about,
         )
         if self.method == "gsa":
             return work
-        read = partial(_read_choice, [sample.vote for sample in samples])
-        return replace(work, read=read, response_format=choice_format(prompt))
+        answer = number_format(prompt, samples)
+        read = partial(_chosen_vote, answer, [sample.vote for sample in samples])
+        return replace(work, read=read, response_format=answer.response_format)
 
 
-def _read_choice(votes: Sequence[int], reply: ChatReply, order: Order) -> Reading:
+def _chosen_vote(
+    answer: AnswerFormat, votes: Sequence[int], reply: ChatReply, order: Order
+) -> Verdict:
     """Vote of the sample that an answer chooses; that is from A's point of view already."""
-    number, unread = parse_choice(reply.text, len(votes), finish_reason=reply.finish_reason)
-    if number is None:
-        return Reading(unread.status, reason=unread.reason)
-    return Reading("ok", votes[number])
+    verdict = read_answer(answer, reply, order)
+    if verdict.grade is None:
+        return verdict
+    return Verdict("ok", votes[min(int(verdict.grade), len(votes)) - 1])
 
 
 def _medians(stored: Mapping[str, Mapping[Any, tuple[Any, ...]]], n: int) -> dict[str, int]:
@@ -244,10 +238,8 @@ what holds and correct what does not. Do not merely count them. {answer}
 """
 _USC = """
 Choose the assessment that agrees best with all of them taken together: the one whose verdict and
-reasons most of the others share. {choose}
+reasons most of the others share. The verdict is its number. {answer}
 """
-_CHOOSE_TAG = "End with its number on a line of its own, in double brackets, such as [[1]]."
-_CHOOSE_JSON = 'Answer with one JSON object and nothing else: {"reasoning": "...", "choice": N}.'
 
 
 class Sample(NamedTuple):
@@ -276,54 +268,22 @@ def aggregation_messages(
         for number, sample in enumerate(samples, start=1)
     ]
     introduction = _INTRODUCTION.format(n=len(samples), a=names.first, b=names.second)
-    if method == "gsa":
-        question = _GSA.format(answer=names.instructions)
-    else:
-        question = _USC.format(choose=_CHOOSE_JSON if names.kind == "json" else _CHOOSE_TAG)
+    wording, answer = (_GSA, names) if method == "gsa" else (_USC, number_format(template, samples))
+    question = wording.format(answer=answer.instructions)
     parts = [introduction.strip(), *shown, question.strip()]
     return template.render(pair, order, answer="\n\n".join(parts))
 
 
 def aggregation_digest(method: str, template: PromptTemplate) -> str:
     """SHA-256 of everything that a further call sends except the pair and its answers."""
-    wording = (_INTRODUCTION, _GSA, _USC, _CHOOSE_TAG, _CHOOSE_JSON)
+    wording = (_INTRODUCTION, _GSA, _USC)
     sent = "\0".join((method, template.digest, str(_VERSION), *wording))
     return sha256(sent.encode()).hexdigest()
 
 
-def choice_format(template: PromptTemplate) -> dict[str, Any] | None:
-    """Return USC's response format for a template that asks for JSON."""
-    if template.answer.kind != "json":
-        return None
-    return json_schema("choice", {"reasoning": {"type": "string"}, "choice": {"type": "integer"}})
-
-
-_NUMBER = re.compile(
-    r"\[\[[ \t]*(?:sample|assessment|#)?[ \t_]*(\w+)[ \t]*\]\]|\"choice\"\s*:\s*\"?(\w+)", re.I
-)
-
-
-def parse_choice(
-    text: str | None, n_samples: int, *, finish_reason: str | None = None
-) -> tuple[int | None, Verdict]:
-    """Read the number that the last paragraph with a number chooses: from 0, or None and why."""
-    answer = ended_early(finish_reason, None) or answer_alone(text)
-    if isinstance(answer, Verdict):
-        return None, answer
-    numbers: set[str] = set()
-    for paragraph in answer.split("\n\n"):
-        numbers = {match[1] or match[2] for match in _NUMBER.finditer(paragraph)} or numbers
-    bare = answer.strip(" \n*`.")
-    chosen = numbers.pop() if numbers else bare if bare.isdecimal() else ""
-    if not chosen:
-        reason = "no number of an answer"
-    elif numbers:
-        reason = "several numbers"
-    elif chosen not in map(str, range(1, n_samples + 1)):
-        reason = f"chose {chosen}, expected a number from 1 to {n_samples}"
-    else:
-        return int(chosen) - 1, Verdict(None, "ok")
-    return None, Verdict(None, "unparsed", reason=reason)
+def number_format(template: PromptTemplate, samples: Sequence[Sample]) -> AnswerFormat:
+    """Return USC's form of an answer: the number of a sample, as a grade is asked for."""
+    return AnswerFormat(template.answer.kind, grades=tuple(range(1, max(len(samples), 2) + 1)))
 
 
 def _shown(sample: Sample, order: Order, template: PromptTemplate) -> str:

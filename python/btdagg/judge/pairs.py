@@ -74,9 +74,10 @@ class Pair:
 
     @property
     def about(self) -> tuple[str | None, ...]:
-        """What a store keeps for exports: task, criterion, and the item where the key is longer."""
+        """What a store keeps: key, digest, task, criterion, and the item if the key is longer."""
         name = None if self.key == self.item else self.item
-        return (self.fields.get("task"), self.fields.get("criterion"), name)
+        fields = self.fields
+        return (self.key, self.digest, fields.get("task"), fields.get("criterion"), name)
 
 
 @readable

@@ -12,7 +12,7 @@ from typing import Any
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
-from btdagg.judge.client import Reading, Usage
+from btdagg.judge.client import Usage, Verdict
 from btdagg.judge.prices import Prices, cost_of
 
 _REASONS = 100  # that are told apart
@@ -207,7 +207,7 @@ class JudgeRun:
     waits_for: str = ""
     waits_seconds: float = 0.0
 
-    def add(self, reading: Reading) -> None:
+    def add(self, reading: Verdict) -> None:
         """Count a sample that is in the store now."""
         self.statuses[reading.status] += 1
         is_listed = reading.reason in self.reasons or len(self.reasons) < _REASONS
@@ -304,7 +304,7 @@ class Usefulness:
         self._sum = 0.0
         self._last: deque[tuple[str, str]] = deque(maxlen=64)
 
-    def see(self, reading: Reading) -> bool:
+    def see(self, reading: Verdict) -> bool:
         """Take an answer in; whether it shows that going on is of no use."""
         if reading.status == "ok":
             self._sum = max(self._sum + math.log(0.1 / 0.5), 0.0)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from btdagg.judge.client import ChatReply, ChatRequest, Order, Reading, batched
+from btdagg.judge.client import ChatReply, ChatRequest, Order, Verdict, batched
 from btdagg.judge.judging import JudgeJob, Judging, Reader, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker
@@ -164,8 +164,7 @@ class _Sampler:
             for stretch in batched(plan, _AT_A_TIME):
                 if self._stopping.is_set():
                     return
-                texts = [(work.item, work.digest, *work.about) for work in stretch if work.digest]
-                await self._commit("know_items", texts)
+                await self._commit("know_items", [work.pair.about for work in stretch])
                 self._run.n_items += len(stretch)
                 self._run.n_wanted += sum(len(work.wanted) for work in stretch)
                 elsewhere += await self._take(stretch, self._judging.again)
@@ -247,7 +246,7 @@ class _Sampler:
             prices = self._judging.prices
             answered = Answered(claimed, reading, n_requests, outcome, prices)
         else:
-            reading = Reading("failed", reason=str(outcome))
+            reading = Verdict("failed", reason=str(outcome))
             if outcome.kind not in ("rejected", "forbidden"):
                 self._see(reading)
             answered = Answered(claimed, reading, n_requests)
@@ -258,7 +257,7 @@ class _Sampler:
         self._run.waits_for, self._run.waits_seconds = self._asker.state()
         self._job.watch(self._run)
 
-    def _see(self, reading: Reading) -> None:
+    def _see(self, reading: Verdict) -> None:
         """End the run where answers hold no votes."""
         if self._usefulness.see(reading) and not self._stopping.is_set():
             self._run.is_useless = True

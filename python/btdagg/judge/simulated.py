@@ -149,9 +149,8 @@ class WantedForm(NamedTuple):
     form: str  # json, tag or line
     tie: str  # the word for a tie; empty where none is allowed
     confidence: bool
-    choose: bool  # whether the number of a sample is asked for
     scale: str = "choice"  # or steps, or scores
-    grades: tuple[str, ...] = ()  # of one response, from the lowest
+    grades: tuple[str, ...] = ()  # of one response from the lowest, or numbers of samples
 
 
 def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
@@ -171,20 +170,20 @@ def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
     if scores is not None:
         tie = "" if scores[1] else "="
     scale = "scores" if scores else "steps" if "A>>B" in prompt else "choice"
-    wants_number = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
-    choose = bool(seen.samples) and wants_number
-    grades = _grades_in(prompt) if seen.is_alone else ()
-    return WantedForm(form, tie, "confidence" in schema.lower(), choose, scale, grades)
+    grades = _grades_in(prompt) if seen.is_alone or seen.samples else ()
+    if seen.is_alone:
+        grades = grades or ("FAIL", "PASS")
+    return WantedForm(form, tie, "confidence" in schema.lower(), scale, grades)
 
 
 def _grades_in(prompt: str) -> tuple[str, ...]:
     """The grades that may be given, as they are written."""
     wanted = _GRADES.search(prompt)
-    if wanted is None or not (wanted[1] or wanted[3]):
-        return ("FAIL", "PASS")
+    if wanted is None:
+        return ()
     if wanted[1]:
         return tuple(map(str, range(int(wanted[1]), int(wanted[2]) + 1)))
-    return tuple(re.findall(r"-?[\d.]*\d", wanted[3]))
+    return tuple(re.findall(r"-?[\d.]*\d", wanted[3] or ""))
 
 
 def answer(
@@ -243,7 +242,7 @@ def _aggregated(seen: Seen, wanted: WantedForm, random: Random) -> SimulatedAnsw
     most = max(counts.values())
     winner = next(word for word, count in counts.items() if count == most)
     reasoning = f"The answers say {', '.join(verdicts.values())}."
-    if wanted.choose:
+    if wanted.grades:
         word = next(number for number, verdict in verdicts.items() if verdict == winner)
     else:
         word = wanted.tie if winner == "tie" and wanted.tie else winner
@@ -260,7 +259,7 @@ def _verdict_in(text: str) -> str:
 
 def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
     is_number = bool(wanted.grades) and word.lstrip("-")[:1].isdigit()
-    key = "choice" if wanted.choose else "grade" if is_number else "verdict"
+    key = "grade" if is_number else "verdict"
     scores = word.split(", ") if wanted.scale == "scores" else ()
     if wanted.form == "json":
         fields: dict[str, object] = {
@@ -268,7 +267,7 @@ def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
             **dict(zip("AB", map(int, scores), strict=False)),
         }
         if not scores:
-            fields[key] = json.loads(word) if wanted.choose or is_number else word
+            fields[key] = json.loads(word) if is_number else word
         if wanted.confidence:
             fields["confidence"] = sure
         return json.dumps(fields)

@@ -80,8 +80,7 @@ class BatchWriter:
 
     def _claim(self, stretch: Sequence[Work], again: tuple[str, ...]) -> list[Claimed]:
         owner, run = self._owner, self._run
-        texts = [(work.item, work.digest, *work.about) for work in stretch if work.digest]
-        owner.know_items(texts)
+        owner.know_items([work.pair.about for work in stretch])
         wanted = {work.item: work.wanted for work in stretch}
         claimed, elsewhere, stored = owner.claim(self._ask, wanted, again)
         run.n_elsewhere += stored.pop(BATCHED, 0) + sum(map(len, elsewhere.values()))

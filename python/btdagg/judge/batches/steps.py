@@ -20,7 +20,7 @@ from pathlib import Path
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, CallError, RemoteBatch, Result
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
-from btdagg.judge.client import ChatError, ChatReply, Reading
+from btdagg.judge.client import ChatError, ChatReply, Verdict
 from btdagg.judge.judging import JudgeJob, Judging, Work, read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.retries import EndpointError
@@ -254,7 +254,7 @@ def _answered(
             run.count_usage(outcome.usage, prices)
             kept.append(Answered(sample, reading, 1, outcome, prices))
         elif outcome.kind in ("rejected", "forbidden"):
-            refused.append(Answered(sample, Reading("failed", reason=str(outcome)), 1))
+            refused.append(Answered(sample, Verdict("failed", reason=str(outcome)), 1))
         else:
             collected.why[str(outcome)] += 1
     if refused and not kept:  # then it is no fault of the pairs

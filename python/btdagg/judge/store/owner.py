@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from btdagg.judge.client import ChatReply, Messages, Order, Reading
+from btdagg.judge.client import ChatReply, Messages, Order, Verdict
 from btdagg.judge.prices import cost_of
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
@@ -54,7 +54,7 @@ class Answered:
     """
 
     claimed: Claimed
-    reading: Reading
+    reading: Verdict
     attempts: int
     reply: ChatReply | None = None
     prices: Prices | None = None
@@ -62,7 +62,7 @@ class Answered:
     def vote(self) -> dict[str, Any]:
         """Columns of the votes; tokens and cost are of the whole request. See docs/store.md."""
         *columns, probabilities = self.reading
-        vote = dict(zip(Reading._fields, columns, strict=False))
+        vote = dict(zip(Verdict._fields, columns, strict=False))
         vote |= dict(zip(schema.PROBABILITIES, probabilities or (None,) * 3, strict=True))
         vote |= {
             "attempts": self.claimed.attempts + self.attempts,

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
+from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import HUMAN, votes_of_scores
@@ -77,7 +77,7 @@ def _games(content: Content, judged: Mapping[str, Any]) -> Iterator[dict[str, An
             raise content.refusal(f"{game}_winner", winner, "model_1, model_2, tie or error")
         vote, status = _GAME_WINNERS[winner], None
         if vote is None:
-            vote = vote_of(parse_verdict(text, _TAGS), order)
+            vote = parse_verdict(text, _TAGS, order=order).vote
             status = "failed" if _NO_ANSWER in str(text) else "unparsed"
         yield pair | {"vote": vote, "status": status, "order": order}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
+from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes.scale import listed
 from btdagg.votes.schema import PASS_WORDS, VOTES
 from btdagg.votes.strength import PROBABILITIES
@@ -65,12 +65,16 @@ def votes_of_answers(
         # Short texts repeat, long ones do not.
         read = parse if len(text) < 64 else parse_verdict
         verdict = read(
-            answer.text, expected, finish_reason=answer.finish_reason, refusal=answer.refusal
+            answer.text,
+            expected,
+            order=answer.order,
+            finish_reason=answer.finish_reason,
+            refusal=answer.refusal,
         )
         if answer.failed:
             rows.append((None, "failed", None))
             continue
-        vote = vote_of(verdict, answer.order) if expected.grades is None else verdict.grade
+        vote = verdict.vote if expected.grades is None else verdict.grade
         rows.append((vote, verdict.status, verdict.confidence))
         if verdict.status == "unparsed":
             unparsed = unparsed or text
