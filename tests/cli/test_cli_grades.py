@@ -45,7 +45,7 @@ def test_every_criterion_is_evaluated_the_worst_first(cli, criteria, tmp_path, q
     assert status == 0
     use = out[out.index("What to use") :]
     assert use.index("facts") < use.index("clear")
-    assert "calibrated with neighbours" in out
+    assert "calibrated, weak prior" in out
     assert "Krippendorff's alpha of the raters" in err
     assert "win rate" not in out + err
     page = (tmp_path / "out" / "index.html").read_text()

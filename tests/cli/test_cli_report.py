@@ -214,7 +214,7 @@ def test_all_methods_are_those_that_the_columns_allow(cli, folder):
     plain = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
     assert {line["method"] for line in plain["lines"]} == {
         "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic",
-        "Davidson, neighbours", "Davidson, weak prior", "threshold",
+        "calibrated, neighbours", "calibrated", "threshold",
     }  # fmt: skip
     votes.with_columns(confidence=0.5, gsa_2=pl.lit(1), gsa_8=pl.lit(0)).write_csv("votes.csv")
     more = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
@@ -302,7 +302,7 @@ def test_one_quantity_has_one_number_on_a_page(cli, folder):
         for name in ("scores", "sweep-votes")
     }
     scores = {row["method"]: row for row in records["scores"]}
-    assert next(iter(scores)) == "Davidson, weak prior"
+    assert next(iter(scores)) == "calibrated"
     most = max(row["n_votes"] for row in records["sweep-votes"])
     for row in records["sweep-votes"]:
         if row["n_votes"] == most:

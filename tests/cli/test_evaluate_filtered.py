@@ -39,7 +39,7 @@ def lines(cli, *arguments):
 def test_a_filtered_task_has_the_others_as_neighbours(cli, folder):
     alone = lines(cli, "labels.csv", "-f", "task=math", "-f", "template=base")
     among = lines(cli, "labels.csv", "-f", "template=base")
-    assert next(iter(alone)) == "Davidson, neighbours"
+    assert next(iter(alone)) == "calibrated"
     assert alone == among
 
 
@@ -53,7 +53,7 @@ def test_the_model_of_a_filtered_report_is_the_one_that_is_written(cli, folder):
     (row,) = pl.read_csv("out/tables/parameters.csv").filter(parameter="beta").rows(named=True)
     assert row["value"] == pytest.approx(written["beta"], rel=1e-6)
     behaviour = page[page.rindex("How each method decides") :]
-    assert "Davidson, neighbours" in behaviour
+    assert "calibrated" in behaviour
 
 
 def test_a_win_rate_says_which_judges_it_pools(cli, folder):
@@ -70,4 +70,4 @@ def test_a_win_rate_says_which_judges_it_pools(cli, folder):
 
 
 def test_tasks_without_labels_are_no_neighbours(cli, folder):
-    assert next(iter(lines(cli, "math.csv"))) == "Davidson, weak prior"
+    assert next(iter(lines(cli, "math.csv"))) == "calibrated"

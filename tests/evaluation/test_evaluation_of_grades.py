@@ -337,7 +337,7 @@ def test_neighbours_are_the_other_parts_without_what_is_held_out():
     (model,) = near.prior(np.arange(10))
     assert model == btdagg.calibrate_grades(counts[10:], gold[10:], FIVE).model
     method = CalibratedGrades(FIVE, prior="neighbours")
-    assert method.name == "calibrated with neighbours"
+    assert method.name == "calibrated, neighbours"
     with pytest.raises(InputError, match="neighbours needs votes of other criteria"):
         method.fit(few, own)
     items = LabelledItems(few, own, scale=FIVE)

@@ -174,17 +174,17 @@ def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
 
 def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
     few = ["--splits", "2", "--size", "8", "--json"]
-    neighbours, weak = "Davidson, neighbours", "Davidson, weak prior"
+    written, weak = "calibrated", "calibrated, weak prior"
     shown = {
-        "": [neighbours, weak, "Davidson", "threshold", "majority vote"],
+        "": [written, weak, "Davidson", "threshold", "majority vote"],
         "--prior none": ["Davidson", "majority vote"],
-        "--prior weak": [weak, "Davidson", "threshold", "majority vote"],
+        "--prior weak": [written, "Davidson", "threshold", "majority vote"],
         "--methods davidson,median --prior neighbours": [
-            neighbours, weak, "Davidson", "rounded median"
+            written, weak, "Davidson", "rounded median"
         ],
         "--methods davidson,median": ["Davidson", "rounded median"],
-        "-f task=math": [neighbours, weak, "Davidson", "threshold", "majority vote"],
-        "-f task=math --prior weak": [weak, "Davidson", "threshold", "majority vote"],
+        "-f task=math": [written, weak, "Davidson", "threshold", "majority vote"],
+        "-f task=math --prior weak": [written, "Davidson", "threshold", "majority vote"],
     }  # fmt: skip
     for options, names in shown.items():
         status, out, err = cli(

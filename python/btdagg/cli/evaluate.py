@@ -41,8 +41,7 @@ from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import names_of_methods
-from btdagg.paper.questions import QUESTIONS
-from btdagg.report.sections import write_estimates, write_protocols, write_scores
+from btdagg.report.sections import QUESTIONS, write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, varying
 from btdagg.votes.join import joint_scale
 from btdagg.votes.scale import Scale
@@ -85,7 +84,7 @@ Methods = Annotated[
         + " (gsa_4 with -n 4). Of grades: "
         + ", ".join(names_of_methods(Scale((0, 1), (0, 1))))
         + ". all uses every method that the columns allow.",
-        show_default="davidson, those with a prior, threshold and majority; of grades all",
+        show_default="calibrated, its variants, threshold and majority; of grades all",
     ),
 ]
 NumbersOfVotes = Annotated[
@@ -123,9 +122,16 @@ def evaluate(
 
 
 def compare(
-    context: typer.Context, reading: Selection, protocol: Protocol, **settings: Any
+    context: typer.Context,
+    reading: Selection,
+    protocol: Protocol,
+    questions: Sequence[Question] = QUESTIONS,
+    **settings: Any,
 ) -> None:
-    """Score methods by a protocol; print the scores, and write the report of --report."""
+    """Score methods by a protocol; print the scores, and write the report of --report.
+
+    The paper's fit keeps its name where the questions are the paper's.
+    """
     options = context.params
     data = reading.data(options["votes"], options["labels"])
     gold, table = data.gold, data.votes
@@ -143,15 +149,18 @@ def compare(
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
     is_slow = scale is not None and min(map(len, parts.values()), default=0) >= _MANY
     aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts, scale)
+    is_papers = questions is not QUESTIONS
+    if not (is_papers and options["prior"] == "none" and scale is None):
+        n_parts, plain = 1 if is_slow else n_parts, {"plain": "Davidson"} if is_papers else {}
+        aggregators = methods_with_priors(aggregators, options["prior"], n_parts, scale, **plain)
+    has_varied = is_papers and options["report"] and scale is None
     study = Study(
         table,
         gold,
-        varied=_varied(data.everything, reading) if options["report"] and scale is None else {},
+        varied=_varied(data.everything, reading) if has_varied else {},
         by=by,
         n_votes=budgets,
-        aggregators=methods_with_priors(
-            aggregators, options["prior"], 1 if is_slow else n_parts, scale
-        ),
+        aggregators=aggregators,
         confidence=confidence,
         protocol=protocol,
         neighbours=beside,
@@ -176,14 +185,15 @@ def compare(
     overall = over_all_items(study.votes, gold) if is_whole and has_mean else None
     if options["json"]:
         print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
-    show_scores(study, overall, folder, QUESTIONS, printed=not options["json"], is_whole=is_whole)
+    show_scores(study, overall, folder, questions, printed=not options["json"], is_whole=is_whole)
 
 
 def show_scores(
     study: Study,
     overall: Estimates | None,
     report: ReportFolder | None,
-    *questions: Iterable[Question],
+    questions: Iterable[Question] = QUESTIONS,
+    *,
     printed: bool,
     is_whole: bool = True,
 ) -> None:
@@ -202,7 +212,7 @@ def show_scores(
         if report is not None:
             if overall is not None:
                 write_estimates(report, overall)
-            write_protocols(report, study, *questions)
+            write_protocols(report, study, questions)
     if report is not None:
         say_where(report)
     if printed and overall is not None:

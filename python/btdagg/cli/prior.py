@@ -37,6 +37,8 @@ PriorOption = Annotated[
 AnyPrior: TypeAlias = "Prior | Literal['weak'] | None"
 PriorOfGrades: TypeAlias = "list[btdagg.GradeModel] | Literal['votes'] | None"
 
+_OF_GRADES = {"weak": "votes", "neighbours": "neighbours", "none": None}
+
 # With fewer labels nothing in them protects from a prior that does not fit.
 _FEW = 20
 
@@ -133,32 +135,46 @@ def methods_with_priors(
     prior: str | None,
     n_parts: int,
     scale: Scale | None = None,
-) -> tuple[Aggregator, ...] | None:
-    """Put the calibrations with a prior before the methods, and where none are named a plain peer.
+    plain: str = "calibrated, no prior",
+) -> tuple[Aggregator, ...]:
+    """Put the model that the command writes, `calibrated`, and its variants before the methods.
 
-    The first is calibrated as `btdagg calibrate` calibrates the model that it writes.
+    Where methods are named and no prior is, they stay, and that model has its name. `plain` is the
+    name of the paper's fit.
     """
-    from btdagg.methods import CalibratedGrades, Davidson, Threshold, by_name
+    from btdagg.methods import CalibratedGrades, Davidson, Neighbours, Threshold
     from btdagg.methods.registry import aggregators_or_usual
 
-    if (prior == "none" and scale is None) or (prior is None and methods is not None):
-        return methods
-    with_neighbours = prior == "neighbours" or (prior is None and n_parts > 1)
-    weak = "weak" if scale is None else "calibrated"
-    calibrated = list(by_name(["neighbours", weak] if with_neighbours else [weak], scale))
-    if scale is not None and prior == "none":
-        calibrated = [CalibratedGrades(scale, "calibrated, no prior", None)]
-    elif scale is not None and prior not in (None, "weak", "neighbours"):
+    written = prior or ("neighbours" if n_parts > 1 else "weak")
+    if scale is not None and written not in _OF_GRADES:
         expected = "weak, neighbours or none, of grades"
         raise InputError(argument="prior", came=prior, expected=expected)
-    elif prior not in (None, "weak", "neighbours"):
-        name = f"Davidson, prior {Path(prior).name}"
-        calibrated.insert(0, Davidson(name, prior=chosen_prior(prior, None)))
-    others = list(aggregators_or_usual(methods, scale))
+    names = {written: "calibrated"}
+    if written not in ("weak", "none"):
+        names["weak"] = "calibrated, weak prior"
     if methods is None and scale is None:
-        others.insert(1, Threshold())
-    names = {method.name for method in calibrated}
-    return (*calibrated, *(method for method in others if method.name not in names))
+        names.setdefault("none", plain)
+
+    def made(kind: str, name: str) -> Aggregator:
+        if scale is not None:
+            return CalibratedGrades(scale, name, _OF_GRADES[kind])
+        if kind == "neighbours":
+            return Neighbours(name)
+        return Davidson(name, prior=chosen_prior(kind, None))
+
+    calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
+    others = aggregators_or_usual(methods, scale)
+    if methods is not None and (prior is None or (prior == "none" and scale is None)):
+        return tuple(calibrated.get(_kind(of), of) for of in others)
+    if methods is None and scale is None:
+        others = (Threshold(), *others)
+    used = {*calibrated, *names.values()}
+    return (*calibrated.values(), *(of for of in others if used.isdisjoint((_kind(of), of.name))))
+
+
+def _kind(method: Aggregator) -> tuple[type, Any]:
+    prior = getattr(method, "prior", None)
+    return type(method), prior if isinstance(prior, str) else prior and id(prior)
 
 
 def words_of(*priors: AnyPrior | Literal["neighbours"]) -> str:

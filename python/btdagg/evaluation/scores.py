@@ -181,8 +181,8 @@ def _beaten(cell: Cell) -> Iterator[str]:
     methods = [
         method for place, method in enumerate(compared.methods) if place != compared.baseline
     ]
-    if compared.scale is not None and compared.calibrated is not None:
-        methods = [compared.methods[compared.calibrated]]  # others are there to be compared with
+    if compared.calibrated is not None:  # others are there to be compared with
+        methods = [compared.methods[compared.calibrated]]
     constant, error = compared.best_constant
     if compared.baseline is not None:
         majority = compared.methods[compared.baseline]

@@ -41,9 +41,8 @@ class _Calibrated:
 class Davidson(_Calibrated):
     """Davidson model fitted by minimum DRPS; the label of least expected absolute error.
 
-    Without a prior it is the paper's fit, named ``Davidson``; with one it is named after it:
-    ``Davidson, weak prior``. See `btdagg.calibrate`. The settings are frozen; `fit` sets
-    `calibration`.
+    Without a prior it is the paper's fit and named ``Davidson``, as in the paper; with one it is
+    ``calibrated``. See `btdagg.calibrate`. The settings are frozen; `fit` sets `calibration`.
     """
 
     name: str = ""
@@ -55,9 +54,8 @@ class Davidson(_Calibrated):
 
     def __post_init__(self) -> None:
         if not self.name:
-            suffix = "" if self.prior is None else ", neighbours"
-            suffix = ", weak prior" if self.prior == "weak" else suffix
-            object.__setattr__(self, "name", f"Davidson{suffix}")
+            name = "Davidson" if self.prior is None else "calibrated"
+            object.__setattr__(self, "name", name)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`."""
@@ -92,7 +90,7 @@ class Neighbours(_Calibrated):
     settings are frozen; `fit` sets `calibration`.
     """
 
-    name: str = "Davidson, neighbours"
+    name: str = "calibrated, neighbours"
     prior: Prior | None = None
     calibration: Calibration | None = field(default=None, hash=False)
     needs: ClassVar[Needs] = Needs(neighbours=True)

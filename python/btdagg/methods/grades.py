@@ -68,7 +68,7 @@ class CalibratedGrades:
 
     def __post_init__(self) -> None:
         if not self.name:
-            suffix = " with neighbours" if self.needs.neighbours else ""
+            suffix = ", neighbours" if self.needs.neighbours else ""
             object.__setattr__(self, "name", f"calibrated{suffix}")
 
     @property

@@ -66,8 +66,8 @@ def draw(result: object, *options: Any) -> ReportFigure:
 @parts_of.register
 def _model(result: DavidsonModel, note: str = "", intervals: Any = None) -> Parts:
     origin = "" if result.provenance is None else f"Fitted to: {result.provenance}."
-    ends = None if intervals is None else {"fitted": intervals}
-    yield tables.parameters_table({"fitted": result}, ends, note=f"{note} {origin}".strip())
+    ends = None if intervals is None else {"calibrated": intervals}
+    yield tables.parameters_table({"calibrated": result}, ends, note=f"{note} {origin}".strip())
 
 
 @parts_of.register
@@ -84,7 +84,7 @@ def _calibration(result: Calibration | PanelCalibration) -> Parts:
 @parts_of.register
 def _grades(result: GradeModel, note: str = "") -> Parts:
     origin = "" if result.provenance is None else f"Fitted to: {result.provenance}."
-    yield tables.grades_table({"fitted": result}, note=f"{note} {origin}".strip())
+    yield tables.grades_table({"calibrated": result}, note=f"{note} {origin}".strip())
 
 
 @parts_of.register

@@ -11,6 +11,7 @@ from btdagg.cli.evaluate import By, Methods, NumbersOfVotes, compare
 from btdagg.cli.prior import PriorOption
 from btdagg.cli.reporting import ReportOption
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits
+from btdagg.paper.questions import QUESTIONS
 
 
 def evaluate(
@@ -34,4 +35,4 @@ def evaluate(
     Example: btdagg paper evaluate votes.parquet labels.csv --prior none --report out
     """
     protocol = Protocol(RandomSplits(size=size, n_splits=splits), PAPER_TEST)
-    compare(context, selection, protocol, splits=splits)
+    compare(context, selection, protocol, QUESTIONS, splits=splits)
