@@ -180,7 +180,8 @@ def test_the_page_answers_first(cli):
     assert cli("evaluate", "votes.csv", "labels.csv", "--prior", "none", "--report", "out")[0] == 0
     first = json.loads(Path("out/report.json").read_text())["sections"][0]
     assert [Path(one["files"][0]).stem for one in first["exhibits"][:2]] == ["answers", "scores"]
-    scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"))
+    methods = [Davidson("calibrated"), MajorityVote()]
+    scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"), aggregators=methods)
     rows = pl.read_csv("out/tables/answers.csv")
     assert rows.height == len(scores.cells)
     for row, cell in zip(rows.iter_rows(named=True), scores.cells, strict=True):
