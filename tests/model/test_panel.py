@@ -12,8 +12,6 @@ from sklearn.linear_model import LogisticRegression
 import btdagg
 from btdagg import InputError, PanelModel, _core, calibrate_panel
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate, evaluate_panel
-from btdagg.methods import Davidson
 from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
 from btdagg.votes import panel_counts
 
@@ -283,40 +281,3 @@ def test_sql_decides_as_the_model_does():
     for columns in (names[:1], (names[0], names[0], names[2]), (*names[:2], ("g", "h"))):
         with pytest.raises(InputError, match=r"columns is .*, expected three of its own for each"):
             model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Votes of three judges on two tasks, of whom one is sometimes absent."""
-    votes, labels = [], []
-    for number, task in enumerate(("one", "two")):
-        counts, gold = panel_of(50, 3, 20 + number)
-        counts[:5, 2] = 0
-        votes.append(long_votes(counts, ["x", "y", "z"], task, task=task))
-        ids = [f"{task}{k}" for k in range(50)]
-        labels.append(pl.DataFrame({"item": ids, "label": gold.tolist(), "task": task}))
-    pl.concat(votes).write_csv(tmp_path / "votes.csv")
-    pl.concat(labels).write_csv(tmp_path / "labels.csv")
-    return tmp_path / "votes.csv", tmp_path / "labels.csv"
-
-
-def test_an_evaluation_shows_it_beside_its_judges(files):
-    votes, labels = btdagg.read_votes(files[0]), btdagg.read_labels(files[1])
-    protocol = Protocol(RandomSplits(size=20, n_splits=3))
-    found = evaluate_panel(votes, labels, protocol=protocol)
-    names = ["panel", "x", "y", "z", "pooled votes", "majority of pooled votes"]
-    assert [cell.key for cell in found.cells] == [("one",), ("two",)]
-    for cell in found.cells:
-        assert [method.name for method in cell.comparison.methods] == names
-    # A judge has the scores that it has alone: the items, in their order, and splits are the same.
-    alone = evaluate(
-        votes.filter({"judge": "x"}),
-        labels,
-        by=["task"],
-        aggregators=[Davidson()],
-        protocol=protocol,
-    )
-    for here, there in zip(found.cells, alone.cells, strict=True):
-        assert (here.comparison.methods[1].matrices == there.comparison.methods[0].matrices).all()
-    fewer = evaluate_panel(votes, labels, n_votes=[2, 4], protocol=protocol)
-    assert [cell.n_votes for cell in fewer.cells] == [2, 4, 2, 4]

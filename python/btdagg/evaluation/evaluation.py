@@ -191,12 +191,8 @@ def evaluate_at(
     labels: Labels,
     options: Options,
     partial: Callable[[Scores], object] | None = None,
-    regrouped: Callable[[Sequence[Part]], Sequence[Part]] | None = None,
 ) -> Scores:
-    """Compare aggregators at several points; the options' own protocol is not looked at.
-
-    `regrouped` makes other parts of those of the votes, such as those of a panel.
-    """
+    """Compare aggregators at several points; the options' own protocol is not looked at."""
     for name in options.keys() - Options.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {name!r}")
     # Checked here, so that a bad argument is not reported as a fault of the data.
@@ -211,7 +207,6 @@ def evaluate_at(
     votes = with_task(votes, labels)
     all_labels, labels = labels, labels_of(labels, votes)
     columns, parts = parts_of(votes, labels, options.get("by"))
-    parts = parts if regrouped is None else list(regrouped(parts))
     around: list[Part] = []
     if any(needs_of(method).neighbours for method in methods):
         neighbours, scored = options.get("neighbours"), {part.key for part in parts}
@@ -270,7 +265,8 @@ def _cells_of(
             # Of grades, items without a vote are left out.
             is_graded = items.evidence.scale is not None
             everyone = part.votes.counts(n_votes)[1] if is_graded else items.evidence.counts
-            used = None if n_votes is None else min(n_votes, _most_votes(items))
+            most = int(items.evidence.counts.sum(axis=1).max())
+            used = None if n_votes is None else min(n_votes, most)
             if used in {cell.n_votes for cell in cells}:
                 continue  # as many were used at a smaller number, where items have no more
             for point in of_number:
@@ -318,12 +314,6 @@ def _calibrated(
         if is_written(method):
             return cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
     return None
-
-
-def _most_votes(items: LabelledItems) -> int:
-    """Most votes of an item; of a panel, of one of its judges."""
-    of_judges = [*items.evidence.by_judge.values()] or [items.evidence.counts]
-    return max(int(counts.sum(axis=1).max()) for counts in of_judges)
 
 
 def _sharing(votes: Table, labels: Labels) -> int:

@@ -173,11 +173,7 @@ class Part:
         decisions: Iterable[str] = (),
     ) -> LabelledItems:
         """Join votes with the labels of their items; arguments are those of `Votes.evidence`."""
-        return self._with_labels(
-            self.votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
-        )
-
-    def _with_labels(self, counted: tuple[NDArray[Any], Evidence]) -> LabelledItems:
+        counted = self.votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
         items = join(self.votes, self.labels, counted).labelled()
         return LabelledItems(items.counts, items.labels, items.groups, ratings=items.ratings)
 

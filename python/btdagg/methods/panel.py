@@ -1,4 +1,4 @@
-"""A panel of judges as an aggregator, and each of its judges alone."""
+"""A panel of judges as an aggregator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from btdagg._util.readable import readable
 from btdagg.methods.base import not_fitted
-from btdagg.methods.davidson import Davidson
 from btdagg.model.panel import PanelCalibration, calibrate_panel
 from btdagg.votes.evidence import Evidence
 
@@ -44,26 +43,3 @@ class Panel:
     def _side_by_side(self, counts: ArrayLike) -> NDArray[np.int64]:
         evidence = Evidence.of(counts)
         return np.stack([evidence.require_judge(name) for name in self.judges], axis=1)
-
-
-@readable
-@dataclass(frozen=True)
-class OneJudge:
-    """`Davidson` of the votes of one judge of a panel; `fit` sets `fitted`."""
-
-    judge: str
-    name: str
-    fitted: Davidson | None = field(default=None, hash=False)
-
-    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to the judge's counts and (n,) labels, and return itself."""
-        own = Evidence.of(counts).require_judge(self.judge)
-        fitted = Davidson(self.name).fit(own, labels)
-        object.__setattr__(self, "fitted", fitted)
-        return self
-
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,); a tie where the judge is absent."""
-        if self.fitted is None:
-            raise not_fitted(self.name)
-        return self.fitted.decide(Evidence.of(counts).require_judge(self.judge))

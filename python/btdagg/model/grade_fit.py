@@ -96,10 +96,10 @@ class _LabelledMeans(NamedTuple):
         theta = np.array([start[0] * deviation, *(start[1:] - start[0] * centre)])
         bounds = least, max(least, _MOST_BETA)
         theta[0] = np.clip(theta[0], *bounds)
-        theta, (_, gradient, _), is_free = _newton(loss, theta, 1e-18, bounds)
+        theta, (_, gradient, _) = _newton(loss, theta, 1e-18, bounds)
         beta = theta[0] / deviation
         theta = np.array([beta, *(theta[1:] + beta * centre)])
-        return theta, bool(np.abs(gradient[is_free]).max(initial=0.0) < 1e-6)
+        return theta, bool(np.abs(gradient).max() < 1e-6)
 
     def has_no_end(self, theta: Floats) -> bool:
         """Return whether a model of twice the beta fits as well."""
@@ -377,36 +377,33 @@ def _along_beta(rows: _LabelledMeans, part: _PriorPart) -> list[tuple[float, flo
 def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float, Floats]:
     """Return the log marginal likelihood of the labels at a beta, and the likeliest intercepts."""
     centre = beta * part.cuts
-    n = len(centre)
-    covariance = part.shift**2 + part.spread**2 * np.eye(n)
-    covariance += part.stretch**2 * np.outer(part.cuts, part.cuts)
-    precision = np.linalg.inv(beta**2 * covariance + part.frequency**2 * np.eye(n))
+    covariance = part.shift**2 + part.stretch**2 * np.outer(part.cuts, part.cuts)
+    alone = beta**2 * part.spread**2 + part.frequency**2
+    precision = np.linalg.inv(beta**2 * covariance + alone * np.eye(len(centre)))
 
     def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
-        value, gradient, hessian = rows.loss(np.array([beta, *intercepts]), with_hessian=True)
+        value, gradient, hessian = _core.grade_loss(*rows, beta, intercepts, True)
         off = intercepts - centre
-        value += float(off @ precision @ off) / 2
-        return value, gradient[1:] + precision @ off, hessian[1:, 1:] + precision
+        slope = precision @ off
+        return value + float(off @ slope) / 2, gradient[1:] + slope, hessian[1:, 1:] + precision
 
-    intercepts, (value, _, hessian), _ = _newton(loss, centre, 1e-6)
+    intercepts, (value, _, hessian) = _newton(loss, centre, 1e-6)
     spread = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]
     return float(spread / 2 - value), intercepts
 
 
 def _newton(
     loss: Loss, x: Floats, tolerance: float, bounds: tuple[float, float] = (-np.inf, np.inf)
-) -> tuple[Floats, tuple[float, Floats, Floats], NDArray[np.bool_]]:
-    """Return the least point of a convex loss, its derivatives, and which parts are on no bound."""
+) -> tuple[Floats, tuple[float, Floats, Floats]]:
+    """Return the least point of a convex loss, and its derivatives: none by what is at a bound."""
     low, high = bounds
     value, gradient, hessian = loss(x)
     for _ in range(200):
-        free = np.ones(len(x), dtype=np.bool_)
-        free[0] = not ((x[0] <= low and gradient[0] > 0) or (x[0] >= high and gradient[0] < 0))
-        own = hessian[np.ix_(free, free)]
-        direction = np.zeros(len(x))
+        if (x[0] <= low and gradient[0] > 0) or (x[0] >= high and gradient[0] < 0):
+            gradient[0] = hessian[0, 1:] = hessian[1:, 0] = 0.0
         # Where labels say nothing of a cut the curvature vanishes far out.
-        ridge = 1e-14 * np.trace(own) * np.eye(len(own))
-        direction[free] = np.linalg.solve(own + ridge, gradient[free])
+        hessian.flat[:: len(x) + 1] += 1e-14 * hessian.trace()
+        direction = np.linalg.solve(hessian, gradient)
         decrease = float(gradient @ direction)
         if not decrease > tolerance:
             break
@@ -420,7 +417,7 @@ def _newton(
                 break
             size /= 2
         x, (value, gradient, hessian) = step, trial
-    return x, (value, gradient, hessian), free
+    return x, (value, gradient, hessian)
 
 
 def _notes(
