@@ -66,6 +66,47 @@ class FittedModel(SavedAsJson, Displayed):
             raise InputError(argument="fields", came=sorted(fields), expected=expected)
         return cls(**fields)
 
+    def to_sql_query(
+        self,
+        dialect: str,
+        votes: VotesTable | str | Sequence[str],
+        *,
+        probabilities: bool = False,
+    ) -> str:
+        """Return one SQL query that decides every item of a table of votes.
+
+        Its columns are `item`, `minus`, `tie`, `plus` and `label`, after `task` and `judge` where
+        the table has those to group by. Of grades it has the number of votes at each point of the
+        scale and the `mean` instead; of a panel the counts are of all judges together.
+
+        Parameters
+        ----------
+        dialect : str
+            As of `to_sql`.
+        votes : VotesTable, str or sequence of str
+            The table and its columns (:class:`btdagg.model.VotesTable`), or its name if the
+            columns are `item` and `vote` (of grades `score`) and every row is one vote. That of a
+            panel has a column `judge`.
+        probabilities : bool
+            Add the columns `p_minus`, `p_tie` and `p_plus`, or one for each grade.
+
+        Notes
+        -----
+        Votes are -1, 0, 1 or B, tie, A in any case, as text or numbers. NULL and empty texts are
+        missing votes: an item that has no others is a tie, with counts of 0; of grades its label is
+        NULL. If a vote of an item is anything else, or of no judge of the panel, its counts and its
+        label are NULL.
+
+        Examples
+        --------
+        >>> import btdagg
+        >>> model = btdagg.DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+        >>> query = model.to_sql_query("duckdb", "votes")
+        """
+        from btdagg.model.sql.queries import query_of
+
+        return query_of(self, dialect, votes, probabilities=probabilities)
+
     def __post_init__(self) -> None:
         if not isinstance(self.provenance, Provenance | None):
             object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
@@ -273,40 +314,3 @@ class DavidsonModel(FittedModel):
         from btdagg.model.sql.decisions import to_sql
 
         return to_sql(self, dialect, minus=minus, tie=tie, plus=plus)
-
-    def to_sql_query(
-        self,
-        dialect: str,
-        votes: VotesTable | str | Sequence[str],
-        *,
-        probabilities: bool = False,
-    ) -> str:
-        """Return one SQL query that decides every item of a table of votes.
-
-        Its columns are `item`, `minus`, `tie`, `plus` and `label`, after `task` and `judge` where
-        the table has those to group by.
-
-        Parameters
-        ----------
-        dialect : str
-            As of `to_sql`.
-        votes : VotesTable, str or sequence of str
-            The table and its columns (:class:`btdagg.model.VotesTable`), or its name if the
-            columns are `item` and `vote` and every row is one vote.
-        probabilities : bool
-            Add the columns `p_minus`, `p_tie` and `p_plus`.
-
-        Notes
-        -----
-        Votes are -1, 0, 1 or B, tie, A in any case, as text or numbers. NULL and empty texts are
-        missing votes: an item that has no others is a tie, with counts of 0. If a vote of an item
-        is anything else, its counts and its label are NULL.
-
-        Examples
-        --------
-        >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
-        >>> query = model.to_sql_query("duckdb", "votes")
-        """
-        from btdagg.model.sql.queries import model_query
-
-        return model_query(self, dialect, votes, probabilities=probabilities)

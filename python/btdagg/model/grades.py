@@ -23,8 +23,6 @@ from btdagg.votes.scale import Scale
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.sql.queries import VotesTable
-
     Floats = NDArray[np.float64]
 
 GRADES_FILE = FileFormat("btdagg.grades", "model of grades")
@@ -214,27 +212,9 @@ class GradeModel(FittedModel, Drawn):
         >>> model = GradeModel(beta=2, cuts=(5.5,), scale=Scale(range(1, 11), (0, 1)))
         >>> query = f"SELECT item, {model.to_sql('duckdb')} AS grade FROM means"
         """
-        from btdagg.model.sql.decisions import grades_to_sql
+        from btdagg.model.sql.decisions import to_sql
 
-        return grades_to_sql(self, dialect, mean)
-
-    def to_sql_query(
-        self,
-        dialect: str,
-        votes: VotesTable | str | Sequence[str],
-        *,
-        probabilities: bool = False,
-    ) -> str:
-        """Return one SQL query that decides every item of a table of votes.
-
-        It is as of `DavidsonModel.to_sql_query`, with the number of votes at each point of the
-        scale and the `mean`; by its name alone a table has the columns `item` and `score`. An item
-        has NULL for its label if it has no votes, and for its counts too if one of them is no point
-        of the scale.
-        """
-        from btdagg.model.sql.queries import grades_query
-
-        return grades_query(self, dialect, votes, probabilities=probabilities)
+        return to_sql(self, dialect, mean=mean)
 
     def __str__(self) -> str:
         (lowest, _), *higher = self.reachable.items()

@@ -36,8 +36,6 @@ from btdagg.votes.provenance import Provenance, warn_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.sql.queries import VotesTable
-
     Floats = NDArray[np.float64]
 
 PANEL_FILE = FileFormat("btdagg.panel", "panel")
@@ -163,22 +161,9 @@ class PanelModel(FittedModel):
         plus of each judge: ``"minus <judge>"`` and so on unless given. The dialects are those of
         `DavidsonModel.to_sql`.
         """
-        from btdagg.model.sql.decisions import panel_to_sql
+        from btdagg.model.sql.decisions import to_sql
 
-        return panel_to_sql(self, dialect, columns)
-
-    def to_sql_query(self, dialect: str, votes: VotesTable, *, probabilities: bool = False) -> str:
-        """Return one SQL query that decides every item of a table of votes.
-
-        It is as `DavidsonModel.to_sql_query` has it, with the votes of all judges in `minus`, `tie`
-        and `plus`. If a vote is of a judge who is not of the panel, its item gets NULL for its
-        counts and label.
-
-        The table has a column `judge`. `probabilities` adds `p_minus`, `p_tie` and `p_plus`.
-        """
-        from btdagg.model.sql.queries import panel_query
-
-        return panel_query(self, dialect, votes, probabilities=probabilities)
+        return to_sql(self, dialect, columns=columns)
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:

@@ -46,39 +46,28 @@ class Terms(NamedTuple):
     least_u: float
 
 
-def to_sql(
+def to_sql(model: Any, dialect: str, **columns: Any) -> str:
+    """Return the decision of a model as one SQL expression; see the models' `to_sql`."""
+    words = dialect_named(dialect)
+    if hasattr(model, "scale"):
+        return _grade_of(model, words, **columns)
+    terms, counted = _terms_of(model, words, **columns)
+    return label_of(terms, words, counted)
+
+
+def _terms_of(
     model: Any,
-    dialect: str,
+    words: Dialect,
     *,
-    minus: Name = "minus",
-    tie: Name = "tie",
-    plus: Name = "plus",
-) -> str:
-    """Return the decision as one SQL expression; see `DavidsonModel.to_sql`."""
-    words = dialect_named(dialect)
-    terms, counted = _of_counts(model, words, minus=minus, tie=tie, plus=plus)
-    return label_of(terms, words, counted)
-
-
-def _of_counts(model: Any, words: Dialect, **names: Name) -> tuple[Terms, str]:
-    """Write the terms of a model, and the condition that its three columns hold counts."""
-    columns = [words.name(names.get(side, side)) for side in SIDES]
-    if len(set(columns)) < 3 or not set(names) <= set(SIDES):
-        raise InputError(f"minus, tie and plus are {', '.join(columns)}, expected three columns")
-    return model_terms(model, words, columns), _are_counts(columns, words)
-
-
-def panel_to_sql(model: Any, dialect: str, columns: Mapping[str, Sequence[str]] | None) -> str:
-    """Return the decision as one SQL expression; see `PanelModel.to_sql`."""
-    words = dialect_named(dialect)
-    terms, counted = _of_panel(model, words, columns)
-    return label_of(terms, words, counted)
-
-
-def _of_panel(
-    model: Any, words: Dialect, columns: Mapping[str, Sequence[str]] | None
+    columns: Mapping[str, Sequence[str]] | None = None,
+    **sides: Name,
 ) -> tuple[Terms, str]:
-    """Write the terms of a panel, and the condition that its columns hold counts or nothing."""
+    """Write the terms of a model or a panel, and the condition that its columns hold counts."""
+    if not hasattr(model, "judges"):
+        names = [words.name(sides.get(side, side)) for side in SIDES]
+        if len(set(names)) < 3 or columns is not None or not set(sides) <= set(SIDES):
+            raise InputError(f"minus, tie and plus are {', '.join(names)}, expected three columns")
+        return model_terms(model, words, names), _are_counts(names, words)
     if columns is None:
         columns = {judge: [f"{side} {judge}" for side in SIDES] for judge in model.judges}
     quoted = {judge: [words.name(name) for name in names] for judge, names in columns.items()}
@@ -100,10 +89,7 @@ def _of_panel(
 def trusted_to_sql(model: Any, dialect: str, threshold: float, **columns: Any) -> str:
     """Write whether the probability of the label is at least a threshold: 1, 0 or NULL."""
     words = dialect_named(dialect)
-    if hasattr(model, "judges"):
-        terms, counted = _of_panel(model, words, columns.pop("columns", None))
-    else:
-        terms, counted = _of_counts(model, words, **columns)
+    terms, counted = _terms_of(model, words, **columns)
     size, eta = f"ABS({terms.u})", terms.eta
     label = label_of(terms, words, counted)
     # Less the largest exponent, so that none overflows.
@@ -130,13 +116,11 @@ def trusted_grades_to_sql(
         f"{real} >= {words.number(low)} AND {real} < {words.number(high)}" for low, high in spans
     ]
     trusted = " OR ".join(within) or "1 = 0"
-    label = grades_to_sql(model, dialect, mean)
+    label = _grade_of(model, words, mean)
     return f"CASE WHEN ({label}) IS NOT NULL THEN CASE WHEN {trusted} THEN 1 ELSE 0 END END"
 
 
-def grades_to_sql(model: Any, dialect: str, mean: Name) -> str:
-    """Return the decision as one SQL expression; see `GradeModel.to_sql`."""
-    words = dialect_named(dialect)
+def _grade_of(model: Any, words: Dialect, mean: Name = "mean") -> str:
     column, points = words.name(mean), model.scale.votes
     is_number, real = words.is_number.format(column), as_real(column, words)
     lowest, *higher = model.scale.grades

@@ -10,7 +10,7 @@ unreadable without a margin.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,12 +20,12 @@ from btdagg.model.sql.decisions import (
     SIDES,
     Terms,
     as_real,
-    grades_to_sql,
     label_of,
     lead_of,
     model_terms,
     panel_terms,
     require_finite,
+    to_sql,
 )
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 from btdagg.votes.schema import PASS_WORDS
@@ -112,46 +112,34 @@ class LabelsTable:
     numbers: bool = False
 
 
-def model_query(
-    model: Any,
-    dialect: str,
-    votes: VotesTable | Name,
-    *,
-    probabilities: bool,
+def query_of(
+    model: Any, dialect: str, votes: VotesTable | Name, *, probabilities: bool = False
 ) -> str:
-    """Return the query of a model; see `DavidsonModel.to_sql_query`."""
-    words, table = dialect_named(dialect), _as_table(votes)
-    terms = model_terms(model, words, [words.name(side) for side in SIDES])
-    steps = _Steps.counting(table, words, origin=model.provenance)
-    return _decided(steps, terms, table.keys, probabilities)
-
-
-def panel_query(
-    model: Any,
-    dialect: str,
-    votes: VotesTable | Name,
-    *,
-    probabilities: bool,
-) -> str:
-    """Return the query of a panel; see `PanelModel.to_sql_query`."""
-    words, table = dialect_named(dialect), _as_table(votes)
-    if table.judge is None:
+    """Return the query of a model, a panel or a model of grades; see `FittedModel.to_sql_query`."""
+    words, scale = dialect_named(dialect), getattr(model, "scale", None)
+    table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
+    if scale is not None:
+        table = table if table is votes else replace(table, vote="score")
+        return _graded(model, dialect, words, table, probabilities)
+    judges = getattr(model, "judges", ())
+    if judges and table.judge is None:
         expected = "the column of the judges' names"
         raise InputError(argument="judge", came=None, expected=expected)
     columns = {
         judge: [words.name(f"{side}_{number}") for side in SIDES]
-        for number, judge in enumerate(model.judges)
+        for number, judge in enumerate(judges)
     }
-    terms = panel_terms(model, words, columns)
-    keys = [key for key in table.keys if key != "judge"]
-    steps = _Steps.counting(table, words, model.judges, model.provenance)
+    of_all = [words.name(side) for side in SIDES]
+    terms = panel_terms(model, words, columns) if judges else model_terms(model, words, of_all)
+    steps = _Steps.counting(table, words, judges, model.provenance)
+    keys = [key for key in table.keys if not (judges and key == "judge")]
     return _decided(steps, terms, keys, probabilities)
 
 
-def grades_query(model: Any, dialect: str, votes: VotesTable | Name, *, probabilities: bool) -> str:
-    """Return the query of a model of grades; see `GradeModel.to_sql_query`."""
-    words = dialect_named(dialect)
-    table = votes if isinstance(votes, VotesTable) else VotesTable(votes, vote="score")
+def _graded(
+    model: Any, dialect: str, words: Dialect, table: VotesTable, probabilities: bool
+) -> str:
+    """Write the query of a model of grades."""
     dot = "_" if dialect == "bigquery" else "."  # whose names of columns have no dots
     points = {name.replace(".", dot): point for name, point in model.scale.vote_names.items()}
     steps = _Steps.counting(table, words, points=points)
@@ -161,7 +149,7 @@ def grades_query(model: Any, dialect: str, votes: VotesTable | Name, *, probabil
     total = " + ".join(f"{count} * {words.number(point)}" for count, point in votes_in_sum)
     steps.add("means", *kept, mean=f"({total}) / NULLIF({' + '.join(counts)}, 0)")
     kept.append("mean")
-    label = grades_to_sql(model, dialect, "mean")
+    label = to_sql(model, dialect)
     if not probabilities:
         return steps.query(*kept, label=label)
     require_finite(beta=model.beta, cuts=max(map(abs, model.intercepts)))
@@ -200,7 +188,8 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     What is wrong gets a value that a reader of the result refuses: counts of NULL if a vote of an
     item is none, a label of 2 if a label is none or the item has several.
     """
-    words, table = dialect_named(dialect), _as_table(votes)
+    words = dialect_named(dialect)
+    table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
     if table.margin is not None or table.template != VotesTable.template:
         raise InputError("a histogram counts signs, expected no column of margins or templates")
     gold = labels if isinstance(labels, LabelsTable) else LabelsTable(labels)
@@ -468,10 +457,6 @@ def _how_many(condition: str, amount: str = "1") -> str:
     """Write the number of rows, or the sum of their amounts."""
     rows = f"CASE WHEN {condition} THEN {amount} END"
     return f"COUNT({rows})" if amount == "1" else f"COALESCE(SUM({rows}), 0)"
-
-
-def _as_table(votes: VotesTable | Name) -> VotesTable:
-    return votes if isinstance(votes, VotesTable) else VotesTable(votes)
 
 
 def _texts(wanted: Any) -> list[str]:
