@@ -9,7 +9,6 @@ import btdagg
 from btdagg import datasets, evaluation, judge, online, paper
 from btdagg import votes as tables
 from btdagg.methods import AGGREGATORS, by_name
-from btdagg.model import Refits
 
 N = 240
 
@@ -77,7 +76,6 @@ def _gallery():
         "panel": panel.model,
         "panel's calibration": panel,
         "bootstrap": refits,
-        "refits": Refits(model, refits.parameters, 0.95),
         "estimates": btdagg.estimate(counts, partly),
         "estimates by": (parted := btdagg.estimate(counts, partly, by=by)),
         "certificate": btdagg.certify(counts, partly),

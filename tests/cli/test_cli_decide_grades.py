@@ -115,7 +115,6 @@ def test_labels_may_pass_or_fail(cli):
             "model.json decides grades of 1, 2, 3, 4 or 5, and scores.csv has grades of 1, 2, 3 or",
         ),
         ("calibrate scores.csv labels.csv --grades 1-5 --label-grades 1-4", "got '5', expected"),
-        ("calibrate scores.csv labels.csv --refits r.json", "--refits is 'r.json', expected none"),
         ("calibrate scores.csv labels.csv --prior pairs.json", "expected weak or none"),
     ],
 )

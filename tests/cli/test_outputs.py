@@ -80,9 +80,7 @@ REPORT = "votes votes.csv --report"
 COMMANDS = [
     ("calibrate votes.csv labels.csv", None),
     ("calibrate votes.csv labels.csv -o decided.csv", ["decided.csv"]),
-    ("calibrate votes.csv labels.csv -o new.json --refits rule.json", ["rule.json"]),
     ("calibrate votes.csv labels.csv -o ./report/../labels.csv", None),
-    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv", None),
     ("calibrate votes.csv labels.csv -o report", None),
     ("plan fitted.json votes.csv labels.csv -n 4 -o model.json", ["model.json"]),
     ("plan fitted.json votes.csv labels.csv -n 4 -o fitted.json", None),
@@ -136,7 +134,6 @@ def test_which_files_of_a_user_are_replaced(cli, folder, judge_server, line, rep
     ("line", "name", "target"),
     [
         ("calibrate votes.csv labels.csv -o linked.json", "linked.json", "votes.csv"),
-        ("calibrate votes.csv labels.csv --refits linked.json", "linked.json", "labels.csv"),
         ("decide fitted.json votes.csv -o linked.csv", "linked.csv", "votes.csv"),
         (RUN, "linked/decided.csv", "labels.csv"),
         (RUN, "linked/report/index.html", "pairs.jsonl"),
@@ -166,7 +163,7 @@ def in_place(server):
     Path("report/tables").rmdir()
     Path("report").rmdir()
     lines = {
-        "calibrate": "calibrate votes.csv labels.csv --refits refits.json",
+        "calibrate": "calibrate votes.csv labels.csv",
         "plan": "plan fitted.json votes.csv labels.csv -n 4 -o rule.json",
         "decide": "decide fitted.json votes.csv -o decided.parquet",
         "votes": "votes store.db -o exported.csv",

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg.model import Refits
 from btdagg.online import DriftMonitor, OnlineTally, StoppingRule
 
 SAVED = Path(__file__).parent / "saved"
@@ -16,7 +15,6 @@ WHAT = {
     "model.json": ("model", DavidsonModel.load),
     "rule.json": ("stopping rule", StoppingRule.load),
     "monitor.json": ("drift monitor", DriftMonitor.load),
-    "refits.json": ("refits", Refits.load),
     "tally.state": ("tally", OnlineTally.load),
 }
 
@@ -27,8 +25,6 @@ def test_files_of_earlier_versions_load_with_every_value():
     assert (model.provenance.judge, model.provenance.n_votes) == (("gpt-x",), 4)
     rule = StoppingRule.load(SAVED / "rule.json")
     assert (rule.model, rule.kind, rule.n, rule.epsilon) == (model, "risk-bounded", 4, 0.1)
-    refits = Refits.load(SAVED / "refits.json")
-    assert (refits.parameters.shape, refits.level) == ((3, 3), 0.8)
     tally = OnlineTally.load(SAVED / "tally.state")
     ids, counts = tally.counts()
     assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[1, 0, 1], [0, 1, 0]])

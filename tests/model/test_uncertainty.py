@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import btdagg
 from btdagg import DavidsonModel, InputError, _core, bootstrap
-from btdagg.model import CalibrationWarning, Refits
+from btdagg.model import CalibrationWarning
 from btdagg.model.calibration_set import calibration_set
 from btdagg.model.refits import _labelled_items
 
@@ -180,14 +180,3 @@ def test_bad_arguments_are_named(arguments, message):
     counts, labels = [[1, 2, 9], [9, 1, 2], [3, 6, 3]], [1, -1, 0]
     with pytest.raises(InputError, match=message):
         bootstrap(**{"counts": counts, "labels": labels, **arguments})
-
-
-def test_refits_come_back_from_a_file_with_every_bit(tmp_path):
-    counts, labels = judged(np.random.default_rng(13), 50)
-    sure = bootstrap(counts, labels, n_refits=20, level=0.8)
-    sure.save(tmp_path / "refits.json")
-    found = Refits.load(tmp_path / "refits.json")
-    assert (found.model, found.level) == (sure.calibration.model, 0.8)
-    np.testing.assert_array_equal(found.parameters, sure.parameters)
-    for mine, theirs in zip(found.stability(counts), sure.stability(counts), strict=True):
-        np.testing.assert_array_equal(mine, theirs)

@@ -87,9 +87,9 @@ def test_the_site_is_built_and_holds_together(scripts, tmp_path):
     for name in COMMANDS:
         assert f"btdagg {name}" in Text(site / "reference/commands" / f"{name}.html").text
     page = (site / "reference/commands/calibrate.html").read_text(encoding="utf-8")
-    assert 'id="cmdoption-btdagg-calibrate-refits"' in page
+    assert 'id="cmdoption-btdagg-calibrate-prior"' in page
     said = Text(site / "reference/commands/calibrate.html").text
-    assert "write the refits to this JSON file" in said
+    assert "tasks and judges of the files (neighbours)" in said
     assert "--filter judge=gpt-5.4 -o model.json" in said
 
     listed = (site / "llms.txt").read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ from btdagg.cli.prior import (
     prior_of_grades,
     what_was_done,
 )
-from btdagg.model.calibration_set import PARAMETERS, quiet
+from btdagg.model.calibration_set import quiet
 from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -71,13 +71,6 @@ def calibrate(
         ),
     ] = Path("model.json"),
     n_votes: FirstVotes = None,
-    refits: Annotated[
-        Path | None,
-        typer.Option(
-            help="Print bootstrap intervals of the parameters and the MAE, and write the refits to "
-            "this JSON file, for btdagg decide --refits.",
-        ),
-    ] = None,
     prior: PriorOption = None,
     json: Json = False,
 ) -> None:
@@ -85,15 +78,13 @@ def calibrate(
 
     Ten labelled items are enough if the files hold other tasks or judges, a few dozen otherwise.
     All votes that pass the filters are pooled, so filter for one judge and one task; the others are
-    then neighbours, and so are other criteria of grades. --refits refits the model to items drawn
-    with replacement (whole groups, if the labels have groups).
+    then neighbours, and so are other criteria of grades.
 
     A histogram of btdagg sql --labels, which has counts and labels, stands for both files.
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
     require_output(context)
-    require_output(context, "refits")
     if output.exists() and not is_given(context, "output"):
         try:
             model_or_panel(output)
@@ -103,8 +94,6 @@ def calibrate(
             ) from None
     table, items, neighbours, about = _read(context, reading)
     scale = items.scale
-    if scale is not None and refits is not None:
-        raise InputError(argument="refits", came=str(refits), expected="none with votes of grades")
     fitted_prior: Any
     calibration: AnyCalibration
     origin = replace(Provenance.of(table), n_votes=n_votes)
@@ -121,20 +110,8 @@ def calibrate(
                 items.counts, items.labels, scale, prior=fitted_prior, provenance=origin
             )
             done = done_with_grades(fitted_prior, calibration)
-    bootstrap = None
-    if refits is not None:
-        bootstrap = btdagg.bootstrap(
-            items.counts, items.labels, groups=items.groups, prior=fitted_prior
-        )
     calibration.model.save(output)
-    if bootstrap is not None and refits is not None:
-        bootstrap.save(refits)
-    remarks = [*what_is_pooled(table, "fits"), *items.remarks]
-    if bootstrap is not None and labels is None:
-        remarks.append(
-            "a histogram has no groups: intervals take items as independent of each other"
-        )
-    remarks += about
+    remarks = [*what_is_pooled(table, "fits"), *items.remarks, *about]
     note(*remarks, *(f"warning: {warning}" for warning in calibration.warnings))
     if json:
         print_json(
@@ -146,7 +123,6 @@ def calibrate(
                 "n_missing": table.n_missing,
                 "remarks": remarks,
                 "output": str(output),
-                **({} if bootstrap is None else {"intervals": _intervals(bootstrap)}),
             }
         )
         return
@@ -165,15 +141,7 @@ def calibrate(
             f"left out: {items.n_unlabelled} items without a label, "
             f"{items.n_without_votes} labels without votes"
         )
-    if bootstrap is not None:
-        units = "items" if items.groups is None else "groups"
-        say(
-            f"{bootstrap.level:.0%} intervals from {len(bootstrap.parameters)} refits to "
-            f"{bootstrap.n_units} resampled {units}:"
-        )
-        for name in (*PARAMETERS, "mae"):
-            say(f"  {name.upper() if name == 'mae' else name} {getattr(bootstrap, name)}")
-    say(f"wrote {output if refits is None else f'{output} and {refits}'}")
+    say(f"wrote {output}")
 
 
 class _FromHistogram(NamedTuple):
@@ -219,15 +187,6 @@ def _read(
     items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)
     neighbours = neighbours_in(everything, table) if with_neighbours else None
     return table, items_of_histogram, neighbours, []
-
-
-def _intervals(bootstrap: btdagg.model.Bootstrap) -> dict[str, Any]:
-    return {
-        "level": bootstrap.level,
-        "n_refits": len(bootstrap.parameters),
-        "n_units": bootstrap.n_units,
-        **{name: getattr(bootstrap, name)._asdict() for name in (*PARAMETERS, "mae")},
-    }
 
 
 def _as_json(calibration: AnyCalibration) -> dict[str, Any]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.estimates import Certificate
-    from btdagg.model import Refits
     from btdagg.online import StoppingRule
     from btdagg.votes.scale import Scale
 
@@ -57,21 +56,13 @@ def decide(
     reading: VoteOptions,
     output: TableOutput = None,
     n_votes: FirstVotes = None,
-    refits: Annotated[
-        Path | None,
-        typer.Option(
-            help="Refits from btdagg calibrate --refits; adds the columns agreement and stable.",
-        ),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
 
     The columns are item, label, the counts minus, tie, plus, and the probabilities p_minus, p_tie,
-    p_plus; of grades a count for each vote, their mean, and p_1, p_2, ... --refits adds agreement,
-    the share of refits that give the same label, and stable, whether this share reaches the level
-    of the calibration. --json without --output prints the rows as JSON lines; with --output it
-    prints a summary.
+    p_plus; of grades a count for each vote, their mean, and p_1, p_2, ... --json without
+    --output prints the rows as JSON lines; with --output it prints a summary.
 
     If MODEL is a stopping rule, items may have fewer votes than it is for. In place of the
     probabilities there is settled, whether the rule stops there, and for settled items change_risk,
@@ -96,12 +87,7 @@ def decide(
     certificate: Certificate | None = decider if kind == "certificate" else None
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
-    if rule is not None and refits is not None:
-        raise InputError(
-            f"refits: expected a model, and {model} is a stopping rule", argument="refits"
-        )
     fitted: Any = decider if rule is None else rule.model
-    loaded_refits = None if refits is None else _load_refits(refits, fitted)
     scale: Scale | None = getattr(fitted, "scale", None)
     (raw_votes,) = reading.tables(votes)
     came = reading.scale(raw_votes) if scale is None or reading.grades is not None else scale
@@ -136,9 +122,6 @@ def decide(
         fitted = replace(fitted, provenance=None)  # which is said
     frame = items.with_columns(**_decided(fitted if rule is None else rule, items["item"], counts))
     frame = frame.select("item", "label", pl.exclude("item", "label"))
-    if loaded_refits is not None:
-        stability = loaded_refits.stability(counts)
-        frame = frame.with_columns(agreement=stability.agreement, stable=stability.stable)
     if certificate is not None:
         certificate = replace(certificate, model=fitted)
         trusted = certificate.trusted(counts, n_votes=certificate.n_votes)
@@ -158,31 +141,22 @@ def decide(
         name: int((frame["label"] == label).sum())
         for name, label in zip(fitted.label_names, labels, strict=True)
     }
-    marked = {name: int(frame[name].sum()) for name in ("stable", "trusted") if name in frame}
+    n_trusted = int(frame["trusted"].sum()) if certificate is not None else None
     if json:
         print_json(
             {
                 "n_items": frame.height,
                 "labels": by_label,
                 "n_missing": table.n_missing,
-                **{f"n_{name}": number for name, number in marked.items()},
+                **({} if n_trusted is None else {"n_trusted": n_trusted}),
                 "output": str(output),
             }
         )
         return
     joint = " " if scale is None else " as "
     shares = ", ".join(f"{count}{joint}{name}" for name, count in by_label.items())
-    shares += "".join(f"; {number} {name}" for name, number in marked.items())
+    shares += "" if n_trusted is None else f"; {n_trusted} trusted"
     say(f"decided {frame.height} items: {shares}; wrote {output}")
-
-
-def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
-    from btdagg.model import Refits
-
-    refits = Refits.load(path)
-    if refits.model != model:
-        raise InputError(f"{path}: refits of another model than the one that decides")
-    return refits
 
 
 def _decided(

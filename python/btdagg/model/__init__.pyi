@@ -7,7 +7,6 @@ from .intervals import Stability as Stability
 from .panel import PanelCalibration as PanelCalibration
 from .posterior import Posterior as Posterior
 from .refits import Bootstrap as Bootstrap
-from .refits import Refits as Refits
 from .sql.queries import LabelsTable as LabelsTable
 from .sql.queries import VotesTable as VotesTable
 from .sql.queries import histogram_query as histogram_query

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
-from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_checked_counts,
@@ -24,7 +23,6 @@ from btdagg._util.validation import (
 )
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import PARAMETERS, Bounds, quiet
-from btdagg.model.davidson import MODEL_FILE, DavidsonModel
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import decisions_under, refitted
 from btdagg.votes.join import labelled
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csr_array
 
+    from btdagg.model.davidson import DavidsonModel
     from btdagg.model.prior import Prior
 
 # Share of refits at a bound from which an interval is said to end there.
@@ -53,25 +52,40 @@ class FitOptions(TypedDict, total=False):
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Refits(SavedAsJson):
-    """Refits of a model, which say whether its decisions are stable.
+class Bootstrap(Displayed):
+    """Refits of a model to resampled items: intervals, and whether decisions are stable.
 
     Attributes
     ----------
-    model : DavidsonModel
-        The model that was refitted.
+    calibration : Calibration
+        The fit to the items themselves.
     parameters : (n_refits, 3) array of float64
         beta, eta0 (the log of nu) and gamma of each refit.
     level : float
         Nominal coverage of the intervals.
+    beta, nu, gamma : ParameterInterval
+        Percentile intervals. If an end is a bound of the fit, the note says so.
+    mae : ParameterInterval
+        Mean absolute error of the fitted model on new items: the error on the calibration items,
+        corrected for the optimism of scoring a fit on its own items. The percentiles are shifted by
+        the same amount.
+    n_units : int
+        Items, or groups, that a resample draws.
     """
 
-    FILE: ClassVar[FileFormat] = FileFormat("btdagg.refits", "refits")
-    INDENT = None
-
-    model: DavidsonModel
+    calibration: Calibration
     parameters: NDArray[np.float64]
     level: float
+    beta: ParameterInterval
+    nu: ParameterInterval
+    gamma: ParameterInterval
+    mae: ParameterInterval
+    n_units: int
+
+    @property
+    def model(self) -> DavidsonModel:
+        """The model that was refitted."""
+        return self.calibration.model
 
     def stability(
         self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
@@ -95,50 +109,6 @@ class Refits(SavedAsJson):
             return shares
 
         return stability_of(self.model, counts, self.level if level is None else level, shares_of)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the model, the level and the parameters as plain values."""
-        return {
-            "model": MODEL_FILE.with_header(self.model.as_dict()),
-            "level": self.level,
-            "parameters": self.parameters.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the refits from the fields of `as_dict`."""
-        model = MODEL_FILE.value(fields["model"], "model", DavidsonModel.from_dict)
-        parameters = np.array(fields["parameters"], dtype=np.float64)
-        return cls(model, parameters.reshape(-1, 3), as_level(fields["level"]))
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Bootstrap(Refits, Displayed):
-    """Result of `bootstrap`: refits to resampled items, and intervals.
-
-    `save` writes what `Refits.load` and ``btdagg decide --refits`` read.
-
-    Attributes
-    ----------
-    calibration : Calibration
-        The fit to the items themselves.
-    beta, nu, gamma : ParameterInterval
-        Percentile intervals. If an end is a bound of the fit, the note says so.
-    mae : ParameterInterval
-        Mean absolute error of the fitted model on new items: the error on the calibration items,
-        corrected for the optimism of scoring a fit on its own items. The percentiles are shifted by
-        the same amount.
-    n_units : int
-        Items, or groups, that a resample draws.
-    """
-
-    calibration: Calibration
-    beta: ParameterInterval
-    nu: ParameterInterval
-    gamma: ParameterInterval
-    mae: ParameterInterval
-    n_units: int
 
     def __str__(self) -> str:
         values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]
@@ -227,7 +197,6 @@ def bootstrap(
     optimism = float((np.concatenate(original) - errors_of_own).mean())
     low, high = np.clip(np.quantile(errors_of_own, tails) + optimism, 0, 2)
     return Bootstrap(
-        model=model,
         parameters=thetas,
         level=level,
         calibration=items.calibration,
