@@ -67,7 +67,7 @@ def votes(
 
     Example: btdagg votes votes.csv --report out
     """
-    looks = any(option is not None for option in (*vars(selection).values(), report))
+    looks = report is not None or selection != type(selection)()
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(
