@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from btdagg import _core
 from btdagg._core import InputError
@@ -524,7 +524,7 @@ def _effective_labels(agrees: Floats, sample: LabelledSample, confidence: float)
     worth = degrees + 1
     if mean.variance > 0:
         worth = effective_number(mean.value, mean.variance, Ends(0, 1))
-    few = stats.t.ppf(confidence, n - 1) / stats.t.ppf(confidence, degrees)
+    few = stdtrit(n - 1, confidence) / stdtrit(degrees, confidence)
     return min(worth, n) * float(few) ** 2
 
 
@@ -532,7 +532,7 @@ def _lower_bound(x: ArrayLike, n: ArrayLike, confidence: float) -> Floats:
     """Clopper and Pearson's lower bound of a share, of x successes among n."""
     x, n = np.asarray(x, dtype=np.float64), np.asarray(n, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.nan_to_num(stats.beta.ppf(1 - confidence, x, n - x + 1)))
+        return np.asarray(np.nan_to_num(betaincinv(x, n - x + 1, 1 - confidence)))
 
 
 def _labels_wanted(
@@ -557,7 +557,7 @@ def _labels_wanted(
     first = np.maximum(_FIRST, _LEAST_LABELS / labels)
     p = means[np.minimum(np.searchsorted(items / items[-1], first - _ROUNDING), len(items) - 1)]
     m = worth * first * labels
-    least = m * p - stats.norm.ppf(_LIKELY) * np.sqrt(m * p * (1 - p))
+    least = m * p - ndtri(_LIKELY) * np.sqrt(m * p * (1 - p))
     enough = (_lower_bound(least, m, confidence) >= agreement) & (labels <= n_items)
     if not enough.any():
         return None

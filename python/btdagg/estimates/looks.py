@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
@@ -15,6 +14,7 @@ from btdagg.estimates.kinds import Predictor, kind_of
 from btdagg.estimates.mean import Ends, effective_number, labelled_mean, limits_of
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.significance import t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -116,7 +116,7 @@ def worth_a_look(
         worth = (
             effective_number(mean.value, mean.variance, ends) if mean.variance else sample.n_groups
         )
-        quantile = float(stats.t.ppf((1 + _LEVEL) / 2, sample.degrees_of_freedom))
+        quantile = t_quantile(_LEVEL, sample.degrees_of_freedom)
         # The items without a label vary too.
         low, high = limits_of(mean.value, np.array([worth * unlabelled]), quantile, ends)
         intervals.append(Interval(*(unlabelled * end for end in (mean.value, low[0], high[0]))))

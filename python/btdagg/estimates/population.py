@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import stats
+from scipy.special import fdtrc, stdtr
 
 from btdagg._core import InputError
 from btdagg._util.folds import deal
@@ -26,6 +26,7 @@ from btdagg.estimates.mean import (
     limits_of,
     unknown_mean,
 )
+from btdagg.evaluation.significance import t_quantile
 from btdagg.model.calibration_set import quiet
 from btdagg.votes.scale import Scale, listed
 
@@ -187,7 +188,7 @@ class Domain:
         return float(low[0]), float(high[0])
 
     def _quantile(self, level: float) -> float:
-        return float(stats.t.ppf((1 + level) / 2, self.degrees_of_freedom))
+        return t_quantile(level, self.degrees_of_freedom)
 
     def _effective(self, quantity: str, mean: Mean) -> float:
         """Return the effective number of labels that a mean rests on."""
@@ -428,7 +429,7 @@ def _unlike_sizes(
     away = abs(mean - mean_of_all)
     if away < 1e-9 * mean_of_all:
         return []
-    if error > 0 and 2 * stats.t.sf(away / error, sample.degrees_of_freedom) >= _UNLIKE:
+    if error > 0 and 2 * stdtr(sample.degrees_of_freedom, -away / error) >= _UNLIKE:
         return []
     return [
         f"labelled items are of groups of {mean:.3g} items on the mean, all items of "
@@ -483,4 +484,4 @@ def _hotelling(features: Proxies, sample: LabelledSample, away: NDArray[np.float
         return 1.0
     away = away[:2]
     distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
-    return float(stats.f.sf(distance * degrees / (rank * (sample.n_groups - 1)), rank, degrees))
+    return float(fdtrc(rank, degrees, distance * degrees / (rank * (sample.n_groups - 1))))

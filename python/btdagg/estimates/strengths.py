@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.estimates.mean import LabelledSample, tuned_weights
-from btdagg.evaluation.significance import t_pvalues
+from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import ParameterInterval
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Standings:
     def intervals(self, level: float, degrees_of_freedom: float) -> list[ParameterInterval]:
         """Return the interval of each strength, by Student's t."""
         errors = _errors_of(self.covariance.diagonal())
-        halves = stats.t.ppf((1 + level) / 2, degrees_of_freedom) * errors
+        halves = t_quantile(level, degrees_of_freedom) * errors
         intervals = []
         for place, (value, half) in enumerate(
             zip(self.strengths.tolist(), halves.tolist(), strict=False)

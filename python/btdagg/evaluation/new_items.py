@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import Score
-from btdagg.evaluation.significance import ROUNDING, t_pvalues
+from btdagg.evaluation.significance import ROUNDING, t_pvalues, t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -164,7 +163,7 @@ class NewItems:
         return pvalues
 
     def _quantile(self, level: float) -> float:
-        return float(stats.t.ppf((1 + level) / 2, self.n_groups - 1))
+        return t_quantile(level, self.n_groups - 1)
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""

@@ -166,6 +166,14 @@ def split_pvalues(
     )
 
 
+def t_quantile(level: float, degrees_of_freedom: float) -> float:
+    """Half the width of a two-sided interval in standard errors; infinite degrees are normal."""
+    from scipy.special import ndtri, stdtrit
+
+    p = (1 + level) / 2
+    return float(ndtri(p) if np.isinf(degrees_of_freedom) else stdtrit(degrees_of_freedom, p))
+
+
 def t_pvalues(
     differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
 ) -> NDArray[np.float64]:
@@ -175,13 +183,13 @@ def t_pvalues(
     their signs: all of g groups differ alike with probability ``2**(1 - g)`` by chance. Degrees of
     freedom are one less than the (effective) number of groups.
     """
-    from scipy import stats
+    from scipy.special import stdtr
 
     away, errors = np.abs(differences), np.asarray(errors)
     freedom = np.asarray(degrees_of_freedom)
     of_signs = np.where(away > ROUNDING, 2.0**-freedom, 1.0)
     t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
-    pvalues = np.where(errors > 0, 2 * stats.t.sf(t, freedom), of_signs)
+    pvalues = np.where(errors > 0, 2 * stdtr(freedom, -t), of_signs)
     return np.asarray(np.clip(pvalues, np.finfo(np.float64).tiny, 1.0))  # never 0
 
 
