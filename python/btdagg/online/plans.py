@@ -82,14 +82,6 @@ class Plan(Drawn):
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
 
-    def cheapest(self, mae: float) -> PlannedBudget:
-        """Return the budget with the fewest calls and an expected error of at most `mae`."""
-        within = [row for row in self.budgets if row.mae <= mae]
-        if not within:
-            least = min(row.mae for row in self.budgets)
-            raise InputError(argument="mae", came=mae, expected=f"at least {least:.4f}")
-        return min(within, key=lambda row: row.calls)
-
     def __str__(self) -> str:
         priced = any(row.price for row in self.budgets)
         lines = ["  n  rule          votes     MAE  changed       calls" + "       price" * priced]

@@ -41,7 +41,7 @@ Vote = SmallInteger().with_variant(Integer(), "sqlite")
 metadata = sa.MetaData()
 
 
-def table(name: str, *columns: Any, metadata: sa.MetaData = metadata, **options: Any) -> sa.Table:
+def table(name: str, *columns: Any, **options: Any) -> sa.Table:
     """Return a table in which SQLite, too, takes no value of another type."""
     return sa.Table(f"btdagg_{name}", metadata, *columns, sqlite_strict=True, **options)
 
@@ -173,6 +173,22 @@ decisions = table(
     Column("decision", Vote, CheckConstraint("decision IN (-1, 0, 1)"), nullable=False),
 )
 
+# What a rater said of an item, by a criterion or by none (""). No label is a skip. `sides` is AB
+# where A was the first response.
+labels = table(
+    "labels",
+    Column("item", Text, primary_key=True),
+    Column("rater", Text, primary_key=True),
+    Column("criterion", Text, primary_key=True),
+    Column("label", Real),
+    Column("seconds", Real, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("sides", Text, nullable=False),
+    Column("texts", Text, nullable=False),
+    _among("sides", ORDERS),
+    sa.Index("btdagg_labels_rater", "rater"),
+)
+
 
 class StoreError(InputError):
     """The store cannot be opened, read or written; the message is one line."""
@@ -185,6 +201,12 @@ class NoStoreError(StoreError):
 class Database:
     """SQLite or PostgreSQL with the tables of a vote store.
 
+    Parameters
+    ----------
+    place : path or URL
+    create : bool
+        Whether to make what is not there; without it a database is opened for reading.
+
     Attributes
     ----------
     name : str
@@ -195,7 +217,7 @@ class Database:
         `insert` of the dialect, which has ``on_conflict_do_nothing``.
     """
 
-    def __init__(self, place: str | os.PathLike[str], *, create: bool) -> None:
+    def __init__(self, place: str | os.PathLike[str], *, create: bool = True) -> None:
         url = url_of(os.fspath(place))
         self.name = shown_address(url.render_as_string(hide_password=False))
         self.path = None
@@ -273,18 +295,19 @@ class Database:
     def _make(self, connection: Connection) -> None:
         """Make the tables, unless they are there. What is somebody else's is not changed."""
         tables = sa.inspect(connection).get_table_names()
-        if self.path is None and about.name not in tables:
+        if metadata.tables.keys() <= {*tables}:
+            return
+        if self.path is None:
             self.lock(connection, _CREATING)
             tables = sa.inspect(connection).get_table_names()
-        if about.name in tables:
-            return
-        if self.path is not None and tables:
+        elif tables and about.name not in tables:
             raise StoreError(
                 f"{self.name}: an SQLite database of something else, expected a vote store or a "
                 "new file"
             )
         metadata.create_all(connection)
-        connection.execute(about.insert(), {"version": VERSION})
+        if about.name not in tables:
+            connection.execute(about.insert(), {"version": VERSION})
 
     def _check_version(self, connection: Connection) -> None:
         if not sa.inspect(connection).has_table(about.name):
