@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
@@ -506,6 +505,8 @@ def _correlations(
 
 def _covariances(parts: list[Domain], quantity: str) -> NDArray[np.float64]:
     """Covariances of the means of domains, (domains, domains), by the groups that they share."""
+    from scipy.sparse import csr_array
+
     names, errors, rows = [], [], []
     for row, part in enumerate(parts):
         mean = part.means[quantity]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
@@ -140,6 +139,8 @@ class IsotonicGrade:
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, J) counts and (n,) grades and return itself."""
+        from scipy.optimize import isotonic_regression
+
         means, grades = _labelled(self.scale, counts, labels)
         values, place, number = np.unique(means, return_inverse=True, return_counts=True)
         expected = np.bincount(place.reshape(-1), grades) / number
