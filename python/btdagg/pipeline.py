@@ -72,15 +72,10 @@ class Labelling:
     run : JudgeRun
         What was asked, and in `run.settled` what a stopping rule saved on the pairs without a
         label. Where `run.stopped` is not empty the pipeline ended early, and `decided` is None.
-        Running it again goes on.
-    votes : Votes or None
-        The votes of the pairs that have all `n`: under a rule, those with a label.
-    all_votes : Votes or None
-        The votes of all pairs, of which under a rule some have fewer.
-    fitted : dict of str to Fitted
-        By task, of which there may be one without a name.
-    not_decided : dict of str to str
-        Tasks that could not be fitted, and why.
+    votes, all_votes : Votes or None
+        The votes of the pairs that have all `n` (under a rule, those with a label), and of all.
+    fitted, not_decided : dict
+        By task what was fitted, and why others could not be; there may be one without a name.
     decided : polars.DataFrame or None
         A row for every pair: its label, votes and probabilities. Under a rule the label is the
         rule's. An item that it stopped has no probabilities, since the model is not calibrated for
@@ -348,14 +343,8 @@ async def label_pairs(
     """Judge pairs, calibrate on the labels of some, and decide every pair.
 
     Votes that the store has are not asked for again: called again after a stop, or with more
-    labels, it goes on where it was.
-
-    Parameters
-    ----------
-    pairs, labels, judging, rule
-        See `Pipeline`, which can also calibrate with a prior.
-    store, client, base_url, api_key, stop, watch
-        See :func:`btdagg.judge.judge`.
+    labels, it goes on where it was. `Pipeline` has the first arguments, and can also calibrate with
+    a prior; :func:`btdagg.judge.judge` the others.
     """
     prior: Literal["weak"] | None = None if judging.setup.grades is None else "weak"
     pipeline = Pipeline(pairs, labels, judging, rule=rule, prior=prior)

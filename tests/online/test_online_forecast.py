@@ -10,7 +10,7 @@ import btdagg
 from btdagg import InputError, online
 from btdagg.datasets import simulate
 from btdagg.online.plans import _drawn
-from commands import ended, one_line
+from commands import one_line
 
 TASKS = ("rb2-math", "rb2-focus", "rb2-factuality", "rb2-safety")
 
@@ -101,21 +101,21 @@ def test_a_plan_forecasts_labels_with_its_prior():
     assert excess["neighbours"] < excess["weak"] < excess["none"]
 
 
-def test_the_command_line(tmp_path):
+def test_the_command_line(cli, tmp_path):
     prior_of(TASKS[:2], n=12).save(tmp_path / "prior.json")
     given = ["plan", "--prior", tmp_path / "prior.json", "-n", 3]
-    status, out, _ = ended(*given, "--json")
+    status, out, _ = cli(*given, "--json")
     assert status == 0
     found = json.loads(out)
     assert found["neighbours"] == list(TASKS[:2])
     assert {row["n"] for row in found["forecast"]} == {1, 2, 3}
-    assert one_line(*ended("plan", "--prior", "weak", "-n", 8)).startswith(
+    assert one_line(*cli("plan", "--prior", "weak", "-n", 8)).startswith(
         "--prior is weak, and without MODEL, VOTES and LABELS the plan is from the tasks of a prior"
     )
-    text = one_line(*ended("plan", "--prior", tmp_path / "prior.json", "-n", 9))
+    text = one_line(*cli("plan", "--prior", tmp_path / "prior.json", "-n", 9))
     assert text.startswith("-n is 9, expected at most 8")
-    assert "VOTES and LABELS" in one_line(*ended(*given, "-o", "r.json"))
-    assert "VOTES and LABELS" in one_line(*ended("plan", "model.json", "-n", 8))
+    assert "VOTES and LABELS" in one_line(*cli(*given, "-o", "r.json"))
+    assert "VOTES and LABELS" in one_line(*cli("plan", "model.json", "-n", 8))
 
 
 def test_votes_that_come_in_pairs_are_stopped_in_pairs():

@@ -215,15 +215,9 @@ def parse_verdict(
         The form that was asked for; by default ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
     order : "AB" or "BA"
         In which the responses were shown.
-    finish_reason : str, optional
+    finish_reason, refusal : str, optional
         As the endpoint states it: ``length`` is truncated, ``content_filter`` and ``refusal``
-        refused. ``too_long``, truncated too, is a reply that was not read to its end.
-    refusal : str, optional
-        What the endpoint returns in place of an answer.
-
-    Returns
-    -------
-    Verdict
+        refused; and what it returns in place of an answer.
     """
     answer = answer or AnswerFormat()
     alone = _ended_early(finish_reason, refusal) or _answer_alone(text)
@@ -262,12 +256,8 @@ def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict
     """Probabilities of the choices at the token of the verdict, as shown; they sum to 1.
 
     Each is the mass of what begins its word there: the token that was drawn and its alternatives. A
-    word that none of them begins has 0. Where words begin alike, later tokens tell them apart.
-
-    Returns
-    -------
-    dict or None
-        None without a verdict in the very words that were asked for, or without alternatives.
+    word that none of them begins has 0. Where words begin alike, later tokens tell them apart. None
+    without a verdict in the very words that were asked for, or without alternatives.
     """
     text = "".join(token.text for token in tokens)
     vote = parse_verdict(text, answer).vote
@@ -322,13 +312,9 @@ def _begun(option: str, before: str, lead: str, words: Mapping[str, str]) -> set
 def sequence_probability(token_logprobs: Sequence[float]) -> float | None:
     """Length-normalised probability of a sequence: exp(mean log p), the geometric mean.
 
-    None without tokens, or where a logarithm is NaN or positive by more than rounding does. Minus
-    infinity, and whatever is below the smallest float (endpoints write -9999 for it), makes it 0 or
-    nearly so.
-
-    References
-    ----------
-    Taubenfeld et al. (2025), as used by the paper for confidence-informed self-consistency.
+    None without tokens, or where a logarithm is NaN or positive by more than rounding does.
+    Endpoints write -9999 for minus infinity. Taubenfeld et al. (2025), as the paper uses it for
+    CI-SC.
     """
     if not token_logprobs or not all(value <= 1e-3 for value in token_logprobs):
         return None

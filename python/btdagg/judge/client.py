@@ -157,19 +157,16 @@ class ChatReply:
     finish_reason : str
         ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so, and
         ``too_long`` where there was more than is read.
-    usage : Usage or None
-        None if the endpoint does not state it.
+    usage, limits : Usage, RateLimits or None
+        As far as the endpoint states them.
     token_logprobs : tuple of float, or None
         Log-probability of each token of the answer.
     latency : float or None
         Seconds from request to answer; None of a batch.
     model : str
         The model that answered, as the endpoint calls it.
-    limits : RateLimits or None
-        The rate limits that the endpoint states.
     tokens : sequence of Token
-        Tokens of the answer with their alternatives, of which the probabilities of the vote are
-        made; empty if the endpoint does not give them.
+        Tokens with their alternatives, of which the probabilities of the vote are made.
     """
 
     text: str
@@ -194,10 +191,8 @@ class ChatError(Exception):
         is not one of a chat endpoint: asking again may help, unless nothing else ever came),
         ``rejected`` and ``forbidden`` (this request will not work, another may), ``fatal`` (none
         will).
-    retry_after : float or None
-        Seconds that the endpoint asks to wait.
-    limits : RateLimits or None
-        What it says of its limits.
+    retry_after, limits
+        Seconds that the endpoint asks to wait, and what it says of its limits.
     may_cost : bool
         Whether the endpoint may have worked, and billed, before things went wrong.
     status : int or None
@@ -235,10 +230,9 @@ class Verdict(NamedTuple):
     reason : str
         Why there is no vote; empty where there is.
     margin : float or None
-        By how much a response is better, where steps or scores were asked for: 2 for ``A>>B``, 1
-        for ``A>B``, 0 for a tie; or the difference of the scores.
+        By how much a response is better: 2 for ``A>>B``, 1 for ``A>B``, 0 for a tie; or the
+        difference of the scores.
     grade : float or None
-        Of one response, where it was graded.
     probabilities : tuple of float, or None
         How probable the votes -1, 0 and 1 were.
     """

@@ -49,15 +49,11 @@ async def judge(
         Who judges, and how. Parameters by name, such as ``model="gpt-5.4", n=12``, make one or
         change it.
     store : VoteStore, path or URL
-        A store that is given is not closed.
     client : ChatClient, optional
-        Who is asked; not closed. An endpoint unless given.
-    base_url : str, optional
-        Of the endpoint, such as ``http://localhost:8000/v1``; the provider's own unless given.
-    api_key : str, optional
-        Key of the endpoint; without it, that of the environment.
-    headers : mapping, optional
-        Sent with each request.
+        Who is asked; an endpoint unless given. A store and a client that are given stay open.
+    base_url, api_key, headers : optional
+        Of the endpoint, such as ``http://localhost:8000/v1``; the provider's own, and the key of
+        the environment, unless given.
     stop : asyncio.Event, optional
         Once it is set no further call is made.
     watch : callable, optional
@@ -117,17 +113,10 @@ async def opened(
 class Estimate:
     """What a job will take, before it is begun.
 
-    Attributes
-    ----------
-    n_wanted, n_stored, n_calls : int
-        Votes wanted; those among them, or reasons why there is none, that the store has; and
-        requests to make, repeats after faults apart.
-    prompt_tokens : int
-        About so many, at four bytes each.
-    completion_tokens : int or None
-        About so many: by the judge's answers so far, or else by the limit on an answer.
-    cost : float or None
-        Price of these; None without prices or completion tokens.
+    Of `n_wanted` votes the store has `n_stored`, or reasons why there is none; `n_calls` are to
+    make, repeats after faults apart. `prompt_tokens` count four bytes each; `completion_tokens` go
+    by the judge's answers so far, or else by the limit on an answer, and are None without either,
+    as is the `cost` without prices.
     """
 
     n_items: int

@@ -53,11 +53,9 @@ class Work:
     pair : Pair
     wanted : sequence of (order, sample)
     messages : callable
-        From an order to what is sent, called when it is needed.
-    read : callable or None
-        Reads the answers on this item, in place of the run's own reader.
-    response_format : mapping or None
-        JSON schema of the answer, in place of the template's.
+        From an order to what is sent.
+    read, response_format : optional
+        Reads the answers, and their JSON schema, in place of the template's.
     """
 
     pair: Pair

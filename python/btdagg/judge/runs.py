@@ -27,14 +27,13 @@ class Limits:
     concurrency : int
         Calls at the same time.
     requests_per_minute, tokens_per_minute : float, optional
-        Evenly spread, without bursts. Tokens are those sent and received: an estimate until the
-        reply is there, and what it says from then on.
+        Evenly spread, without bursts. Tokens are those sent and received.
     max_calls, max_cost : optional
         Caps on what this run asks, repeats after faults included. A call is made only if the cap
         holds even if it and all calls in flight cost as much as they can.
     max_wait : float
-        Seconds for which a limit of the endpoint is waited for, or an endpoint that has worked and
-        does not answer; the run ends where it takes longer.
+        Seconds for which a limit of the endpoint, or one that has worked and is away, is waited
+        for.
     """
 
     concurrency: int = 16
@@ -123,12 +122,8 @@ class Budget:
 class Savings:
     """What a stopping rule has saved.
 
-    Attributes
-    ----------
-    n_items, n_settled : int
-        Pairs, and those among them that the rule has settled.
-    n_samples, n_full : int
-        Samples of these pairs in the store, and as many as there would be without the rule.
+    Of `n_items` pairs it has settled `n_settled`; they have `n_samples` samples in the store, and
+    would have `n_full` without it.
     """
 
     n_items: int
@@ -144,39 +139,30 @@ class JudgeRun:
 
     Attributes
     ----------
-    statuses : Counter of str
-        Samples of this run that are in the store, by status.
+    statuses, stored : Counter of str
+        Samples by status: those of this run, and those wanted that were in the store before.
     reasons : Counter of str
         Why samples of this run have no vote; of many reasons the first hundred.
-    stored : Counter of str
-        Samples wanted that were in the store before, by status.
     n_items, n_wanted, n_elsewhere : int
-        Items and samples looked at so far, and those of the samples that are under way elsewhere:
-        in batches, or by another process that this one does not wait for.
+        Items and samples looked at so far, and the samples that are under way elsewhere: in
+        batches, or by another process that this one does not wait for.
     n_calls, n_retries, n_limited, n_canaries : int
         Requests made; those among them that repeat an earlier one, that were refused for a limit of
         the endpoint, and that were to show whether it refuses every request or only some.
     n_pair_faults : int
         Samples without an answer since the endpoint refuses their pair, such as for its length.
     prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens : int
-        As far as replies say; reasoning tokens are among those of the completion, cached ones among
-        those of the prompt.
-    n_unknown_usage : int
-        Answers of which the endpoint does not say what they used.
+        As far as replies say; `n_unknown_usage` of them do not.
     cost : float or None
-        What the endpoint says that its answers cost, or by prices; None where neither is known.
+        By the endpoint, or by prices; `charged_cost` counts towards the cap: also all that calls
+        which were lost could have cost.
     n_confident : int
         Answers with a confidence.
-    charged_cost : float
-        What counts towards the cap: what was used, and all that could have been where a call was
-        lost.
     stopped : str
-        Why the run ended early; empty where it did not.
-    is_useless : bool
-        Whether it was stopped since the answers hold no votes; `stopped` says what may help.
+        Why the run ended early; empty where it did not. `is_useless` says that it is for answers
+        without votes.
     settled : Savings or None
         What a stopping rule has saved, if there was one.
-    seconds : float
     waits_for, waits_seconds : str, float
         What a run that is under way waits for, such as a limit of the endpoint; and how long yet.
     """

@@ -43,10 +43,9 @@ class Facet(NamedTuple):
         the response shown first (without orders, to A), from -1 to 1.
     reference, stream : float
         Means over the items; NaN if no item has a value.
-    log_evidence : float
-        Natural logarithm of the capital of a bet against no change; 0 at first.
-    pvalue : float
-        Valid at any time, however often you look: one over the largest capital so far.
+    log_evidence, pvalue : float
+        Logarithm of the capital of a bet against no change, 0 at first; and one over the largest
+        capital so far, valid however often you look.
     moved_at : int or None
         Number of items of the stream when the change was found.
     """
@@ -71,7 +70,6 @@ class DriftReport:
     level : float
         Bound on the probability of ever raising a false alarm.
     facets : tuple of Facet
-        In the order tie rate, decisiveness, side bias.
     """
 
     n_reference: int

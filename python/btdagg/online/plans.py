@@ -43,17 +43,14 @@ class PlannedBudget:
 
     Attributes
     ----------
-    n : int
-        Votes per item at most, for which the model is calibrated.
-    rule : str
-        One of ``all votes``, ``lossless``, ``risk-bounded``, ``cost-optimal``.
-    votes, mae : float
-        Votes of an item on average, and the expected mean absolute error.
-    change_rate : float
-        Share of items whose label differs from that of all `n` votes.
+    n, rule : int, str
+        Votes per item at most, for which the model is calibrated; and one of ``all votes``,
+        ``lossless``, ``risk-bounded``, ``cost-optimal``.
+    votes, mae, change_rate : float
+        Votes of an item, mean absolute error, and the share of items whose label differs from that
+        of all `n` votes.
     calls, price : float
-        Votes of the job: those of its items under the rule and, in a plan, `n` for each labelled
-        item; and their price.
+        Votes of the job: those of its items and `n` for each labelled item; and their price.
     """
 
     n: int
@@ -68,15 +65,10 @@ class PlannedBudget:
 @readable
 @dataclass(frozen=True)
 class Plan(Drawn):
-    """Forecast of a job.
+    """Forecast of a job: `budgets` by number of votes and rule, the curve of error against votes.
 
-    Attributes
-    ----------
-    budgets : tuple of PlannedBudget
-        By number of votes and rule; the curve of error against votes.
-    labels : tuple of (int, float)
-        Numbers of labels to calibrate on, and by how much the expected error then exceeds that with
-        unlimited labels, on average, at the largest number of votes.
+    `labels` are pairs of a number of labels and by how much the expected error then exceeds that
+    with unlimited labels, on average, at the largest number of votes.
     """
 
     budgets: tuple[PlannedBudget, ...]
@@ -119,16 +111,13 @@ def plan(
 
     Parameters
     ----------
-    counts : (n, 3) array of non-negative numbers
-        Votes of the pilot's items in label order, or (n, J) for the points of a scale.
-    labels : (n,) array of -1, 0, 1, or of grades
-        Their gold labels.
+    counts, labels
+        Votes (n, 3) and gold labels (n,) of the pilot, or (n, J) and grades.
     n_items : int
         Items of the job, without the labelled ones.
-    n_votes : sequence of int
-        Numbers of votes to compare, each 1 to 128 and a multiple of `step`.
-    n_labels : sequence of int
-        Numbers of labels to compare; the calls include votes for the middle one.
+    n_votes, n_labels : sequence of int
+        Numbers of votes (1 to 128, multiples of `step`) and of labels to compare; the calls include
+        votes for the middle number of labels.
     price : float
         Of one vote, in any currency.
     step : int
@@ -141,10 +130,6 @@ def plan(
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
     seed : int
         Seed of the simulated calibration sets.
-
-    Returns
-    -------
-    Plan
     """
     scale = None if rule is None else getattr(rule.model, "scale", None)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
@@ -321,12 +306,10 @@ class ForecastRow:
     n, n_labels : int
         Votes per item at most, and labels calibrated on.
     mae, low, high : float
-        Mean absolute error on the items without a label, on average over the neighbours, and the
-        least and the most of a neighbour.
-    votes : float
-        Votes of an item under the lossless rule, whose labels are those of all `n`.
-    calls, price : float
-        Votes of the job under that rule, and `n` for each labelled item; and their price.
+        Mean absolute error on items without a label: the mean, least and most of a neighbour.
+    votes, calls, price : float
+        Votes of an item and of the job under the lossless rule, with `n` for each labelled item;
+        and their price.
     """
 
     n: int
@@ -342,15 +325,10 @@ class ForecastRow:
 @readable
 @dataclass(frozen=True)
 class Forecast:
-    """Forecast of a job on a new task.
+    """Forecast of a job on a new task: `rows` by number of votes, then of labels.
 
-    Attributes
-    ----------
-    rows : tuple of ForecastRow
-        By number of votes, then of labels.
-    neighbours : tuple of str
-        The tasks that it was seen on; those with too few votes or items for a row are left out of
-        that row.
+    `neighbours` are the tasks that it was seen on; those with too few votes or items for a row are
+    left out of that row.
     """
 
     rows: tuple[ForecastRow, ...]
@@ -384,36 +362,21 @@ def forecast(
 
     Each neighbour in turn plays the new task. A model is calibrated to a few of its labels with the
     other neighbours as prior, and decides its other items. So what is forecast is an error on items
-    that the model has not seen, for the number of labels and not for unlimited ones.
+    that the model has not seen, for the number of labels and not for unlimited ones. The mean is
+    right if the new task is to its neighbours as they are to one another; the range says how far
+    tasks lie apart. With one neighbour the weak prior takes the place of the others.
 
     Parameters
     ----------
     prior : Prior
         Of the neighbours; see `btdagg.fit_prior`.
-    n_items : int
-        Items of the job, without the labelled ones.
-    n_votes : sequence of int, optional
-        Numbers of votes to compare, each from 1 to what the neighbours have: their half and all of
-        them unless given.
-    n_labels : sequence of int, optional
-        Numbers of labels to compare, 0 or more; those of 0, 10, 50 and 200 that are at most half
-        of the labels of a neighbour unless given.
-    price : float
-        Of one vote, in any currency.
-    step : int
-        Votes that come together, as of both orders; numbers of votes are multiples of it.
-    n_draws : int
+    n_votes, n_labels : sequence of int, optional
+        Numbers to compare. Unless given half of the neighbours' votes and all of them; and those of
+        0, 10, 50 and 200 labels that are at most half of the labels of a neighbour.
+    n_items, price, step
+        As of `plan`.
+    n_draws, seed : int
         How often labels are drawn from each neighbour.
-    seed : int
-
-    Returns
-    -------
-    Forecast
-
-    Notes
-    -----
-    The mean is right if the new task is to its neighbours as they are to one another; the range
-    says how far tasks lie apart. With one neighbour the weak prior takes the place of the others.
 
     Examples
     --------

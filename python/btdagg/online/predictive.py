@@ -101,22 +101,9 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution | Streng
 
     There is one kind of item for gold ties, which is symmetric, and one for gold wins, mirrored for
     gold losses. Dirichlet parameters maximize the likelihood with a weak normal prior on their
-    logarithms. Weights are the shares of the labels, with one item of each added.
-
-    Counts that are not whole are of votes with a strength, whose shares are found by way of the
-    counts: see `StrengthDistribution`.
-
-    Parameters
-    ----------
-    counts : (n, 3) array of non-negative numbers
-        Votes per item in label order: minus, tie, plus. Items may differ in their number of votes,
-        which is whole.
-    labels : (n,) array of -1, 0, 1
-        Gold labels.
-
-    Returns
-    -------
-    VoteDistribution, or StrengthDistribution
+    logarithms. Weights are the shares of the labels, with one item of each added. `counts` (n, 3)
+    may differ in their number of votes; those that are not whole are of votes with a strength, and
+    give a `StrengthDistribution`.
     """
     checked, gold = labelled_items(counts, labels)
     whole = checked.astype(np.float64)

@@ -42,15 +42,7 @@ _MOST_VOTES = 128
 
 @readable
 class StoppedVotes(NamedTuple):
-    """Where items stop if their votes come one at a time.
-
-    Attributes
-    ----------
-    n_votes : (n_items,) array of int64
-        Votes used.
-    labels : (n_items,) array of int8, or of grades
-        Labels at the stop.
-    """
+    """Where items stop if their votes come one at a time: `n_votes` used, and their `labels`."""
 
     n_votes: NDArray[np.int64]
     labels: NDArray[Any]
@@ -126,7 +118,7 @@ class StoppingRule(SavedAsJson):
             For forecasts of what the rule saves. It does not change where the rule stops, but where
             votes have a strength that the model was not fitted to.
         step : int
-            Stop only after a multiple of `step` votes; `n` must be such a multiple.
+            Stop only after a multiple of `step` votes; `n` is one.
         """
         return cls("lossless", model, n, step, votes)
 
@@ -164,21 +156,18 @@ class StoppingRule(SavedAsJson):
         """Make the rule that minimizes expected absolute error plus the price of the votes.
 
         The expected error of a label uses the model's probabilities, averaged over the possible
-        outcomes of all `n` votes. An item gets the label with the least expected error.
+        outcomes of all `n` votes. An item gets the label with the least expected error. `model`,
+        `n`, `votes` and `step` are as for the others.
 
         Parameters
         ----------
-        model, n, step
-            As for `lossless`.
-        votes : VoteDistribution
-            Chances of the votes to come; see `fit_votes`.
         price : float, optional
             Price of a vote in units of absolute error: at 0.01, a hundred votes cost as much as an
             error of 1.
         budget : float, optional
-            Average votes per item, instead of a price: the budget of a job divided by its number of
-            items. The rule uses the lowest price that stays within it, so votes go where they lower
-            the error most. Part of the budget can stay unspent; see `expected_votes`.
+            Average votes per item, instead of a price: the lowest price is used that stays within
+            it, so votes go where they lower the error most. A part can stay unspent
+            (`expected_votes`).
         """
         if (price is None) == (budget is None):
             raise InputError(argument="price", came=price, expected="a price or a budget")
@@ -303,13 +292,7 @@ class StoppingRule(SavedAsJson):
         return start
 
     def follow(self, votes: ArrayLike) -> StoppedVotes:
-        """Apply the rule to votes in their order.
-
-        Parameters
-        ----------
-        votes : (n_items, n) array of numbers from -1 to 1, or of grades
-            All `n` votes of each item.
-        """
+        """Apply the rule to votes in their order, (n_items, n) numbers from -1 to 1, or grades."""
         numbers = as_numbers(votes, "votes").astype(np.float64)
         array = shaped(numbers, "votes", (self.n,), f"(n_items, {self.n})")
         if isinstance(self.model, GradeModel):

@@ -52,17 +52,7 @@ _State: TypeAlias = (
 
 @readable
 class Settled(NamedTuple):
-    """Items that have become settled.
-
-    Attributes
-    ----------
-    ids : (n,) array of int64, or of object holding str
-        In ascending order.
-    labels : (n,) array of int8
-        What the rule decides: -1, 0 or +1.
-    counts : (n, 3) array of int64
-        Votes in label order.
-    """
+    """Items that have become settled: ids in ascending order, the rule's labels, and counts."""
 
     ids: NDArray[Any]
     labels: NDArray[np.int8]
@@ -166,11 +156,11 @@ class OnlineTally:
         Parameters
         ----------
         items : (m,) array of integers or strings
-            Item of each vote: a list, a NumPy array, a series or an Arrow array.
+            A list, a NumPy array, a series or an Arrow array.
         votes : (m,) array of -1, 0, 1
-            Votes from A's point of view. Leave out missing votes; they are not ties.
+            From A's point of view. Leave out missing votes; they are not ties.
         samples : (m,) array of integers from 0 to 4095
-            Number of the sample. A sample is identified by item, judge, order and number.
+            A sample is identified by item, judge, order and this number.
         judges, orders : str or (m,) array of str
             One for all votes, or one for each. Counts are sums over judges and orders.
         n_threads : int

@@ -40,11 +40,9 @@ class VoteStore(Database):
     Parameters
     ----------
     place : str or path
-        File of an SQLite database, which is made if it is not there; or a URL, such as
-        ``postgresql://user@host/database``.
+        File of an SQLite database; or a URL, such as ``postgresql://user@host/database``.
     create : bool
-        Whether to make what is not there. Without it a store is opened for reading: neither the
-        file nor its folder need be writable.
+        Whether to make what is not there. Without it a store is opened for reading.
     keep_exchanges : bool
         Whether to keep what is sent and answered, not only the votes.
 
@@ -169,7 +167,7 @@ def votes_frame(
     exchanges: bool = False,
     setup: Setup | None = None,
 ) -> pl.DataFrame:
-    """Votes of a store, one row per sample, as `read_votes` takes them.
+    """Votes of a store, one row per sample, with the columns of docs/store.md.
 
     Parameters
     ----------
@@ -181,14 +179,11 @@ def votes_frame(
     setup : Setup, optional
         Only votes of this setup, by whatever method.
 
-    Returns
-    -------
-    polars.DataFrame
-        Columns `item`, `task` where it is known, `judge`, `template`, `temperature`,
-        `reasoning_effort` and `method`, and those of docs/store.md. `vote`, or of grades `score`,
-        beside the scale in `grades`, is null where there is none; `margin` and `p_minus`, `p_tie`,
-        `p_plus` are there if any vote has them. Where one judge was asked in ways that go by the
-        same name, the name of the template is followed by a part of the prompt's digest.
+    Notes
+    -----
+    `margin` and `p_minus`, `p_tie`, `p_plus` are there if any vote has them; grades are in `score`
+    and their scale in `grades`. Where one judge was asked in ways that go by the same name, the
+    name of the template is followed by a part of the prompt's digest.
     """
     import polars as pl
 
@@ -247,15 +242,11 @@ def votes_frame(
 def summaries(store: VoteStore) -> list[dict[str, Any]]:
     """Sum up a store by judge, template and method, in the order in which they were first asked.
 
-    Returns
-    -------
-    list of dict
-        Of each judge, asked in one way: `judge`, `template`, `method`, `temperature`,
-        `reasoning_effort`; `n_items`; `statuses`, samples by status, those that a run asks for, or
-        asked for when it was killed, as ``asking``; votes from A's point of view (`n_votes`,
-        `minus`, `tie`, `plus`), for the response shown `first` and `second`, and by order (`n_ab`,
-        `n_ba`); `tie_rate`, or `mean_grade`; `positional_bias`, ``(first - second) / (first +
-        second)``; tokens, `cost`, and `latency`, mean seconds of a call.
+    Each has its names; `n_items`; `statuses`, samples by status, those that a run asks for, or
+    asked for when it was killed, as ``asking``; votes from A's point of view (`n_votes`, `minus`,
+    `tie`, `plus`), for the response shown `first` and `second`, and by order; `tie_rate` or
+    `mean_grade`; `positional_bias`, ``(first - second) / (first + second)``; tokens, `cost` and
+    mean `latency`.
     """
     votes, asks, items, func = schema.votes, schema.asks, schema.items, sa.func
     status, vote, order = votes.c.status, votes.c.vote, votes.c.order
