@@ -95,30 +95,48 @@ def show_draws(name, cells, n_draws, by_prompt, *, grouped=None, scale=None, mod
             )
 
 
-def show_people(cells, n_draws):
-    """What error is left after people looked at some items, with 100 labels."""
-    print("\n| judge | looked at | error left | inside the interval |\n|---|---:|---:|---:|")
+def show_people(cells, n_draws, by_prompt):
+    """What error is left after people looked at some items, and how often its interval has it."""
     for judge in sorted({judge for judge, _ in cells}):
-        rows = {share: [] for share in (0.0, 0.1, 0.2, 0.3)}
+        rows = {}
         own = [cell for (name, _), cell in cells.items() if name == judge]
         for draw in range(n_draws):
-            for labels, _, both, _ in own:
-                known = np.random.default_rng([30, draw]).permutation(len(labels))[:100]
+            for labels, groups, both, _ in own:
+                rng = np.random.default_rng([30, draw])
+                known = drawn(rng, groups, 100, by_prompt)
                 partial = np.full(len(labels), np.nan)
                 partial[known] = labels[known]
                 model = btdagg.calibrate(both[1][known], labels[known], prior="weak").model
                 errors = np.abs(labels - model.decide(both[1]))
                 errors[known] = 0
-                for share, sets in rows.items():
-                    left, interval = errors.copy(), None
-                    if share:
-                        looks = btdagg.estimates.worth_a_look(both[1], partial, share)
-                        left[looks.rows], interval = 0, looks.after
-                    held = interval is None or interval.low <= left.mean() <= interval.high
-                    sets.append((left.sum() / (len(labels) - 100), held))
-        for share, sets in rows.items():
-            error, held = np.mean(sets, axis=0)
-            print(f"| {judge} | {share:.0%} | {error:.3f} | {held:.2f} |", flush=True)
+                columns = {"groups": groups if by_prompt else None}
+                for share in (0.1, 0.2, 0.3):
+                    looks = btdagg.estimates.worth_a_look(both[1], partial, share, **columns)
+                    # People labelled none, all, or half of them.
+                    half = rng.permutation(looks.rows)[: len(looks.rows) // 2]
+                    of_half = btdagg.estimates.worth_a_look(
+                        both[1], partial, rows=half, **columns
+                    ).after
+                    sets = {
+                        share: (looks.rows, looks.after),
+                        f"half of {share:.0%}": (half, of_half),
+                    }
+                    if share == 0.1:
+                        sets[0.0] = looks.rows[:0], looks.before
+                    for name, (seen, interval) in sets.items():
+                        left = errors.copy()
+                        left[seen] = 0
+                        held = interval.low <= left.mean() <= interval.high
+                        fields = left.sum() / (len(labels) - len(known)), held, *interval
+                        rows.setdefault(name, []).append((*fields, left.mean()))
+        for name, sets in sorted(rows.items(), key=str):
+            error, held, mean, low, high, actual = np.mean(sets, axis=0)
+            looked = name if isinstance(name, str) else f"{name:.0%}"
+            print(
+                f"| {judge} | {'prompts' if by_prompt else 'items'} | {looked} | {error:.3f} | "
+                f"{held:.3f} | {high - low:.3f} | {mean - actual:+.4f} |",
+                flush=True,
+            )
 
 
 def simulated(kind, n=2000, n_prompts=None):
@@ -187,7 +205,10 @@ if __name__ == "__main__":
         if "panel" in only and cells:
             show_draws("rb2, panel", panels_of(cells, 1), n_draws, by_prompt)
     if "people" in only and cells:
-        show_people(cells, max(n_draws // 25, 1))
+        print("\n| judge | drawn by | looked at | error left | in the interval | width | bias |")
+        print("|---|---|---|---:|---:|---:|---:|")
+        for by_prompt in (False, True):
+            show_people(cells, max(n_draws // 10, 1), by_prompt)
     if "scores" in only and data.is_dir():
         scores = {
             key: (labels, groups, counts)

@@ -135,6 +135,52 @@ def test_people_get_the_items_that_a_look_helps_most_and_their_labels_certify_no
     assert pl.read_csv("look.csv")["item"].to_list() == [f"q{row}" for row in looks.rows]
 
 
+@pytest.mark.parametrize("decider", ["c.json", "m.json"])
+def test_labels_of_people_replace_those_of_the_model(cli, folder, decider):
+    look = ("-o", "c.json", "--people", "10%", "--to-label", "look.csv", "--agreement", "0.75")
+    certified = cli("certify", "votes.csv", "labels.csv", *look)[1]
+    cli("calibrate", "votes.csv", "labels.csv", "-o", "m.json")
+    gold = pl.read_csv("gold.csv").select("item", "label")
+    looked = pl.read_csv("look.csv").drop("label").join(gold, on="item", maintain_order="left")
+    looked.write_csv("looked.csv")
+    cli("decide", decider, "votes.csv", "-o", "before.csv")
+    own = ("--labels", "looked.csv", "--labels", "labels.csv", "-o", "d.csv")
+    status, out, err = cli("decide", decider, "votes.csv", *own)
+    assert status == 0
+    left = certified.rpartition(" to ")[0].rpartition(" to ")[2] + " to"
+    assert f"mean absolute error left: {left}" in out
+    assert "160 by people" in out
+    assert "each item decided without its group" in err
+    before, after = pl.read_csv("before.csv"), pl.read_csv("d.csv").join(gold, on="item")
+    of_people = (after["source"] == "people").to_numpy()
+    expected = np.where(of_people, after["label_right"], before["label"])
+    assert after["label"].to_list() == expected.tolist()
+    people = {*looked["item"], *pl.read_csv("labels.csv")["item"]}
+    assert {*after.filter(of_people)["item"]} == people
+    if decider == "c.json":
+        assert after["trusted"].to_list() == (before["trusted"].to_numpy() | of_people).tolist()
+    # Without those that were drawn by chance nobody knows the error.
+    _, out, err = cli("decide", decider, "votes.csv", "--labels", "looked.csv", "--json", *own[-2:])
+    assert json.loads(out)["n_by_people"] == 40
+    assert "error_left" not in json.loads(out)
+    assert "drawn by chance, as none was" in err
+
+
+def test_bad_labels_of_people_are_refused(cli, folder):
+    cli("calibrate", "votes.csv", "labels.csv", "-o", "m.json")
+    for text, field in (
+        ("item,label\nq1,1\nq1,0\n", "q1"),
+        ("item,label\nq1,7\n", "label"),
+        ("item\nq1\n", "label"),
+        ("item,label\nother,1\n", "item"),
+    ):
+        (folder / "bad.csv").write_text(text)
+        status, _, err = cli("decide", "m.json", "votes.csv", "--labels", "bad.csv")
+        assert status == 2
+        assert "bad.csv" in err
+        assert field in err
+
+
 def test_the_error_that_is_left_is_within_its_interval(folder):
     counts, _ = arrays()
     gold = pl.read_csv("gold.csv")["label"].to_numpy()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -30,13 +29,8 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.reporting import ReportOption, open_report, say_where
 from btdagg.estimates.certificate import certify_items
-from btdagg.estimates.items import AllItems, all_items
-from btdagg.estimates.looks import Looks, worth_a_look
-from btdagg.votes.provenance import ProvenanceWarning
-from btdagg.votes.table import as_text
-
-if TYPE_CHECKING:
-    import polars as pl
+from btdagg.estimates.items import all_items
+from btdagg.estimates.looks import worth_a_look
 
 
 def certify(
@@ -106,28 +100,29 @@ def certify(
         panel, judges = panel or "judge", fitted.judges
     elif panel is not None and panel in data.votes.columns:
         judges = data.votes.values(panel).drop_nulls().unique().sort().to_list()
-    by, tasked = None, data.votes
-    if "task" in tasked.columns:  # which only labelled items may have
-        by = "task"
-        tasked = tasked.with_columns([as_text(tasked, by).fill_null("")])
-    items = all_items(tasked, data.gold, by=by, panel=panel, judges=judges or None, n_votes=n_votes)
-    promise = {"agreement": agreement, "confidence": confidence, "within": within}
+    items = all_items(data.votes, data.gold, panel=panel, judges=judges or None, n_votes=n_votes)
+    looks, promise = None, {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
         certificate = certify_items(items, data.votes, judges, model=fitted, **promise)
+        if share is not None:
+            arrays = items.counts, items.outcomes
+            looks = worth_a_look(*arrays, share, **items.columns, model=fitted)
     note(*what_is_pooled(data.votes, "takes", [panel or ""]), *certificate.remarks)
-    sentence, looks = str(certificate).splitlines()[0], None
-    if share is not None and to_label is not None:
-        columns = {name: getattr(items, name) for name in ("groups", "probabilities", "scale")}
-        with warnings.catch_warnings():  # which are said
-            warnings.simplefilter("ignore", ProvenanceWarning)
-            looks = worth_a_look(items.counts, items.outcomes, share, **columns, model=fitted)
-        write_table(_table(items, looks), to_label, to_label.suffix)
+    import polars as pl
+
+    sentence = str(certificate).splitlines()[0]
+    if looks is not None and to_label is not None:
+        frame = items.keys[looks.rows].with_columns(  # which no sample by chance has
+            probability=0.0, design=pl.lit("people"), fall=looks.falls, label=None
+        )
+        write_table(frame, to_label, to_label.suffix)
     if output is not None:
         certificate.save(output)
     if json:
-        left = {} if looks is None else {"looks": len(looks.rows), "error_left": looks.after}
         shown = {name: value for name, value in certificate.as_dict().items() if name != "model"}
-        print_json({**shown, **left})
+        if looks is not None:
+            shown |= {"looks": len(looks.rows), "error_left": looks.after._asdict()}
+        print_json(shown)
     else:
         say(sentence + (f"; wrote {output}" if output is not None else ""))
         if looks is not None:
@@ -147,23 +142,3 @@ def _share(text: str) -> float:
     except ValueError:
         expected = "a share of the items, such as 10%"
         raise InputError(argument="people", came=text, expected=expected) from None
-
-
-def _table(items: AllItems, looks: Looks) -> pl.DataFrame:
-    """Return the rows of items to look at, which no sample by chance has."""
-    import polars as pl
-
-    tasks = [""] * len(items.ids) if items.by is None else items.by.tolist()
-    starts = [" " if items.scale is not None else f" {task} " for task in tasks]
-    names = [name.removeprefix(start) for name, start in zip(items.ids, starts, strict=True)]
-    rows = looks.rows.tolist()
-    return pl.DataFrame(
-        {
-            "item": [names[row] for row in rows],
-            **({} if items.by is None else {"task": [tasks[row] for row in rows]}),
-            "probability": [0.0] * len(rows),
-            "design": ["people"] * len(rows),
-            "fall": looks.falls,
-            "label": pl.Series([None] * len(rows), dtype=pl.Int8),
-        }
-    )

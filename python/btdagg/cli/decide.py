@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.estimates import Certificate
+    from btdagg.evaluation.metrics import Interval
     from btdagg.online import StoppingRule
+    from btdagg.votes import Labels, Votes
     from btdagg.votes.scale import Scale
+    from btdagg.votes.table import Table
 
 # What a file may hold besides a model: imported if it does, since that takes long.
 _OTHERS = {
@@ -56,6 +59,14 @@ def decide(
     reading: VoteOptions,
     output: TableOutput = None,
     n_votes: FirstVotes = None,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Labels of people, which replace those of the model; may be repeated. Adds the "
+            "column source, and prints what error is left. That takes labels of items that were "
+            "drawn by chance among them.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -71,6 +82,10 @@ def decide(
     If MODEL is a certificate, its model decides, and trusted says whether a label can be used
     without a look. An item with fewer votes than those that were certified is trusted only if no
     further votes could change that.
+
+    With --labels, source says whether a label comes from people or the model, and labels of people
+    are trusted. The error that is left over all items is estimated from the labels whose items were
+    drawn by chance, which are those that --people of btdagg certify did not choose.
 
     A warning is printed if the votes differ from those that the model was fitted to: more votes on
     an item, fewer on every item, or another judge, template, temperature or task.
@@ -98,6 +113,7 @@ def decide(
     if own != others:
         raise InputError(f"{model} decides {own}, and {raw_votes.source} has {others}")
     table = reading.of(reading.votes(raw_votes, fitted.provenance, scale))
+    gold = None if labels is None else _labels_of_people(reading.tables(*labels), table, scale)
     import polars as pl
 
     from btdagg.votes.panel import panel_counts
@@ -132,8 +148,19 @@ def decide(
         frame = frame.select("item", "label", pl.exclude("item", "label"))
         note(f"items without a vote get no label: {n_empty}")
     note(*what_is_pooled(table, "decides", ["judge"] if is_panel else []))
+    error_left = None
+    if gold is not None:
+        frame = _with_labels(frame, gold)
+        if rule is None:
+            panel = {"panel": "judge", "judges": fitted.judges} if is_panel else {}
+            own = fitted if certificate is not None and certificate.is_exact else None
+            error_left = _error_left(table, gold, own, n_votes=n_votes, **panel)
+    left = []
+    if error_left is not None:
+        left = ["mean absolute error left: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
     if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
+        note(*left)
         return
     write_table(frame, output, output.suffix)
     labels = (-1, 0, 1) if scale is None else scale.grades
@@ -141,22 +168,82 @@ def decide(
         name: int((frame["label"] == label).sum())
         for name, label in zip(fitted.label_names, labels, strict=True)
     }
-    n_trusted = int(frame["trusted"].sum()) if certificate is not None else None
+    marked = {"trusted": int(frame["trusted"].sum())} if certificate is not None else {}
+    if gold is not None:
+        marked["by people"] = int((frame["source"] == "people").sum())
     if json:
         print_json(
             {
                 "n_items": frame.height,
                 "labels": by_label,
                 "n_missing": table.n_missing,
-                **({} if n_trusted is None else {"n_trusted": n_trusted}),
+                **{f"n_{name.replace(' ', '_')}": number for name, number in marked.items()},
+                **({} if error_left is None else {"error_left": error_left._asdict()}),
                 "output": str(output),
             }
         )
         return
     joint = " " if scale is None else " as "
     shares = ", ".join(f"{count}{joint}{name}" for name, count in by_label.items())
-    shares += "" if n_trusted is None else f"; {n_trusted} trusted"
+    shares += "".join(f"; {number} {name}" for name, number in marked.items())
     say(f"decided {frame.height} items: {shares}; wrote {output}")
+    for line in left:
+        say(line)
+
+
+def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale | None) -> Labels:
+    """Return the labels of several files, of which an item has one."""
+    import polars as pl
+
+    from btdagg.votes import read_labels
+    from btdagg.votes.join import labels_of
+    from btdagg.votes.table import Table, refuse_duplicates
+
+    files = tuple((table.source, table.frame.height) for table in tables)
+    frame = pl.concat([table.frame for table in tables], how="diagonal_relaxed")
+    source = ", ".join(name for name, _ in files)
+    gold = labels_of(read_labels(Table(frame, source, files=files), scale=scale), votes)
+    refuse_duplicates(gold, ["item"])
+    return gold
+
+
+def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
+    """Replace labels by those of people, and say where each comes from."""
+    import polars as pl
+
+    label, item = gold.frame["label"], pl.col("item").cast(pl.String)
+    of_people = dict(zip(gold.frame["item"].cast(pl.String), label, strict=True))
+    people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
+    source = pl.when(people.is_not_null()).then(pl.lit("people"))
+    source = source.when(pl.col("label").is_not_null()).then(pl.lit("model"))
+    own = [pl.col("trusted") | people.is_not_null()] if "trusted" in frame.columns else []
+    frame = frame.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
+    n_others = len(of_people) - int((frame["source"] == "people").sum())
+    if n_others == len(of_people):
+        raise InputError(f"{gold.source}: no label of an item of the votes", argument="labels")
+    if n_others:
+        note(f"labels of items without votes: {n_others}")
+    return frame
+
+
+def _error_left(votes: Votes, gold: Labels, model: Any, **options: Any) -> Interval | None:
+    """Estimate the error over all items, of which those that people labelled have none."""
+    import polars as pl
+
+    from btdagg.estimates import worth_a_look
+    from btdagg.estimates.items import all_items
+
+    try:
+        items = all_items(votes, gold, **options)
+        names, own = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
+        rows = names.is_in(own.implode()).arg_true().to_numpy()
+        arrays = items.counts, items.outcomes
+        looks = worth_a_look(*arrays, rows=rows, **items.columns, model=model)
+    except InputError as error:
+        note(f"the error that is left is not known: {error}")
+        return None
+    note(*looks.remarks)
+    return looks.after
 
 
 def _decided(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from btdagg._util.validation import (
 )
 from btdagg.estimates.items import AllItems, with_remarks
 from btdagg.estimates.kinds import Predictor, kind_of
-from btdagg.estimates.mean import Ends, LabelledSample, effective_number, labelled_mean
+from btdagg.estimates.mean import Ends, effective_number, labelled_mean
 from btdagg.estimates.population import Population, as_any_counts, calibrated
 from btdagg.estimates.prediction_powered import items_of_tables, population_of
 from btdagg.model.davidson import DavidsonModel, FittedModel
@@ -127,42 +127,35 @@ class Certificate(SavedAsJson, Drawn):
         """
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(counts)[1] >= threshold
-        return trusted if n_votes is None else self._settled(counts, n_votes, threshold, trusted)
-
-    def _sure(self, counts: ArrayLike) -> tuple[NDArray[np.intp], Floats]:
-        return sure(np.asarray(self.model.predict_proba(counts)), self.within)
-
-    def _settled(
-        self,
-        counts: ArrayLike,
-        n_votes: int | Sequence[int],
-        threshold: float,
-        trusted: NDArray[np.bool_],
-    ) -> NDArray[np.bool_]:
+        if n_votes is None:
+            return trusted
         array = kind_of(self.scale).counts(counts)
         if array.ndim < 3 or np.ndim(n_votes) == 0:
             n_votes = as_integer(n_votes, "n_votes", 1)
         left = np.asarray(n_votes) - array.sum(axis=-1)
         if array.ndim == 3:
-            return np.asarray(trusted & (left <= 0).all(axis=1))
-        parts = _EIGHTHS if array.dtype.kind == "f" and self.scale is None else 1
-        early = np.flatnonzero(trusted & (left > 0))
+            return np.asarray(trusted & (left <= _ROUNDING).all(axis=1))
+        early = np.flatnonzero(trusted & (left > _ROUNDING))
         first, of = distinct_rows(*array[early].T)
-        settled = np.empty(len(first), dtype=np.bool_)
-        for number, row in enumerate(early[first]):
-            if self.scale is not None:  # the label is of the mean alone, which lies between these
-                more = np.zeros((3, array.shape[1]))
-                more[[1, 2], [0, -1]] = left[row]
-            else:
-                steps = np.linspace(0, left[row], int(np.ceil(left[row])) * parts + 1)
-                minus, plus = (side.ravel() for side in np.meshgrid(steps, steps))
-                tie = left[row] - minus - plus
-                more = np.stack([minus, tie, plus], axis=1)[tie > -_ROUNDING]
-                more = np.maximum(more, 0)
-            place, confidence = self._sure(np.vstack([array[row], array[row] + more]))
-            settled[number] = (place == place[0]).all() and (confidence >= threshold).all()
-        trusted[early] = settled[of]
+        trusted[early] = self._settled(array[early[first]], left[early[first]], threshold)[of]
         return trusted
+
+    def _sure(self, counts: ArrayLike) -> tuple[NDArray[np.intp], Floats]:
+        return sure(np.asarray(self.model.predict_proba(counts)), self.within)
+
+    def _settled(self, counts: NDArray[Any], left: Floats, threshold: float) -> NDArray[np.bool_]:
+        """Return whether no votes to come could change a label, or take it below the threshold."""
+        settled, place = np.zeros(len(counts), dtype=np.bool_), self._sure(counts)[0]
+        parts = _EIGHTHS if counts.dtype.kind == "f" and self.scale is None else 1
+        numbers = np.ceil(left - _ROUNDING).astype(int) * parts
+        for n in np.unique(numbers):
+            rows = np.flatnonzero(numbers == n)
+            for way in _ways(n, counts.shape[1], self.scale):
+                more = way / n * left[rows, None]
+                own, confidence = self._sure(counts[rows] + more)
+                rows = rows[(own == place[rows]) & (confidence >= threshold)]
+            settled[rows] = True
+        return settled
 
     def to_sql(self, dialect: str, **columns: Any) -> str:
         """Return whether an item is trusted as one SQL expression: 1, 0, or NULL without a label.
@@ -301,7 +294,6 @@ def certify(
             probabilities = None  # a simple sample
     n_items, columns = len(counts), (groups, probabilities)
     most = np.ceil(counts.sum(axis=-1).max(axis=0) - _ROUNDING).astype(int)
-    n_votes = tuple(most.tolist()) if counts.ndim == 3 else int(most)
     if n_items > _MOST_RANKED and probabilities is None:
         # The others only say how sure items are in general, for which these are plenty.
         others = np.flatnonzero(~is_labelled)
@@ -311,16 +303,51 @@ def certify(
         groups = None if groups is None else as_groups(groups, "counts", n_items)[rows]
         counts, outcomes, columns = counts[rows], outcomes[rows], (groups, None)
     population = population_of(counts, outcomes, *columns, model, prior, 0, kind=kind)
-    certificate = _certificate(population, n_items, model, prior, agreement, confidence, within)
-    return replace(certificate, n_votes=n_votes)
+    is_simple, n = (
+        population.groups is None and population.weights is None,
+        len(population.labelled),
+    )
+    entered, agrees, expected = ranked_by(
+        population,
+        lambda table: sure(table, within),
+        lambda shares, place: _around(shares, place, within),
+    )
+    if model is None:
+        model = of_all_labels(population, prior)
+    of_rows = sure(np.asarray(model.predict_proba(population.rows)), within)[1]
+    curve = tuple(
+        _point(population, entered, agrees, confidence, share, threshold)
+        for share, threshold in _steps(of_rows, np.bincount(population.place), n)
+    )
+    passed = [*takewhile(lambda point: point.low >= agreement, curve)] * (n >= _LEAST_LABELS)
+    wanted = None
+    if not passed:
+        off = float(np.mean(agrees - expected))
+        wanted = _labels_wanted(of_rows + off, population, n_items, agrees, agreement, confidence)
+    is_of_one = bool((population.outcomes.max(axis=1) == 1).all())
+    return Certificate(
+        model,
+        passed[-1].threshold if passed else None,
+        passed[-1].coverage if passed else 0.0,
+        agreement,
+        confidence,
+        n_items,
+        n,
+        curve,
+        wanted,
+        population.is_fixed and is_simple and is_of_one,
+        within,
+        scale,
+        _remarks(population),
+        tuple(most.tolist()) if most.ndim else int(most),
+    )
 
 
 def certify_items(
     items: AllItems, votes: Any, judges: Sequence[str] = (), **options: Any
 ) -> Certificate:
     """Certify items of tables; a model calibrated here keeps the votes' provenance and judges."""
-    columns = {name: getattr(items, name) for name in ("groups", "probabilities", "scale")}
-    certificate = certify(items.counts, items.outcomes, **columns, **options)
+    certificate = certify(items.counts, items.outcomes, **items.columns, **options)
     if options.get("model") is None:
         most = int(np.max(certificate.n_votes or 0))
         origin = replace(Provenance.of(votes), n_votes=most, n_labels=certificate.n_labels)
@@ -330,37 +357,39 @@ def certify_items(
     return with_remarks(certificate, items.remarks)
 
 
+def _ways(n: int, n_kinds: int, scale: Scale | None) -> NDArray[np.int64]:
+    """Return the ways of n votes to come that can change a decision most, the extreme ones first.
+
+    Of grades the mean decides, which lies between all lowest and all highest votes. Of pairs, given
+    the number of ties, all others are for one side: that is where every probability is extreme.
+    """
+    if scale is not None:
+        return n * np.eye(n_kinds, dtype=np.int64)[[0, -1]]
+    ties = np.arange(n + 1).repeat(2)
+    side = np.tile([1, 0], n + 1) * (n - ties)
+    return np.stack([side, ties, n - ties - side], axis=1)
+
+
 def _spans(model: GradeModel, threshold: float, within: int) -> list[tuple[float, float]]:
-    """Return the spans of mean votes that are trusted: at most one for each decided grade."""
-    scale, spans = model.scale, list[tuple[float, float]]()
-    edges = [scale.votes[0] - 1.0, *model.least_means, scale.votes[-1] + 1.0]
-    edges = np.clip(edges, edges[0], edges[-1]).tolist()
+    """Return the spans of mean votes that are trusted, each without its end."""
+    low, high = model.scale.votes[0] - 1.0, model.scale.votes[-1] + 1.0
+    edges = np.clip([low, *model.least_means, high], low, high)
+    means = np.unique(np.linspace(edges[:-1], edges[1:], 4097))
 
-    def is_trusted(means: Floats, place: int) -> NDArray[np.bool_]:
+    def is_trusted(means: Floats) -> NDArray[np.bool_]:
         shares = _core.grade_probabilities(means, model.beta, model.intercepts, 1)
-        return _around(shares, np.full(len(means), place), within) >= threshold
+        place = np.searchsorted(model.least_means, means, side="right")
+        return _around(shares, place, within) >= threshold
 
-    for place, (low, high) in enumerate(pairwise(edges)):
-        means = np.linspace(low, high, 4097)
-        inside = np.flatnonzero(is_trusted(means, place))  # neighbours: it has a single peak
-        if low < high and len(inside):
-            first, last = inside[[0, -1]]
-            start = low if first == 0 else _edge(means[first], means[first - 1], place, is_trusted)
-            end = high if last == 4096 else _edge(means[last], means[last + 1], place, is_trusted)
-            if spans and spans[-1][1] == start:
-                start = spans.pop()[0]
-            spans.append((start, end))
-    return spans
-
-
-def _edge(inside: float, outside: float, place: int, is_trusted: Any) -> float:
+    inside = is_trusted(means)
+    at = np.flatnonzero(inside[1:] != inside[:-1])
+    below, above = means[at], means[at + 1]
     for _ in range(60):
-        middle = (inside + outside) / 2
-        if is_trusted(np.array([middle]), place)[0]:
-            inside = middle
-        else:
-            outside = middle
-    return float(inside)
+        middle = (below + above) / 2
+        is_below = is_trusted(middle) == inside[at]
+        below, above = np.where(is_below, middle, below), np.where(is_below, above, middle)
+    ends = [low] * int(inside[0]) + above.tolist() + [high] * int(inside[-1])
+    return [*zip(ends[::2], ends[1::2], strict=True)]
 
 
 def sure(table: Floats, within: int = 0) -> tuple[NDArray[np.intp], Floats]:
@@ -385,61 +414,11 @@ def _around(shares: Floats, place: NDArray[np.intp], within: int) -> Floats:
     return np.asarray((shares * near).sum(axis=1))
 
 
-def _certificate(
-    population: Population,
-    n_items: int,
-    model: Predictor | None,
-    prior: Any,
-    agreement: float,
-    confidence: float,
-    within: int,
-) -> Certificate:
-    kind, outcomes = population.kind, population.outcomes
-    is_simple, n = population.groups is None and population.weights is None, len(outcomes)
-    entered, agrees, expected = ranked(
-        population,
-        lambda table: sure(table, within),
-        lambda shares, place: _around(shares, place, within),
-    )
-    if model is None:
-        model = of_all_labels(population, prior)
-        of_rows = sure(np.asarray(model.predict_proba(population.rows)), within)[1]
-    else:
-        of_rows = sure(population.tables[0], within)[1]
-    number = np.bincount(population.place)
-    shares, thresholds = _steps(of_rows, number, n)
-    curve = tuple(
-        _point(population, entered, agrees, confidence, share, threshold)
-        for share, threshold in zip(shares, thresholds, strict=True)
-    )
-    failed = [point.low < agreement for point in curve]
-    n_passed = failed.index(True) if True in failed else len(curve)
-    n_passed = n_passed if n >= _LEAST_LABELS else 0
-    last = curve[n_passed - 1] if n_passed else None
-    wanted = None
-    if last is None:
-        off = float(np.mean(agrees - expected))
-        wanted = _labels_wanted(of_rows + off, population, n_items, agrees, agreement, confidence)
-    return Certificate(
-        model,
-        None if last is None else last.threshold,
-        0.0 if last is None else last.coverage,
-        agreement,
-        confidence,
-        n_items,
-        n,
-        curve,
-        wanted,
-        population.is_fixed and is_simple and bool((outcomes.max(axis=1) == 1).all()),
-        within,
-        kind.scale,
-        _remarks(population),
-    )
-
-
-def _alike(groups: NDArray[np.int64]) -> float:
+def _alike(population: Population) -> float:
     """Return how many groups of one size would be worth as many groups as all items have."""
-    sizes = np.bincount(groups).astype(np.float64)
+    if population.groups is None:
+        return np.inf
+    sizes = np.bincount(population.groups).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes @ sizes)) + _ROUNDING
 
 
@@ -454,7 +433,7 @@ def of_all_labels(population: Population, prior: Any) -> Predictor:
 Scored = Callable[["Floats"], "tuple[NDArray[np.intp], Floats]"]
 
 
-def ranked(
+def ranked_by(
     population: Population,
     scored: Scored,
     outcome: Callable[[Floats, NDArray[np.intp]], Floats],
@@ -480,7 +459,7 @@ def ranked(
 
 def _steps(
     confidence: Floats, number: NDArray[np.int64], n_labels: int
-) -> tuple[list[float], list[float]]:
+) -> list[tuple[float, float]]:
     """Return shares of items that bounds are for, and thresholds between confidences that occur."""
     values, of = np.unique(-confidence, return_inverse=True)
     items = np.bincount(of, number)
@@ -489,7 +468,7 @@ def _steps(
     targets = np.append(np.arange(first, 1, _STEP), 1.0)
     last = np.unique(np.searchsorted(shares, targets - _ROUNDING))
     least = np.append(-(values[:-1] + values[1:]) / 2, 0.0)
-    return shares[last].tolist(), least[last].tolist()
+    return [*zip(shares[last].tolist(), least[last].tolist(), strict=True)]
 
 
 def _point(
@@ -501,25 +480,25 @@ def _point(
     threshold: float,
 ) -> CurvePoint:
     rows = np.flatnonzero(entered <= share + _ROUNDING)
-    sample, agrees = population.sample(rows), agrees[rows]
     if not len(rows):
         return CurvePoint(share, np.nan, 0.0, 0, threshold)
-    agreement = float(sample.weights @ agrees)
-    n: float = len(rows)
-    if population.groups is not None or population.weights is not None:
-        n = _effective_labels(agrees, sample, confidence)
-    if population.groups is not None and _alike(population.groups) < _LEAST_GROUPS:
-        n = 0
-    low = _lower_bound(agreement * n, n, confidence) if n else 0.0
-    return CurvePoint(share, agreement, float(low), len(rows), threshold)
+    own, n = agrees[rows], _effective_labels(population, agrees, rows, confidence)
+    agreement = float(population.sample(rows).weights @ own)
+    low = float(_lower_bound(agreement * n, n, confidence)) if n else 0.0
+    return CurvePoint(share, agreement, low, len(rows), threshold)
 
 
-def _effective_labels(agrees: Floats, sample: LabelledSample, confidence: float) -> float:
-    """Return how many independent labels a sample of groups is worth; 0 where they are too few."""
-    n, degrees = len(agrees), sample.degrees_of_freedom
-    if degrees + 1 < _LEAST_GROUPS - _ROUNDING:
+def _effective_labels(
+    population: Population, agrees: Floats, rows: NDArray[np.int64], confidence: float
+) -> float:
+    """Return how many independent labels some are worth; 0 where they are of too few groups."""
+    n, sample = len(rows), population.sample(rows)
+    if population.groups is None and population.weights is None:
+        return n
+    degrees = sample.degrees_of_freedom
+    if degrees + 1 < _LEAST_GROUPS - _ROUNDING or _alike(population) < _LEAST_GROUPS:
         return 0.0
-    mean = labelled_mean(agrees, sample)
+    mean = labelled_mean(agrees[rows], sample)
     # Where all agree, how groups vary is not seen.
     worth = degrees + 1
     if mean.variance > 0:
@@ -548,9 +527,7 @@ def _labels_wanted(
     order = np.argsort(-agreeing)
     items = number[order].cumsum()
     means = np.clip((number * agreeing)[order].cumsum() / items, 0, 1)
-    worth = 1.0
-    if population.groups is not None or population.weights is not None:
-        worth = _effective_labels(agrees, population.sample(), confidence) / n or 1.0
+    worth = _effective_labels(population, agrees, np.arange(n), confidence) / n or 1.0
     labels = np.unique(
         np.geomspace(max(n + 1, _LEAST_LABELS), max(n_items, n + 1), 400).astype(int)
     )
@@ -576,11 +553,10 @@ def _remarks(population: Population) -> tuple[str, ...]:
             "the model was calibrated on the labels that certify it, each item decided without its "
             "group: the confidence is approximate; of a model from other labels it is exact"
         )
-    if population.groups is not None:
-        alike = min(sample.degrees_of_freedom + 1, _alike(population.groups))
-        if alike < _LEAST_GROUPS - _ROUNDING:
-            remarks.append(
-                f"the groups are worth {alike:.3g} of one size, and fewer than {_LEAST_GROUPS} "
-                "certify nothing"
-            )
+    alike = min(sample.degrees_of_freedom + 1, _alike(population))
+    if population.groups is not None and alike < _LEAST_GROUPS - _ROUNDING:
+        remarks.append(
+            f"the groups are worth {alike:.3g} of one size, and fewer than {_LEAST_GROUPS} "
+            "certify nothing"
+        )
     return tuple(remarks)

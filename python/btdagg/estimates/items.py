@@ -51,6 +51,8 @@ class AllItems(NamedTuple):
         What was left out, and what was assumed.
     scale : Scale or None
         Of grades.
+    keys : polars.DataFrame
+        The items as the votes name them, and their tasks if votes have them: `item` and `task`.
     sides : Sides
         What A and B are called.
     """
@@ -63,11 +65,19 @@ class AllItems(NamedTuple):
     by: NDArray[np.object_] | None
     systems: NDArray[np.object_] | None
     remarks: tuple[str, ...]
-    scale: Scale | None = None
+    scale: Scale | None
+    keys: pl.DataFrame
     sides: Sides = UNNAMED
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return what `btdagg.certify` and the like take besides counts and labels."""
+        return {name: getattr(self, name) for name in ("groups", "probabilities", "scale")}
 
     def than(self, before: AllItems) -> AllItems:
         """Return the items of two runs, with `by` A and B; items of one name share a group."""
+        import polars as pl
+
         runs = before, self
         groups = [run.ids if run.groups is None else run.groups for run in runs]
         own = [run.probabilities for run in runs if run.probabilities is not None]
@@ -84,6 +94,7 @@ class AllItems(NamedTuple):
             None,
             tuple(dict.fromkeys(before.remarks + self.remarks)),
             self.scale,
+            pl.concat([run.keys for run in runs], how="diagonal_relaxed"),
         )
 
 
@@ -206,6 +217,7 @@ def all_items(
         None if systems is None else _objects(rows.select(f"{name} of votes" for name in systems)),
         tuple(remarks),
         items.scale,
+        rows.select("item", *(["task"] if "task" in votes.columns else [])),
         votes.sides,
     )
 
@@ -227,7 +239,10 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
             came=0,
             expected="a number above 0 where an item was drawn by chance, as none was here",
         )
-    return replace(labels, data=labels.frame.filter(~is_look)), int(is_look.sum())
+    drawn, others = labels.frame.filter(~is_look), labels.unlabelled
+    if drawn["probability"].is_null().all():  # the column is of the looks alone
+        drawn, others = drawn.drop("probability"), others.drop("probability")
+    return replace(labels, data=drawn, unlabelled=others), int(is_look.sum())
 
 
 def facts_of(

@@ -9,7 +9,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
-from btdagg.estimates.certificate import of_all_labels, ranked, sure
+from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
 from btdagg.estimates.kinds import Predictor, kind_of
 from btdagg.estimates.mean import Ends, effective_number, labelled_mean, limits_of
 from btdagg.estimates.prediction_powered import population_of
@@ -36,15 +36,18 @@ class Looks(NamedTuple):
     before, after : Interval
         Mean absolute error over all items, without and with the looks, with 95% intervals. Items
         that people labelled are without error.
+    remarks : tuple of str
+        What a reader has to know before using the errors.
     """
 
     rows: NDArray[np.int64]
     falls: NDArray[np.float64]
     before: Interval
     after: Interval
+    remarks: tuple[str, ...]
 
     def __str__(self) -> str:
-        error, left = (f"{of.mean:.3f} ({of.low:.3f} to {of.high:.3f})" for of in self[2:])
+        error, left = (f"{of.mean:.3f} ({of.low:.3f} to {of.high:.3f})" for of in self[2:4])
         return f"a look at {len(self.rows):,} items takes the error from {error} to {left}"
 
 
@@ -53,6 +56,7 @@ def worth_a_look(
     labels: ArrayLike,
     share: float = 0.1,
     *,
+    rows: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     scale: Scale | None = None,
@@ -70,6 +74,9 @@ def worth_a_look(
         As `btdagg.certify` takes them.
     share : float
         Above 0 and below 1; at most the items without a label.
+    rows : (m,) array of int, optional
+        Numbers of the items that people looked at, in place of a share; those of labels are left
+        out. The errors hold if their votes alone chose them, and not who was easy to label.
 
     Examples
     --------
@@ -97,18 +104,23 @@ def worth_a_look(
         place, own = risk(table)
         return place, -own
 
-    entered, errors, _ = ranked(population, risk, error)
-    above = 1 - ranked(population, negated, error)[0]
+    entered, errors, _ = ranked_by(population, risk, error)
+    above = 1 - ranked_by(population, negated, error)[0]
     fitted = of_all_labels(population, prior) if model is None else model
     falls = risk(np.asarray(fitted.predict_proba(population.rows)))[1][population.place]
     others = np.setdiff1d(np.arange(len(falls)), population.labelled)
     if not len(others):
         raise InputError("every item has a label: there is nothing to look at", argument="labels")
-    n = min(round(share * len(falls)), len(others))
-    rows = others[np.argsort(-falls[others], kind="stable")[:n]]
+    order = others[np.argsort(-falls[others], kind="stable")]
+    looked = np.arange(len(order)) < round(share * len(falls))
+    if rows is not None:
+        looked = np.isin(order, rows)
     unlabelled = len(others) / len(falls)
     # Of items with the same votes, which all have one risk, a share may be looked at.
-    left = np.clip((entered - n / len(others)) / (entered - above), 0, 1)
+    ranks = np.linspace(0, 1, len(order) + 1)
+    before, until = (np.interp(at, ranks, np.append(0, looked.cumsum())) for at in (above, entered))
+    left = 1 - (until - before) / (entered - above) / len(order)
+    rows = order[looked]
     sample, ends = population.sample(), Ends(0, float(distances.max()))
     intervals = []
     for own in (errors, errors * left):
@@ -120,4 +132,10 @@ def worth_a_look(
         # The items without a label vary too.
         low, high = limits_of(mean.value, np.array([worth * unlabelled]), quantile, ends)
         intervals.append(Interval(*(unlabelled * end for end in (mean.value, low[0], high[0]))))
-    return Looks(rows, falls[rows], *intervals)
+    remarks = population.remarks(sample)
+    if not population.is_fixed:
+        remarks.append(
+            "errors are those of a model calibrated on these labels, each item decided without its "
+            "group"
+        )
+    return Looks(rows, falls[rows], *intervals, tuple(remarks))

@@ -312,8 +312,7 @@ def estimate(
 
 def estimate_items(items: AllItems, **options: Any) -> Estimates:
     """Estimate over items of tables; options are those of `estimate` that are no column."""
-    columns = {name: getattr(items, name) for name in ("groups", "probabilities", "by", "scale")}
-    estimates = estimate(items.counts, items.outcomes, **columns, **options)
+    estimates = estimate(items.counts, items.outcomes, by=items.by, **items.columns, **options)
     return with_remarks(replace(estimates, sides=items.sides), items.remarks)
 
 
