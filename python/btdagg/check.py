@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
 from btdagg.report.wording import counted
-from btdagg.votes import read_labels, read_table, read_votes
+from btdagg.votes import Labels, Scale, Table, Votes, read_labels, read_table, read_votes
+from btdagg.votes.formats import read, read_grades
+from btdagg.votes.formats.content import Content
 from btdagg.votes.grades import inferred_points, scale_of
-from btdagg.votes.join import LabelledCounts
-from btdagg.votes.labels import Labels
-from btdagg.votes.scale import Scale, written
+from btdagg.votes.labels import RATERS
+from btdagg.votes.scale import written
 from btdagg.votes.schema import PASS_WORDS
-from btdagg.votes.source import ITEM_NAMES
-from btdagg.votes.table import Table
-from btdagg.votes.votes import Votes
+from btdagg.votes.source import ITEM_NAMES, suffix_of
+from btdagg.votes.table import listing
 
 _FEWEST = 10  # labels that a model is calibrated on
 _MARGIN = 0.03  # of a release gate
@@ -32,43 +33,58 @@ _REACH = 1.6449 + 0.8416
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
-    "item": (*ITEM_NAMES, "qid", "question_id", "conversation_id", "example_id", "pair_id", "uid"),
-    "vote": ("winner", "verdict", "preference", "preferred", "choice", "judgment", "judgement"),
-    "label": ("gold", "gold_label", "human", "human_label", "human_preference", "expert"),
-    "score": ("rating", "grade", "points", "judge_score"),
-    "judge": ("judge_model", "grader", "evaluator", "judge_name"),
-    "rater": ("annotator", "rater_id", "annotator_id", "labeler", "labeller", "assessor"),
-    "order": ("position", "shown_first", "presentation"),
-    "sample": ("run", "repeat", "trial", "iteration", "seed"),
-    "group": ("prompt_id", "cluster", "source_id"),
-    "criterion": ("aspect", "dimension", "rubric_item"),
+    "item": "question_id qid conversation_id example_id sample_id pair_id traceid trace_id "
+    f"{' '.join(ITEM_NAMES)} context.span_id span_id call_id uid prompt_id instruction",
+    "vote": "winner verdict preference preferred choice judgment judgement comparison "
+    "pairwise_choice",
+    "score": "rating grade points judge_score value",
+    "label": "gold gold_label human human_label human_preference expert",
+    "judge": "judge_model grader evaluator judge_name",
+    "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id",
+    "order": "position shown_first presentation",
+    "sample": "run repeat trial iteration seed",
+    "group": "prompt_id cluster source_id",
+    "criterion": "aspect dimension rubric_item annotation_name metric",
+    "system_a": "generator_1",
+    "system_b": "generator_2",
 }
+# Columns of which each has the scores by a criterion.
+_SCORES = re.compile(
+    r"^(?:feedback|(?:output\.)?scores|metrics)[./](?P<name>[^,=]+)|^(?P<of>[^,=]+)[./_ ]score$"
+    r"|^(?:faithfulness|factuality|helpfulness|\w*(?:relevancy|relevance|correctness))$"
+)
 # What words surely mean; a word that is not here is left to the user.
 _SURELY = {
-    **dict.fromkeys(("a", "model_a", "model_1", "response_a", "answer_a", "1", "left"), "A"),
-    **dict.fromkeys(("b", "model_b", "model_2", "response_b", "answer_b", "-1", "right"), "B"),
-    **dict.fromkeys(("tie", "tied", "draw", "same", "equal", "0"), "tie"),
+    **dict.fromkeys(("a", "model_a", "model_1", "response_a", "answer_a", "left"), "A"),
+    **dict.fromkeys(("b", "model_b", "model_2", "response_b", "answer_b", "right"), "B"),
+    **dict.fromkeys(("tie", "tied", "draw", "same", "equal"), "tie"),
     **dict.fromkeys(("error", "n/a", "na", "none", "null", "skipped", "unparsed"), "missing"),
+    **{"candidate": "A", "baseline": "B"},
 }
-_OWN = {"a", "b", "tie", "same", "1", "0", "-1"}  # words that need no meaning
+_PLACES = {"1": "A", "1.0": "A", "2": "B", "2.0": "B", "1.5": "tie"}  # where there is a 2
+# Words that need no meaning, numbers where there is a -1.
+_OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
+_VERDICTS = ("vote", "score", "label")
 _MOST_WORDS = 8  # different ones, in a column of verdicts
 
 
 @readable
-@dataclass(frozen=True)
+@dataclass
 class FileCheck:
     """What one file holds.
 
-    `kind` is votes, labels, pairs, responses or unknown, `format` btdagg for our own tables, and
-    `options` what the commands have to be told to read it.
+    `kind` is votes, labels, pairs, responses or unknown, `format` btdagg for our own tables,
+    `options` what the commands have to be told to read it, and `command` what imports it, with a
+    "..." for what only you know.
     """
 
     source: str
-    kind: str
+    kind: str = "unknown"
     format: str = "btdagg"
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-    options: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    command: str = ""
 
     def __str__(self) -> str:
         facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
@@ -80,14 +96,21 @@ class FileCheck:
 @readable
 @dataclass(frozen=True)
 class Check:
-    """What files hold, what they can and cannot support, and the command to type next."""
+    """What files hold, what they can and cannot support, and the command to type next.
+
+    `command` is empty where something has to be mended or filled in before.
+    """
 
     files: tuple[FileCheck, ...]
     supports: tuple[str, ...]
     command: str
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.files), *self.supports, f"Next: {self.command}"])
+        lines = [*map(str, self.files), *self.supports]
+        if self.command:
+            return "\n".join([*lines, f"Next: {self.command}"])
+        to_fill = (own.command for own in self.files if own.kind == "unknown" and own.command)
+        return "\n".join([*lines, *(f"Next, with each ... filled in: {text}" for text in to_fill)])
 
 
 def check(files: Sequence[str | os.PathLike[str]]) -> Check:
@@ -95,34 +118,41 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
 
     Votes beside labels are also looked at together. If no file can be read, it says why.
     """
-    places = [os.fspath(place) for place in files]
-    tables: dict[str, Table] = {}
-    checks: list[FileCheck] = []
-    for place in places:
-        try:
-            tables[place] = read_table(place, [])
-        except InputError as error:
-            checks.append(_foreign(place, error))
-    gold = next((table for table in tables.values() if _kind_of(table) == "labels"), None)
-    judged = next((table for table in tables.values() if _kind_of(table) == "votes"), None)
+    checks = [FileCheck(os.fspath(place)) for place in files]
+    opened = [(own, _opened(own)) for own in checks]
+    if all(own.kind == "unknown" and not own.command for own in checks):
+        raise InputError("; ".join(problem for own in checks for problem in own.problems))
+    tables = {own.kind: table for own, table in reversed(opened) if table is not None}
+    judged, gold = tables.get("votes"), tables.get("labels")
     scale, wrong = None, None
     try:
         scale = None if judged is None else scale_of(judged, gold, _points_of_words(judged))
     except InputError as error:
         wrong = error
-    checked = {place: _checked(place, table, scale) for place, table in tables.items()}
-    if wrong is not None:
-        for place, table in tables.items():
-            if wrong.source == table.source:
-                checked[place] = FileCheck(place, _kind_of(table), problems=(str(wrong),)), None
-    checks += [own for own, _ in checked.values()]
-    votes = next((read for _, read in checked.values() if isinstance(read, Votes)), None)
-    labels = next((read for _, read in checked.values() if isinstance(read, Labels)), None)
-    checks.sort(key=lambda own: places.index(own.source))
-    if all(own.kind == "unknown" and not own.options for own in checks):
-        raise InputError("; ".join(problem for own in checks for problem in own.problems))
-    supports = _supports(votes, labels) if labels is not None or gold is None else []
-    return Check(tuple(checks), tuple(supports), _next(checks, votes, labels))
+    parts: dict[str, Any] = {}
+    for own, table in opened:
+        if table is None or own.kind not in ("votes", "labels"):
+            continue
+        try:
+            if wrong is not None and wrong.source in (None, table.source):
+                raise wrong
+            is_votes = own.kind == "votes"
+            if is_votes and scale is not None:
+                points = {"--grades": scale.votes, "--label-grades": scale.grades}
+                points = points if scale.votes != scale.grades else {"--grades": scale.votes}
+                own.options += [f"{flag} {written(of)}" for flag, of in points.items()]
+            rows: Any = read_votes(table, scale=scale) if is_votes else _labels_in(table, scale)
+            facts = _facts_of_votes(rows) if is_votes else _facts_of_labels(rows, table)
+            own.facts = facts | own.facts
+            if not own.facts[own.kind]:
+                raise InputError(f"{own.source}: no row has a {own.kind[:-1]}")
+            parts.setdefault(own.kind, rows)
+        except InputError as error:
+            own.problems, own.command = [str(error)], ""
+    is_whole = {*tables} & {"votes", "labels"} == {*parts}
+    both = (parts.get("votes"), parts.get("labels"))
+    supports, verb = _supports(*both) if is_whole else ([], "")
+    return Check(tuple(checks), tuple(supports), _next(checks, verb))
 
 
 def _points_of_words(votes: Table) -> tuple[float, ...] | None:
@@ -143,92 +173,143 @@ def _kind_of(table: Table) -> str:
         return "labels"
     if columns & {"vote", "score", "margin", "minus"} or {"p_minus", "p_tie"} <= columns:
         return "labels" if "rater" in columns and "judge" not in columns else "votes"
-    return "responses" if "response" in columns else "unknown"
-
-
-def _checked(place: str, table: Table, scale: Scale | None) -> tuple[FileCheck, Any]:
-    """Read a table as what it is."""
-    kind, options = _kind_of(table), ""
-    try:
-        if kind == "votes":
-            votes = read_votes(table, scale=scale)
-            if votes.scale is not None:
-                options = f"--grades {written(votes.scale.votes)}"
-            if scale is not None and scale.grades != scale.votes:
-                options += f" --label-grades {written(scale.grades)}"
-            return FileCheck(place, kind, facts=_facts_of_votes(votes), options=options), votes
-        if kind == "labels":
-            labels = _labels_in(table, scale)
-            return FileCheck(place, kind, facts=_facts_of_labels(labels, table)), labels
-        if kind in ("pairs", "responses"):
-            facts = {"items": table.height, "columns": table.columns}
-            return FileCheck(place, kind, facts=facts), None
-    except InputError as error:
-        return FileCheck(place, kind, problems=(str(error),)), None
-    return _foreign(place, None, table), None
+    return "unknown"
 
 
 def _labels_in(table: Table, scale: Scale | None) -> Labels:
     """Read labels, as grades if they are none of pairs."""
-    try:
+    with suppress(InputError):
         return read_labels(table, scale=scale)
-    except InputError:
-        if scale is not None or "label" not in table.columns:
-            raise
+    if scale is None and "label" in table.columns:
         with suppress(InputError):
             points = inferred_points(table, "label")
             return read_labels(table, scale=Scale(points, points))
-        raise
+    return read_labels(table, scale=scale)
 
 
-def _foreign(place: str, error: InputError | None, table: Table | None = None) -> FileCheck:
-    """Look at a file of another tool, or of a stranger."""
-    from btdagg.votes.formats import read
-
+def _opened(own: FileCheck) -> Table | None:
+    """Read a file as one of ours, of another tool, or of a stranger."""
+    with suppress(InputError):
+        table = read_table(own.source, [])
+        own.kind = _kind_of(table)
+        if own.kind != "unknown":
+            own.facts = _facts_of_rows(table) if own.kind == "pairs" else {}
+            return table
     try:
-        imported = read([place])
-    except InputError as other:
-        if table is not None:
-            return _guessed(place, table)
-        return FileCheck(place, "unknown", problems=(str(error or other),))
-    kind = "labels" if imported.kind == "labels" else "votes"
-    facts = {
-        "items": imported.frame["item"].n_unique(),
-        kind: imported.n_votes,
-        "missing": dict(imported.unread),
-    }
-    command = f"import {shlex.quote(place)} -o votes.parquet"
-    return FileCheck(place, kind, imported.formats[0], facts, imported.remarks, command)
+        return _imported(own)
+    except InputError as error:
+        own.problems, is_damaged = [str(error)], error.argument != "columns"
+    try:
+        return None if is_damaged else _guessed(own, Content(own.source).table())
+    except InputError as error:
+        own.problems, own.kind, own.command = [str(error)], "unknown", ""
+        return None
 
 
-def _guessed(place: str, table: Table) -> FileCheck:
+def _facts_of_rows(table: Table) -> dict[str, Any]:
+    return {"rows": table.height, "columns": [shown(name)[1:-1] for name in table.columns]}
+
+
+def _imported(own: FileCheck, options: str = "", **how: Any) -> Table:
+    """Read a file as btdagg import does, and keep the command."""
+    reader = read if isinstance(how.get("columns", {}).get("criterion", ""), str) else read_grades
+    imported = reader([own.source], **how)
+    score = imported.frame.get_column("score", default=None)
+    if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
+        imported, options = read_grades([own.source], scale=10, **how), f"{options} --grades x10"
+    if not imported.n_votes:
+        raise InputError(f"{own.source}: no vote could be read: {', '.join(imported.unread)}")
+    own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
+    own.format, own.problems = imported.formats[0], list(imported.remarks)
+    own.facts = {"missing": dict(imported.unread)}
+    name = _unused("votes.parquet" if own.kind == "votes" else "labels.csv")
+    own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
+    return Table(imported.frame, own.source)
+
+
+def _unused(name: str) -> str:
+    return f"new_{name}" if os.path.exists(name) else name
+
+
+def _guessed(own: FileCheck, table: Table) -> Table | None:
     """Say which columns may be which, by their names, and what their words surely mean."""
+    columns = table.columns
     names = {
-        ours: next((name for name in (ours, *called) if name in table.columns), None)
+        ours: next((name for name in (ours, *called.split()) if name in columns), None)
         for ours, called in _CALLED.items()
     }
-    mapping = {ours: name for ours, name in names.items() if name not in (None, ours)}
-    verdict = next((name for name in ("vote", "label", "score") if names[name]), None)
-    facts = {"rows": table.height, "columns": table.columns}
-    if names["item"] is None or verdict is None:
+    if names["group"] == names["item"]:
+        names["group"] = None
+    if names["score"] == "value" and "name" in columns:
+        names["criterion"] = "name"
+    if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
+        names |= {"judge": names["rater"], "rater": None}
+    verdict = next((name for name in _VERDICTS if names[name]), None)
+    wide = {} if verdict in ("vote", "label") or names["criterion"] else _scores_in(table)
+    if len(wide) == 1:
+        verdict, names["score"], wide = "score", *wide.values(), {}
+    own.format, own.facts, own.problems = "table", _facts_of_rows(table), []
+    if names["item"] is None or not (verdict or wide):
+        if len(columns) == 1 or columns[0].startswith("<"):  # another separator, or a page
+            raise InputError(f"{own.source}: no commas between values in {shown(columns[0])}")
+        if names["item"] and "response" in columns:
+            own.kind, own.format = "responses", "btdagg"
+            return None
         missing = [] if names["item"] else ["an item"]
-        missing += [] if verdict else ["a vote, label or score"]
-        mapping = {"item": "...", verdict or "vote": "..."} | mapping
-        problem = f"no column is called as {' nor '.join(missing)} is"
-    else:
-        problem = ""
-    parts = [f"--map {shlex.quote(','.join(f'{ours}={name}' for ours, name in mapping.items()))}"]
-    if verdict in ("vote", "label") and (column := names[verdict]):
-        words = [word.lower() for word in table.values(column).drop_nulls().to_list()]
-        facts["words"] = dict.fromkeys(words[:_MOST_WORDS], "")
-        if len(words) <= _MOST_WORDS and (other := [word for word in words if word not in _OWN]):
-            meanings = ",".join(f"{word}={_SURELY.get(word, '...')}" for word in other)
-            parts.append(f"--words {shlex.quote(meanings)}")
-            if unknown := [word for word in other if word not in _SURELY]:
-                problem = problem or f"the words {', '.join(unknown)} in {column} are not known"
-    command = f"import {shlex.quote(place)} {' '.join(parts)} -o votes.parquet"
-    kind = "unknown" if problem else "labels" if verdict == "label" else "votes"
-    return FileCheck(place, kind, "table", facts, (problem,) if problem else (), command)
+        missing += [] if verdict or wide else ["a vote, label or score"]
+        own.problems = [f"no column is called as {' nor '.join(missing)} is"]
+        names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
+    wide_columns = {"criterion": wide} if wide else {}
+    other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
+    mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
+    is_named = verdict in ("vote", "label")
+    meanings = _meanings(own, table, names[str(verdict)] or "") if is_named else {}
+    options = "".join(
+        f" {flag} {shlex.quote(','.join(f'{name}={value}' for name, value in pairs.items()))}"
+        for flag, pairs in (("--map", mapping), ("--criteria", wide), ("--words", meanings))
+        if pairs
+    )
+    if own.problems:
+        own.kind = "unknown"
+        own.command = f"btdagg import {shlex.quote(own.source)}{options} -o votes.parquet"
+        return None
+    if is_named and not meanings and suffix_of(own.source) != ".json":
+        table = read_table(table, [], columns=mapping)
+        own.kind, own.facts = _kind_of(table), {}
+        own.options = [f"--column {shlex.quote(f'{n}={c}')}" for n, c in mapping.items()]
+        return table
+    return _imported(own, options, words=meanings, columns=mapping | wide_columns)
+
+
+def _scores_in(table: Table) -> dict[str, str]:
+    """Return the columns that have scores, or pass and fail, by the names of their criteria."""
+    criteria = {}
+    for name in table.columns:
+        if match := _SCORES.match(name):
+            text = table.values(name).drop_nulls().str.to_lowercase()
+            is_score = text.str.contains(r"^-?\d+(\.\d+)?$") | text.is_in([*PASS_WORDS])
+            if len(text) and is_score.all():
+                criteria[(match["name"] or match["of"] or name).rpartition(".")[2]] = name
+    return criteria
+
+
+def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
+    """Return what words of a column mean, "..." where that is not sure."""
+    words = table.values(column).drop_nulls().str.to_lowercase().unique(maintain_order=True)
+    own.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
+    is_grade = words.str.contains(r"^\d+$").all() and not {*words} <= _NUMBERS
+    if {*words} <= {*PASS_WORDS} or (is_grade and column in _CALLED["label"].split()):
+        return {}
+    if len(words) > _MOST_WORDS and not own.problems:
+        own.problems = [f"{column} has {len(words)} different values, which are no verdicts"]
+        return {}
+    sure = _SURELY | (_PLACES if {*words} & {"2", "2.0"} else {})
+    # 0 and 1 without -1 may be the places of the responses.
+    ours = _OWN | _NUMBERS if "-1" in words else _OWN
+    unknown = [word for word in words if word not in ours and word not in sure]
+    if unknown and not own.problems:
+        own.problems = [f"the words {listing(unknown)} in {column} are not known"]
+    return {word: sure.get(word, "...") for word in words if word not in ours}
 
 
 def _facts_of_votes(votes: Votes) -> dict[str, Any]:
@@ -259,35 +340,30 @@ def _by_task(votes: Votes) -> list[tuple[tuple[str, ...], Votes]]:
 
 
 def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
-    own = labels.labels
-    values, numbers = (part.tolist() for part in np.unique(own, return_counts=True))
+    values, numbers = (part.tolist() for part in np.unique(labels.labels, return_counts=True))
     names = {-1: "B", 0: "tie", 1: "A"} if labels.scale is None else {}
-    facts: dict[str, Any] = {
-        "labels": len(own),
-        "items without a label": labels.n_missing,
-        "of each": {
-            str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)
-        },
-    }
+    each = {str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)}
+    facts: dict[str, Any] = {"labels": len(labels.labels)}
+    facts |= {"items without a label": labels.n_missing, "of each": each}
     if labels.groups is not None:
         facts["groups"] = len({*labels.groups.tolist()})
     if "rater" in table.columns:
-        shares = labels.shares
+        number = labels.frame[RATERS].to_list() if RATERS in labels.columns else [1]
         facts["raters"] = len(table.values("rater").drop_nulls())
-        facts["items on which raters disagree"] = int((shares.max(axis=1, initial=0) < 1).sum())
+        facts["labels an item"] = sorted({min(number, default=0), max(number, default=0)})
+        facts["items on which raters disagree"] = labels.n_disputed
     return facts
 
 
-def _supports(votes: Votes | None, labels: Labels | None) -> list[str]:
-    """Say what the labels can support."""
+def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], str]:
+    """Say what the labels can support, and which command does it."""
     if labels is None:
-        if votes is None:
-            return []
-        return ["Without labels nothing says how far these votes are right; a few dozen would do."]
+        text = "Without labels nothing says how far these votes are right; a few dozen would do."
+        return ([], "") if votes is None else ([text], "choose")
     own, groups = labels.labels.astype(float), labels.groups
     texts = []
     if votes is not None:
-        parts: list[LabelledCounts] = []
+        parts: list[Any] = []
         reason: InputError | None = None
         for key, part in _by_task(votes):
             try:
@@ -296,7 +372,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> list[str]:
                 reason = error
                 texts += [f"Nothing of {name} has a label." for name in key]
         if not parts:
-            return [f"Votes and labels do not meet: {reason}."]
+            return [f"Votes and labels do not meet: {reason}."], ""
         own = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if groups is not None:
@@ -309,7 +385,8 @@ def _supports(votes: Votes | None, labels: Labels | None) -> list[str]:
     if n_labels < _FEWEST or len(np.unique(own)) < 2:
         alike = n_labels >= _FEWEST
         why = "all labels are the same" if alike else f"{_FEWEST} are the fewest"
-        return [*texts, f"{counted(n_labels, 'label')}: too little to calibrate on; {why}."]
+        texts.append(f"{counted(n_labels, 'label')}: too little to calibrate on; {why}.")
+        return texts, "" if votes is None else "choose"
     what, values = "mean grade", own
     if labels.scale is None:
         what, values = "win rate", (own + 1) / 2
@@ -329,46 +406,51 @@ def _supports(votes: Votes | None, labels: Labels | None) -> list[str]:
         needed = math.ceil((deviation * _REACH / _MARGIN) ** 2)
         verb = "these are enough" if n_labels >= needed else "no gate with these"
         texts.append(f"A gate with a margin of {_MARGIN} takes about {needed:,} labels: {verb}.")
-    return texts
+    if votes is None:
+        return [
+            *texts,
+            "The next thing is a judge's votes of these items: name their file too.",
+        ], ""
+    return texts, "estimate" if n_labels < 2 * _FEWEST else "evaluate"
 
 
-def _next(checks: Sequence[FileCheck], votes: Votes | None, labels: Labels | None) -> str:
-    """Return the command that follows."""
-    places = {own.kind: own for own in reversed(checks) if own.format == "btdagg"}
-    foreign = next((own for own in checks if own.options.startswith("import ")), None)
+def _next(checks: Sequence[FileCheck], verb: str) -> str:
+    """Return the command that follows, if nothing is to be mended before."""
+    if any(own.kind == "unknown" or (own.problems and not own.command) for own in checks):
+        return ""
+    foreign = next((own for own in checks if own.command), None)
     if foreign is not None:
-        return f"btdagg {foreign.options}"
-    if any(own.problems and not own.options for own in checks):
-        return f"btdagg check {' '.join(shlex.quote(own.source) for own in checks)}, once mended"
-    if votes is not None:
+        return foreign.command
+    places = {own.kind: own for own in reversed(checks)}
+    paths = {kind: shlex.quote(own.source) for kind, own in places.items()}
+    if verb:
         own = places["votes"]
-        path, options = shlex.quote(own.source), f" {own.options}".rstrip()
-        if labels is None:
+        options = own.options if verb == "choose" else [*own.options, *places["labels"].options]
+        told = "".join(f" {option}" for option in dict.fromkeys(options))
+        if verb == "choose":
             n_items = min(50, own.facts["items"])
-            return f"btdagg choose {path} --items {n_items} -o to_label.csv{options}"
-        verb = "estimate" if len(labels.labels) < 2 * _FEWEST else "evaluate"
-        return f"btdagg {verb} {path} {shlex.quote(places['labels'].source)}{options}"
-    for kind in ("pairs", "responses"):
-        if kind in places:
-            path = shlex.quote(places[kind].source)
-            return f"btdagg judge {path} --model simulated -n 8 --store votes.db"
-    return "btdagg check LABELS VOTES, with the votes of the items that are labelled"
+            output = _unused("to_label.csv")
+            return f"btdagg choose {paths['votes']} --items {n_items} -o {output}{told}"
+        return f"btdagg {verb} {paths['votes']} {paths['labels']}{told}"
+    if "pairs" in paths:
+        return f"btdagg judge {paths['pairs']} --model simulated -n 8 --store votes.db"
+    return ""
 
 
 def _sentence(name: str, value: Any) -> str:
     """Write a fact."""
     if name in ("items", "labels", "groups", "raters", "rows", "votes"):
         return counted(value, name.removesuffix("s"))
-    if name == "votes an item":
-        return f"{' to '.join(map(str, value))} votes an item"
+    if name.endswith(" an item"):
+        return f"{' to '.join(map(str, value))} {name.replace('s ', ' ' if value == [1] else 's ')}"
     if name == "missing":
         total = sum(value.values()) if isinstance(value, dict) else value
         return f"{total:,} missing" if total else ""
-    if name in ("ties", "mean grade"):
+    if isinstance(value, float):
         return f"{name} {value:.0%}" if name == "ties" else f"{name} {value:.2f}"
     if isinstance(value, dict):
         parts = [f"{text} {number:,}" if number != "" else text for text, number in value.items()]
         return f"{name}: {', '.join(parts[:5])}{' ...' if len(parts) > 5 else ''}"
     if isinstance(value, list):
-        return f"{name} {', '.join(value)}"
-    return f"{value:,} {name}" if value else ""
+        return f"{name} {listing(value)}"
+    return f"{value:,} {name}" if value or "raters" in name else ""

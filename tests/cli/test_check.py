@@ -5,10 +5,12 @@ import math
 import shlex
 
 import numpy as np
+import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels
 from btdagg.check import check
+from tool_exports import EXPORTS
 
 VOTES = "item,judge,order,vote\n" + "".join(
     f"q{n},{judge},{order},{vote}\n"
@@ -34,7 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_what_is_in_votes(folder):
     (own,) = check(["votes.csv"]).files
-    assert (own.kind, own.format, own.problems) == ("votes", "btdagg", ())
+    assert (own.kind, own.format, own.problems) == ("votes", "btdagg", [])
     assert own.facts["items"] == 40
     assert own.facts["votes"] == 160 - 16
     assert own.facts["votes an item"] == [2, 4]
@@ -48,7 +50,7 @@ def test_what_is_in_labels(folder):
     (own,) = check(["labels.csv"]).files
     assert own.kind == "labels"
     assert own.facts["labels"] == 20
-    assert own.facts["raters"] == 2
+    assert (own.facts["raters"], own.facts["labels an item"]) == (2, [2])
     disagree = sum(n % 3 - 1 != n % 2 for n in range(20))
     assert own.facts["items on which raters disagree"] == disagree
 
@@ -83,7 +85,10 @@ def test_labels_of_groups_tell_less(folder):
             "qid,grader,winner\nc1,x,model_a\nc2,x,draw\nc3,x,error\n",
             ["item=qid,vote=winner,judge=grader", "model_a=A,draw=tie,error=missing"],
         ),
-        ("question_id,verdict\n1,A\n2,B\n3,tie\n", ["--map item=question_id,vote=verdict"]),
+        (
+            "question_id,verdict\n1,A\n2,B\n3,tie\n",
+            ["choose", "--column item=question_id --column vote=verdict"],
+        ),
         ("id,human\n1,left\n2,right\n", ["label=human", "left=A,right=B"]),
         (
             '{"question_id": 1, "model_1": "v", "model_2": "w", "g1_winner": "model_1", '
@@ -152,36 +157,167 @@ def test_labels_that_are_no_grades_are_shown_by_their_row(folder, label):
     assert (
         checked.files[1].problems[0].startswith(f"grades.csv, row 5, column label: got '{label}'")
     )
-    assert (checked.supports, checked.command[-11:]) == ((), "once mended")
-
-
-def test_unknown_words_are_never_guessed(folder):
-    (folder / "file.csv").write_text("qid,winner\nc1,meh\nc2,A\n")
-    checked = check(["file.csv"])
-    assert "meh=..." in checked.command
-    assert "the words meh in winner are not known" in str(checked)
+    assert (checked.supports, checked.command) == ((), "")
 
 
 @pytest.mark.parametrize(
-    ("text", "match"),
+    ("words", "unknown"),
     [
-        ("", "empty file"),
-        ("item,vote\n", "no rows"),
-        ("item,vote\na,5\n", "row 1, column vote: got '5'"),
-        ("item,score\na,x\nb,3\n", "row 1, column score: got 'x'"),
-        ("item,label\na,1\na,0\n", "both have item"),
-        ("item,vote\na\nb,A\n", "number of values"),
-        ("item,minus,tie,plus\na,1,-2,0\n", "column tie"),
-        ("item,item\na,b\n", "two columns"),
-        ("item,vote,order\na,A,XY\n", "column order"),
-        ("item,score\na,3\nb,3\n", "tells no scale"),
-        ("foo,bar\n1,2\n", "no column is called as an item nor a vote, label or score is"),
+        (("meh", "A", "B"), "meh"),
+        (("gpt-4", "claude", "both"), "gpt-4, claude, both"),
+        (("0", "1", "1"), "0, 1"),
     ],
 )
-def test_what_is_wrong_is_said(folder, text, match):
-    (folder / "broken.csv").write_text(text)
-    (_, own) = check(["votes.csv", "broken.csv"]).files
-    assert match in own.problems[0]
+def test_unknown_words_are_never_guessed(folder, words, unknown):
+    """Nor is it said of 0 and 1, without -1, which response they are."""
+    (folder / "file.csv").write_text(f"qid,winner\nc1,{words[0]}\nc2,{words[1]}\nc3,{words[2]}\n")
+    checked = check(["file.csv"])
+    assert checked.command == ""
+    assert f"the words {unknown} in winner are not known" in str(checked)
+    template = "".join(f",{word}=..." for word in unknown.split(", "))[1:]
+    last = f"btdagg import file.csv --map item=qid,vote=winner --words {template} -o votes.parquet"
+    assert str(checked).splitlines()[-1] == f"Next, with each ... filled in: {last}"
+
+
+# Exports of other tools
+
+
+def next_of(cli, *files):
+    """Run a check, then the command that it prints; return what the two print."""
+    status, out, _ = cli("check", *files)
+    assert status == 0
+    (command,) = (line for line in out.splitlines() if line.startswith("Next: "))
+    status, printed, err = cli(*shlex.split(command)[2:])
+    assert (status, "Error" in err) == (0, False), err
+    return out, command, printed
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_exports_of_other_tools(folder, cli, quick_commands, name):
+    """The command that is printed runs, and so does the one that follows what it wrote."""
+    file, text, kind, part = EXPORTS[name]
+    (folder / file).write_text(text)
+    out, command, _ = next_of(cli, file)
+    assert out.startswith(f"{file}: {kind} in the format ")
+    assert part in out
+    assert "wrong" not in out
+    assert command.startswith(f"Next: btdagg import {file}")
+    written = command.split()[-1]
+    if kind == "votes":
+        assert next_of(cli, written)[1].startswith(f"Next: btdagg choose {written}")
+    else:
+        (again,) = check([written]).files
+        assert f"{again}\n".split(": ", 1)[1].split("; ", 1)[1] in out
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("vicuna80", ""),
+        ("rb2_scores", " --grades 1-10 --label-grades 0,1"),
+        ("rubric", " --grades 1-4"),
+    ],
+)
+def test_real_votes_and_labels(shared, name, options):
+    place = shared / "data" / name
+    (votes,) = place.glob("votes.*")
+    checked = check([votes, place / "labels.csv"])
+    n_labels = pl.read_csv(place / "labels.csv").height
+    assert checked.files[1].facts["labels"] == n_labels
+    assert checked.supports[1].startswith(f"{n_labels:,} labels alone tell the ")
+    assert checked.command == f"btdagg evaluate {votes} {place / 'labels.csv'}{options}"
+
+
+def test_real_labels_that_are_not_there_and_people_alone(shared):
+    files = [shared / "data/mtbench_order" / name for name in ("votes.csv", "labels.csv")]
+    checked = check(files)
+    assert checked.files[1].problems == [f"{files[1]}: no row has a label"]
+    (own,) = check([shared / "data/wmt23/ratings_ende.csv"]).files
+    assert (own.facts["raters"], own.facts["labels an item"]) == (10, [3])
+    assert own.facts["items on which raters disagree"] == 318
+
+
+def test_columns_of_ones_own_beside_labels(folder, cli, quick_commands):
+    (folder / "mine.csv").write_text(
+        VOTES.replace("item,judge,order,vote", "qid,grader,order,winner")
+    )
+    _, command, _ = next_of(cli, "mine.csv", "labels.csv")
+    columns = "--column item=qid --column vote=winner --column judge=grader"
+    assert command == f"Next: btdagg evaluate mine.csv labels.csv {columns}"
+
+
+def test_nothing_is_overwritten(folder):
+    (folder / "to_label.csv").write_text(LABELS)
+    assert " -o new_to_label.csv" in check(["votes.csv"]).command
+    (folder / "pair.jsonl").write_text(EXPORTS["mt-bench-pairs"][1])
+    (folder / "votes.parquet").touch()
+    assert check(["pair.jsonl"]).command == "btdagg import pair.jsonl -o new_votes.parquet"
+
+
+# What is wrong
+
+PAIRS = EXPORTS["mt-bench-pairs"][1]
+BROKEN = {
+    "empty.csv": ("", "empty file"),
+    "header.csv": ("item,vote\n", "no rows"),
+    "binary.csv": (b"\x89PNG\r\n\x1a\n\x00\xff" * 9, "not UTF-8 text"),
+    "binary.parquet": (b"\x89PNG" * 9, "Parquet"),
+    "cut.jsonl": (PAIRS[:-40], "row 30"),
+    "cut.parquet": (None, "Parquet"),
+    "points.csv": ("item;vote\nq1;A\n", "no commas between values in 'item;vote'"),
+    "columns.csv": ("item,item,vote\nq1,q1,A\n", "two columns are called 'item'"),
+    "latin.csv": ("item,vote\nmüde,A\n".encode("latin-1"), "line 2: not UTF-8 text"),
+    "page.csv": ("<!doctype html>\n<title>Sign in</title>\n", "no commas between values in '<!doc"),
+    "folder": (None, "nothing to import in this folder"),
+    "nulls.csv": ("item,vote\nq1,\nq2,\n", "no row has a vote"),
+    "words.csv": ("item,vote\nq1,maybe\n", "row 1, column vote: got 'maybe'"),
+    "huge.csv": (f"item,vote\nq1,{'x' * 10**6}\n", "row 1, column vote: got 'xxx"),
+    "wide.csv": (f"foo,{'x' * 10**6}\n1,2\n", "no column is called as an item nor a vote"),
+    "judged.jsonl": (PAIRS.replace('"tie"', '"both"', 1), "g1_winner: got 'both'"),
+    "short.csv": ("item,vote\na\nb,A\n", "number of values"),
+    "counts.csv": ("item,minus,tie,plus\na,1,-2,0\n", "column tie"),
+    "order.csv": ("item,vote,order\na,A,XY\n", "column order"),
+    "twice.csv": ("item,label\na,1\na,0\n", "both have item"),
+    "points.jsonl": ('{"item": "a", "score": "x"}\n', "row 1, column score: got 'x'"),
+    "scale.csv": ("item,score\na,3\nb,3\n", "tells no scale"),
+    "prose.csv": ("qid,winner\n" + "".join(f"{k},w{k}\n" for k in range(20)), "20 different"),
+    "nofile.csv": (None, "no such file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_is_said_in_a_sentence(folder, cli, name):
+    content, part = BROKEN[name]
+    if name == "cut.parquet":
+        pl.DataFrame({"item": ["q1"] * 50, "vote": ["A"] * 50}).write_parquet(folder / name)
+        content = (folder / name).read_bytes()[:-9]
+    if name == "folder":
+        (folder / name).mkdir()
+    elif content is not None:
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    status, out, err = cli("check", name)
+    assert status == 2 or (status == 0 and "  wrong: " in out), err
+    assert part in out + err
+    assert "Traceback" not in out + err
+    assert len(out + err) < 1200
+    assert "Next: " not in out
+    checked = check(["votes.csv", name])
+    assert part in checked.files[1].problems[0]
+    assert checked.command == ""
+
+
+def test_labels_of_no_item(folder):
+    (folder / "other.csv").write_text(LABELS.replace("\nq", "\np"))
+    checked = check(["votes.csv", "other.csv"])
+    assert "do not meet: no item has both votes and a label" in checked.supports[0]
+    assert checked.command == ""
+
+
+def test_few_labels_support_nothing_yet(folder, cli):
+    (folder / "few.csv").write_text(LABELS[: LABELS.index("q9")])
+    out, command, _ = next_of(cli, "votes.csv", "few.csv")
+    assert "9 labels: too little to calibrate on; 10 are the fewest." in out
+    assert command.startswith("Next: btdagg choose votes.csv")
 
 
 def test_files_that_nobody_can_read(folder):

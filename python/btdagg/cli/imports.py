@@ -37,20 +37,12 @@ def import_(
         ),
     ],
     format: Annotated[
-        Literal[
-            "openai-batch",
-            "fastchat",
-            "fastchat-scores",
-            "arena-hard",
-            "lmsys",
-            "promptfoo",
-            "deepeval",
-            "rewardbench",
-            "inspect",
-            "table",
-        ]
-        | None,
-        typer.Option(help="Format of the files.", show_default="recognized by the content"),
+        str | None,
+        typer.Option(
+            help="Format of the files: openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, "
+            "promptfoo, deepeval, rewardbench, inspect or table.",
+            show_default="recognized by the content",
+        ),
     ] = None,
     columns: Annotated[
         list[str] | None,

@@ -97,11 +97,7 @@ def label(
         ),
     ] = False,
     disputed: Annotated[
-        bool,
-        typer.Option(
-            "--disputed",
-            help="Show a rater only items on which others disagree, until more than half agree.",
-        ),
+        bool, typer.Option("--disputed", help="Show a rater only items on which others disagree.")
     ] = False,
     host: Annotated[
         str,

@@ -11,7 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.votes.join import join, labels_of, with_task
-from btdagg.votes.labels import Labels, rater_remarks
+from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, Sides
@@ -151,7 +151,7 @@ def all_items(
     tables, counts, shares = [], [], []
     remarks: list[str] = []
     bare: list[str] = []
-    n_disputed = 0
+    n_apart = 0
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
         counted = (
             part.counts(n_votes)
@@ -163,7 +163,7 @@ def all_items(
             bare += key
             continue
         remarks += items.remarks
-        n_disputed += items.n_disputed
+        n_apart += n_disputed(items.told)
         facts = facts_of(part, items.ids, of_votes, required=columns)
         facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
         told = [name for name in ("group", "probability") if name in items.told.columns]
@@ -196,7 +196,7 @@ def all_items(
         )
     if items.scale is not None:
         alone = pl.format(" {}", "item")
-    remarks += rater_remarks(labels, n_disputed, n_labelled, of_estimates=True)
+    remarks += rater_remarks(labels, n_apart, n_labelled, of_estimates=True)
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
         remarks.append(f"{n_without_votes} labels of {labels.source} are of items without votes")

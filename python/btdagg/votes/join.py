@@ -99,11 +99,6 @@ class JoinedItems:
     scale: Scale | None = None
     remarks: tuple[str, ...] = ()
 
-    @property
-    def n_disputed(self) -> int:
-        """Number of items on which raters disagree."""
-        return n_disputed(self.told)
-
     def labelled(self) -> LabelledCounts:
         """Return the items that have a label, of which there has to be one."""
         label = self.told["label"]
@@ -123,7 +118,7 @@ class JoinedItems:
             groups=None if groups is None else np.array(groups.to_list(), dtype=object)[rows],
             n_unlabelled=len(self.ids) - len(rows),
             n_without_votes=self.n_without_votes,
-            remarks=(*self.remarks, *rater_remarks(self._labels, self.n_disputed, len(rows))),
+            remarks=(*self.remarks, *rater_remarks(self._labels, n_disputed(self.told), len(rows))),
             scale=self.scale,
             ratings=ratings,
         )

@@ -31,7 +31,9 @@ def _cases(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ...]
 def _has_ratings(content: Content) -> bool:
     document = content.document or {}
     is_table = all(isinstance(document.get(name), list) for name in ("id", "scores"))
-    return is_table or {"id", "scores"} <= content.columns
+    if is_table or not {"id", "scores"} <= content.columns:
+        return is_table
+    return isinstance(next(content.objects())["scores"], list)
 
 
 def _ratings(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ...]]:
