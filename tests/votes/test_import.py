@@ -140,7 +140,7 @@ def test_frames_are_read_as_files_are():
     named = {"columns": {"item": "id", "vote": "winner"}, "words": {"left": "A", "right": "B"}}
     for frame in (pl.DataFrame(rows), pl.DataFrame(rows).lazy(), rows):
         assert read(frame, **named).votes.counts()[1].tolist() == [[0, 0, 1], [1, 0, 0]]
-    with pytest.raises(InputError, match=r"^data frame, row 1, column vote: got 'left'"):
+    with pytest.raises(InputError, match=r"^data frame, row 1, column winner: got 'left'"):
         read(rows, columns=named["columns"])
     battles = [
         {"question_id": "x", "model_a": "m", "model_b": "n", "winner": "model_a", "judge": "p"}

@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(name, tmp_path, monke
     with pytest.raises(InputError) as error:
         read_votes(name)
     separator = ", " if message.startswith(("row ", "line ")) else ": "
-    assert str(error.value) == f"{name}{separator}{message}"
+    assert str(error.value).partition("; columns=")[0] == f"{name}{separator}{message}"
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path, monkeypatch):
@@ -210,7 +210,7 @@ VALUES = [
 def test_a_bad_value_is_refused_by_row_column_and_value(column, values, message):
     with pytest.raises(InputError) as error:
         read_votes({"item": ["x", "y"], "vote": [1, 0]} | {column: values})
-    assert str(error.value) == f"data frame, {message}"
+    assert str(error.value).partition("; ")[0] == f"data frame, {message}"
 
 
 @pytest.mark.parametrize(
@@ -584,3 +584,38 @@ def test_ratings_of_people_are_labels():
     assert read_labels(renamed, columns={"rater": "who"}).labels.tolist() == [1, 0]
     with pytest.raises(InputError, match="both have item 'x'; where several people"):
         read_labels(renamed, columns={"label": "vote"})
+
+
+MINE = {"qid": [1, 2], "winner": ["left", "draw"], "shown": ["ours", "theirs"]}
+NAMES, GOLD = {"item": "qid", "vote": "winner"}, {"item": "qid", "label": "gold"}
+
+
+@pytest.mark.parametrize(
+    ("reads", "frame", "columns", "argument", "text"),
+    [
+        (read_votes, MINE, NAMES, "words",
+         "row 1, column winner: got 'left', .* words={'draw': '...', 'left': '...'}: A"),
+        (read_votes, MINE, {"vote": "winner"}, "columns",
+         "found qid, winner, shown; columns={'item': 'NAME'} reads"),
+        (read_votes, MINE, {"item": "qid"}, "columns",
+         "no column 'vote'; found qid, .* columns={'vote': 'NAME'}"),
+        (read_votes, MINE | {"winner": ["A", "B"]}, {**NAMES, "order": "shown"}, "order",
+         "column shown: got 'ours', .* order={'...': 'AB'"),
+        (read_labels, MINE, GOLD | {"label": "winner"}, "words", "row 1, column winner: .*words={"),
+        (read_labels, {"qid": [1, 2], "gold": ["4", "5"]}, GOLD, "scale",
+         "column gold: got '4', .* pass scale"),
+        (read_labels, {"qid": [1, 1], "gold": ["A", "B"]}, GOLD, "columns", "both have qid 1;"),
+    ],
+)  # fmt: skip
+def test_errors_have_the_names_of_the_source_and_end_with_the_argument_that_helps(
+    reads, frame, columns, argument, text
+):
+    with pytest.raises(InputError, match=text) as error:
+        reads(frame, columns=columns)
+    assert error.value.argument == argument
+
+
+def test_labels_may_be_in_own_words():
+    rows = {"item": [1, 2, 3], "label": ["ours", "Theirs", ""]}
+    labels = read_labels(rows, words={"ours": "A", "theirs": "B"})
+    assert (labels.labels.tolist(), labels.n_missing) == ([1, -1], 1)

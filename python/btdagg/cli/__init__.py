@@ -148,7 +148,8 @@ def _option(argument: str, arguments: Sequence[str]) -> str | None:
 
     from btdagg.cli.app import app
 
-    command: Any = typer.main.get_command(app)
+    main: Any = typer.main.get_command(app)
+    command = main
     for word in arguments:
         if hasattr(command, "get_command"):
             command = command.get_command(None, word) or command
@@ -156,9 +157,13 @@ def _option(argument: str, arguments: Sequence[str]) -> str | None:
         return f"--stop {argument}"
     by_name = {parameter.name: parameter for parameter in command.params}
     # What the library calls n is -n.
-    parameter = by_name.get(argument) or (by_name.get("n_votes") if argument == "n" else None)
+    parameter = by_name.get(argument) or by_name.get(
+        {"n": "n_votes", "scale": "grades"}.get(argument)
+    )
     if parameter is None:
-        return None
+        # Files in a user's own words are imported.
+        is_imported = argument in ("words", "order") and "import" not in arguments
+        return f"btdagg import --{argument}" if is_imported else None
     is_option = parameter.param_type_name == "option"
     return str(parameter.opts[0] if is_option else parameter.metavar)
 

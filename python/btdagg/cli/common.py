@@ -184,30 +184,22 @@ class Strengths:
         return {"strength": self.strength, "full_margin": self.full_margin}
 
 
+def _name_of(side: str) -> Any:
+    return typer.Option(
+        f"--{side.lower()}",
+        metavar="NAME",
+        help=f"What {side} is called, such as a model.",
+        show_default=f"the column system_{side.lower()}, where all rows have one value",
+        rich_help_panel="Data",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class SideNames:
     """What A and B are called."""
 
-    a: Annotated[
-        str | None,
-        typer.Option(
-            "--a",
-            metavar="NAME",
-            help="What A is called, such as a model.",
-            show_default="the column system_a, where all rows have one value",
-            rich_help_panel="Data",
-        ),
-    ] = None
-    b: Annotated[
-        str | None,
-        typer.Option(
-            "--b",
-            metavar="NAME",
-            help="What B is called.",
-            show_default="the column system_b, likewise",
-            rich_help_panel="Data",
-        ),
-    ] = None
+    a: Annotated[str | None, _name_of("A")] = None
+    b: Annotated[str | None, _name_of("B")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,24 +305,12 @@ def tables_of(
     columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path | None
 ) -> list[Table]:
     """Read tables from files or standard input, with columns renamed as --column says."""
-    from btdagg.votes import read_table
-    from btdagg.votes.source import STANDARD_INPUT
-    from btdagg.votes.table import listing
+    from btdagg.votes.source import STANDARD_INPUT, read_tables
 
     if sum(str(place) == STANDARD_INPUT for place in places) > 1:
         raise InputError("standard input is named twice, expected it for one table only")
     new_names = columns if isinstance(columns, Mapping) else renames(columns)
-    tables = [read_table(place, []) for place in places if place is not None]
-    for name, column in new_names.items():
-        if not any(column in table.columns for table in tables):
-            present = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
-            raise InputError(
-                f"columns {name}={column}: no column {column!r}; {present}", argument="columns"
-            )
-    return [
-        read_table(table, [], columns={n: c for n, c in new_names.items() if c in table.columns})
-        for table in tables
-    ]
+    return read_tables(new_names, *(place for place in places if place is not None))
 
 
 def renames(columns: Sequence[str] | None) -> dict[str, str]:

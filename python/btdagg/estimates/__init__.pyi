@@ -1,5 +1,6 @@
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
+from .decisions import decide as decide
 from .looks import Looks as Looks
 from .looks import worth_a_look as worth_a_look
 from .mean import QUANTITIES as QUANTITIES

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from btdagg._util.errors import InputError
 from btdagg.votes.scale import Scale, points_of
@@ -48,23 +47,6 @@ def column_of_labels(table: Table, scale: Scale | None) -> str | None:
             return None
         return next((name for name in ("grade", "score") if name in table.columns), None)
     return next((name for name in _OF_LABELS if name in table.columns), "label")
-
-
-@contextmanager
-def errors_of(column: str, name: str) -> Iterator[None]:
-    """Call a column in errors as its source does, where it was read as `name`."""
-    try:
-        yield
-    except InputError as error:
-        if error.column != name or column == name:
-            raise
-        raise InputError(
-            source=error.source,
-            row=error.row,
-            column=column,
-            came=error.came,
-            expected=error.expected,
-        ) from None
 
 
 def inferred_points(

@@ -17,11 +17,12 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_outcomes
-from btdagg.votes.grades import column_of_labels, errors_of, inferred_points, with_criteria
+from btdagg.votes.grades import column_of_labels, inferred_points, with_criteria
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import LABELS, grades, ids, parse
 from btdagg.votes.source import read_table
-from btdagg.votes.table import Table, ids_of, listing, refuse_duplicates
+from btdagg.votes.table import Table, ids_of, listing, refuse_duplicates, require
+from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,8 +138,8 @@ def read_labels(
         its first row.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``.
-    words : mapping of str to number or "missing", optional
-        What labels in words are as grades.
+    words : mapping of str to A, tie, B, a grade or "missing"; optional
+        What labels in words mean.
     scale : Scale, optional
         Of labels that are grades, in a column `label`, `grade` or `score`. Without it grades in one
         of the other two are whole numbers on a scale from the least to the greatest, or pass and
@@ -159,8 +160,6 @@ def read_labels(
         raise InputError(argument="raters", came=raters, expected='"mean", "majority" or "drop"')
     table = with_criteria(read_table(source, ["item"], columns=columns))
     column = column_of_labels(table, scale)
-    if column is None and words is not None:
-        raise InputError(argument="words", came=words, expected="a scale beside words of grades")
     if column is not None and column in table.columns:
         if scale is None:
             points = inferred_points(table, column, words)
@@ -176,11 +175,13 @@ def read_labels(
                 argument="columns",
             )
         table = read_table(table, [], columns={"label": "vote"})
+    require(table, ["label"], "columns")
     kinds = dict(LABELS.kinds)
     if scale is not None:
         kinds["label"] = grades(scale.grades, words)
-    with errors_of(column or "label", "label"):
-        rows = parse(read_table(table, LABELS.required), kinds)
+    else:
+        table = in_own_words(table, words or {}, "label")
+    rows = parse(table, kinds)
     if "rater" in rows.columns:
         rows = _merged(rows, scale)
     remedy = (

@@ -86,7 +86,7 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
     values = []
     for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
         for bad, expected in () if as_is else parser.checks:
-            refuse(table, bad, name, expected)
+            refuse(table, bad, name, expected, "order" if kinds[name] is orders else None)
         values.append((parser.plain if as_is else parser.value).alias(name))
     return values
 
@@ -258,6 +258,9 @@ amounts = _floats(0, sys.float_info.max, "a number of at least 0")
 finite_numbers = _floats(-sys.float_info.max, sys.float_info.max, "a number, or nothing")
 
 
+_ORDERS = "AB or BA; order={'...': 'AB', '...': 'BA'} says what other words mean"
+
+
 def orders(table: Table, column: str) -> Parser:
     """Orders of presentation, AB or BA in any case."""
     import polars as pl
@@ -266,7 +269,7 @@ def orders(table: Table, column: str) -> Parser:
     value = words.str.strip_chars().str.to_uppercase()
     is_plain = ((words == "AB") | (words == "BA")).fill_null(False)
     is_order = ((value == "AB") | (value == "BA")).fill_null(False)
-    return Parser(words, is_plain, pl.when(is_order).then(value), [(~is_order, "AB or BA")])
+    return Parser(words, is_plain, pl.when(is_order).then(value), [(~is_order, _ORDERS)])
 
 
 def _is_trimmed(words: pl.Expr) -> pl.Expr:

@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -89,10 +90,25 @@ def read_table(
     table = _renamed(table, columns)
     if "item" in required:
         table = with_item(table)
-    require(table, required)
+    require(table, required, "columns")
     if not table.height:
         raise InputError(f"{table.source}: no rows")
     return table
+
+
+def read_tables(columns: Mapping[str, str], *sources: Source) -> list[Table]:
+    """Read sources of which each has some columns of other names; each column is in one of them."""
+    tables = [read_table(source, []) for source in sources]
+    for name, column in columns.items():
+        if not any(column in table.columns for table in tables):
+            present = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+            raise InputError(
+                f"columns {name}={column}: no column {column!r}; {present}", argument="columns"
+            )
+    return [
+        read_table(table, [], columns={n: c for n, c in columns.items() if c in table.columns})
+        for table in tables
+    ]
 
 
 def with_item(table: Table) -> Table:
@@ -107,7 +123,7 @@ def with_item(table: Table) -> Table:
             f"columns={{'item': {names[0]!r}}}",
             argument="columns",
         )
-    return table.with_data(table.data.rename({names[0]: "item"}))
+    return _renamed(table, {"item": names[0]})
 
 
 def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
@@ -124,7 +140,9 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
     first = {column: name for name, column in reversed(names.items())}
     copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
     replaced = [name for name in names if name in table.columns and name not in first]
-    return table.with_data(table.data.drop(replaced).rename(first).with_columns(copies))
+    titles = {**table.titles, **{name: table.title(column) for name, column in names.items()}}
+    data = table.data.drop(replaced).rename(first).with_columns(copies)
+    return replace(table, data=data, titles=titles)
 
 
 def _read(source: Any, name: str | None) -> Table:

@@ -45,6 +45,8 @@ class Table:
     source: str
     # Names of the files and their numbers of rows, where there are several.
     files: tuple[tuple[str, int], ...] = field(default=(), repr=False, kw_only=True)
+    # What columns that were renamed are called in the source.
+    titles: Mapping[str, str] = field(default_factory=dict, repr=False, kw_only=True)
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
@@ -66,6 +68,10 @@ class Table:
         """The rows with the column `NUMBER`; rows in files are not read yet."""
         rows = self.data.lazy()
         return rows if NUMBER in self._schema() else rows.with_row_index(NUMBER, offset=1)
+
+    def title(self, column: str) -> str:
+        """Return what a column is called in the source."""
+        return self.titles.get(column, column)
 
     @property
     def in_memory(self) -> bool:
@@ -199,12 +205,18 @@ class Table:
 # Columns and rows of a table
 
 
-def require(table: Table, columns: Iterable[str]) -> None:
+def require(table: Table, columns: Iterable[str], argument: str | None = None) -> None:
     """Raise an :class:`InputError` unless the table has all these columns."""
     for column in columns:
         if column not in table.columns:
-            names = listing(table.columns)
-            raise InputError(f"{table.source}: no column {column!r}; found {names}")
+            text = f"{table.source}: no column {column!r}; found {listing(_titles(table))}"
+            if argument is not None:
+                text += f"; {argument}={{{column!r}: 'NAME'}} reads it from a column NAME"
+            raise InputError(text, argument=argument)
+
+
+def _titles(table: Table) -> list[str]:
+    return [table.title(column) for column in table.columns]
 
 
 def as_text(table: Table, column: str) -> pl.Expr:
@@ -238,7 +250,12 @@ def refuse(
         source, row = table.place(rows[NUMBER][0])
         came = rows[column].to_list()[0]  # a list too as Python has it
         raise InputError(
-            source=source, row=row, column=column, came=came, expected=expected, argument=argument
+            source=source,
+            row=row,
+            column=table.title(column),
+            came=came,
+            expected=expected,
+            argument=argument,
         )
 
 
@@ -285,7 +302,7 @@ def _with_first(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
 
 def _both_have(table: Table, rows: pl.DataFrame, key: Sequence[str]) -> str:
     """Say which earlier row has the key of the first of these rows, and what that is."""
-    same = ", ".join(f"{column} {shown(rows[column][0])}" for column in key)
+    same = ", ".join(f"{table.title(column)} {shown(rows[column][0])}" for column in key)
     return f"{table.where(rows[_FIRST][0], rows[NUMBER][0])}: both have {same}"
 
 

@@ -26,7 +26,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes import schema
 from btdagg.votes.evidence import Confidences, Evidence
-from btdagg.votes.grades import column_of_votes, errors_of, inferred_points, with_criteria
+from btdagg.votes.grades import column_of_votes, inferred_points, with_criteria
 from btdagg.votes.join import join
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import Scale, column_text
@@ -54,7 +54,7 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
-from btdagg.votes.words import in_own_orders, in_own_words
+from btdagg.votes.words import in_own_orders, in_own_words, voted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -491,27 +491,19 @@ def read_votes(
     [1, -1]
     """
     table = with_criteria(read_table(source, ["item"], columns=columns))
-    votes = _read(table, words, order, strength, full_margin, scale)
     own_sides = getattr(table, "own_sides", None)
-    votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
-    return votes.with_names(a, b)
 
+    def named(votes: Votes) -> Votes:
+        votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
+        return votes.with_names(a, b)
 
-def _read(
-    table: Table,
-    words: Mapping[str, object] | None,
-    order: Mapping[str, str] | None,
-    strength: StrengthKind | None,
-    full_margin: Any,
-    scale: Scale | None,
-) -> Votes:
     scale = getattr(table, "scale", None) if scale is None else scale
     column = column_of_votes(table, scale)
     if scale is not None or column is not None:
         for name, value in {"strength": strength, "full_margin": full_margin}.items():
             if value not in (None, "none"):
                 raise InputError(argument=name, came=value, expected="no strength of grades")
-        return _grades_of(table, column, scale, words)
+        return named(_grades_of(table, column, scale, words))
     if order is not None:
         table = in_own_orders(table, order)
     if words is not None:
@@ -521,7 +513,7 @@ def _read(
         counts = _counts_of(table)
         counts.refuse_of_counts(full_margin=full_margin)
         counts.refuse_of_counts(strength=None if strength == "none" else strength)
-        return counts
+        return named(counts)
     kind = kind_in(table, strength)
     if full_margin is not None and kind is None:
         require(table, ["margin"])
@@ -530,14 +522,19 @@ def _read(
         signed = kind_in(table, None) if kind is None else kind
         if signed is not None and signed != "confidence":
             table = with_votes(table, signed)
-    require(table, ["vote"])
-    votes = _votes_of(table, kind, full_margin)
+    require(table, ["vote"], "columns")
+    try:
+        votes = _votes_of(table, kind, full_margin)
+    except InputError as error:
+        if error.column == table.title("vote"):
+            voted(table, "vote", {})  # says what words there are
+        raise
     # A model is used on votes without its strength, with a warning.
     is_needed = is_chosen and not isinstance(full_margin, tuple)
     if kind is not None and votes.strength is None and is_needed:
         expected = f"a {STRENGTH_COLUMNS[kind][0]} of at least one vote"
         raise InputError(source=table.source, expected=expected, argument="strength")
-    return replace(votes, is_chosen=is_chosen)
+    return named(replace(votes, is_chosen=is_chosen))
 
 
 def _grades_of(
@@ -556,10 +553,7 @@ def _grades_of(
     if scale is None:
         points = inferred_points(table, column, words)
         scale = Scale(points, points)
-    others = table.data.drop("vote", strict=False) if column != "vote" else table.data
-    renamed = table.with_data(others.rename({column: "vote"}))
-    with errors_of(column, "vote"):
-        return _votes_of(renamed, None, None, scale, words)
+    return _votes_of(read_table(table, [], columns={"vote": column}), None, None, scale, words)
 
 
 def _votes_of(
@@ -580,7 +574,9 @@ def _votes_of(
     votes = None if table.in_memory else _summed(table, kinds, with_strength)
     if votes is None:
         parsed = parse(table, kinds)
-        votes = with_strength(Votes(parsed.data, parsed.source, files=parsed.files))
+        votes = with_strength(
+            Votes(parsed.data, parsed.source, files=parsed.files, titles=parsed.titles)
+        )
         if "sample" in votes.columns:
             votes = _with_sums(votes)
     if "confidence" in votes.columns:
@@ -618,7 +614,9 @@ def _summed(
     if not all(table.collect(table.data.lazy().select(schema.all_plain(by_row))).row(0)):
         return None
     plain = table.with_columns(parser.plain.alias(name) for name, parser in parsers.items())
-    votes = _with_sums(with_strength(Votes(plain.data, plain.source, files=plain.files)))
+    votes = _with_sums(
+        with_strength(Votes(plain.data, plain.source, files=plain.files, titles=plain.titles))
+    )
     assert votes.sums is not None
     if by_value and not all(votes.sums.select(schema.all_plain(by_value)).row(0)):
         return None
@@ -662,7 +660,7 @@ def _counts_of(
     # One row an item: in memory, as whatever is computed of them is.
     rows = parsed.collect(parsed.rows).with_columns(pl.col(NUMBER))
     whole = _whole(rows.rename(sides), sides.values())
-    counts = Votes(whole, table.source, files=table.files, scale=scale)
+    counts = Votes(whole, table.source, files=table.files, titles=table.titles, scale=scale)
     refuse_duplicates(counts, COUNTS.key_of(counts))
     return counts
 

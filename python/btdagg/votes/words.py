@@ -17,7 +17,7 @@ VOTE = "\0vote"  # no column of a source is called that
 _MEANINGS: dict[str, int | None] = {
     "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
 }  # fmt: skip
-_SIDES = {"first": 1, "second": -1}  # the vote where A is shown first
+SHOWN = {"first": 1, "second": -1}  # the vote where A is shown first
 _WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"  # 1.0 and +1 are the word 1
 _MOST_WORDS = 12  # that are listed
 _LONGEST = 60  # of a word, in characters
@@ -67,28 +67,31 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
         if max(map(len, counted)) > _LONGEST:
             advice = "columns={'answer': ...} reads verdicts in texts"
             refuse(added, is_bad, column, f"{expected}; {advice}", "columns")
+        if all(re.fullmatch(r"-?[\d.]+", word) for word in counted):
+            refuse(added, is_bad, column, f"{expected}; if these are grades, pass scale", "scale")
         refuse(added, is_bad, column, f"{expected}; {_advice(counted)}", "words")
     return added.with_columns([parser.value.alias(VOTE)])
 
 
-def in_own_words(table: Table, words: Mapping[str, object]) -> Table:
-    """Return a table whose votes in a user's own words are numbers."""
+def in_own_words(table: Table, words: Mapping[str, object], column: str = "vote") -> Table:
+    """Return a table whose votes, or labels, in a user's own words are numbers."""
     import polars as pl
 
+    require(table, [column], "columns")
     sides = {
-        _word(word): _SIDES[str(side).lower()]
+        _word(word): SHOWN[str(side).lower()]
         for word, side in words.items()
-        if str(side).lower() in _SIDES
+        if str(side).lower() in SHOWN
     }
     meanings = as_words({word: m for word, m in words.items() if _word(word) not in sides})
     if sides:
         require(table, ["order"])
-    vote, is_of_side = pl.col(VOTE), _words_in(table, "vote").is_in(list(sides))
-    table = voted(table, "vote", meanings | sides)
+    vote, is_of_side = pl.col(VOTE), _words_in(table, column).is_in(list(sides))
+    table = voted(table, column, meanings | sides)
     if sides:
         shown_as = as_text(table, "order").str.strip_chars().str.to_uppercase()
         vote = pl.when(is_of_side & (shown_as == "BA")).then(-vote).otherwise(vote)
-    table = table.with_columns([vote.alias("vote")])
+    table = table.with_columns([vote.alias(column)])
     return table.with_data(table.data.drop(VOTE))
 
 
