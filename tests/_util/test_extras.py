@@ -50,7 +50,6 @@ EVALUATE = "evaluate votes.csv labels.csv"
         ("import log.eval -o new.csv", ["inspect_ai"], "inspect"),
         ("votes postgresql://localhost/votes", ["psycopg"], "postgres"),
         (f"{EVALUATE} --report out", ["jinja2"], "report"),
-        (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
         ("serve model.json", BEYOND_CLI, "serve"),
         ("label pairs.jsonl -o human.csv", [*BEYOND_CLI, *LABELLING], "label"),
         ("--help", ["typer"], "cli"),

@@ -3,7 +3,6 @@
 import json
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,7 @@ import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.parts import LabelledItems, Neighbourhood
-from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
+from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.model.calibration_set import Bounds
 from btdagg.model.posterior import refitted
 
@@ -83,7 +82,7 @@ def test_neighbours_never_see_what_is_held_out():
 def test_evaluations_hand_neighbours_to_who_wants_them():
     counts, labels = tables()
     votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
-    methods = [Davidson(), Davidson(prior="weak"), Neighbours(), MajorityVote()]
+    methods = [Davidson(), Davidson(prior="weak"), Davidson(prior="neighbours"), MajorityVote()]
     protocol = Protocol(RandomSplits(size=6, n_splits=4))
     found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
     assert len(found.cells) == 3
@@ -94,7 +93,10 @@ def test_evaluations_hand_neighbours_to_who_wants_them():
     assert len(set(mean.values())) == 4
     with pytest.raises(btdagg.InputError, match="neighbours needs votes of other tasks or judges"):
         evaluate(
-            votes.filter({"task": ["math"]}), gold, aggregators=[Neighbours()], protocol=protocol
+            votes.filter({"task": ["math"]}),
+            gold,
+            aggregators=[Davidson(prior="neighbours")],
+            protocol=protocol,
         )
 
 
@@ -107,13 +109,15 @@ def test_the_held_out_labels_of_shared_items_change_nothing():
     protocol = Protocol(RandomSplits(size=10, n_splits=3), None)
     seen = []
 
-    class Watched(Neighbours):
+    class Watched(Davidson):
         def among(self, prior):
             seen.append(prior)
             return super().among(prior)
 
     gold = btdagg.read_labels(pl.DataFrame({"item": one["item"], "label": sample.labels}))
-    evaluate(btdagg.read_votes(both), gold, aggregators=[Watched()], protocol=protocol)
+    evaluate(
+        btdagg.read_votes(both), gold, aggregators=[Watched(prior="neighbours")], protocol=protocol
+    )
     # The model that is described is fitted to all; those that are scored are not.
     assert [prior.n_labels for prior in seen] == 2 * [40, 10, 10, 10]
 
@@ -199,21 +203,6 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
         "prior: neighbours, which are the other tasks and judges; weak, plain values; --pr" in err
     )
     assert "prior: " not in cli(*few, "--prior", "none")[2]
-
-
-def test_intervals_and_refits_are_of_the_model_that_is_written_without_them(files, cli):
-    few = ["--refits", "refits.json", "--json"]
-    for options in ([], ["-f", "task=math"], ["-f", "task=math", "--prior", "weak"]):
-        call = ["calibrate", "counts.csv", "labels.csv", *options]
-        cli(*call, "-o", "plain.json")
-        _, out, _ = cli(*call, "-o", "sure.json", *few)
-        assert Path("plain.json").read_bytes() == Path("sure.json").read_bytes()
-        model = btdagg.DavidsonModel.load("sure.json")
-        refits = json.loads(Path("refits.json").read_text())
-        assert refits["model"]["beta"] == model.beta
-        beta = json.loads(out)["intervals"]["beta"]
-        assert beta["estimate"] == model.beta
-        assert beta["low"] < model.beta < beta["high"]
 
 
 def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():

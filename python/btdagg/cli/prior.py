@@ -142,7 +142,7 @@ def methods_with_priors(
     Where methods are named and no prior is, they stay, and that model has its name. `plain` is the
     name of the paper's fit.
     """
-    from btdagg.methods import CalibratedGrades, Davidson, Neighbours, Threshold
+    from btdagg.methods import CalibratedGrades, Davidson, Threshold
     from btdagg.methods.registry import aggregators_or_usual
 
     written = prior or ("neighbours" if n_parts > 1 else "weak")
@@ -158,9 +158,8 @@ def methods_with_priors(
     def made(kind: str, name: str) -> Aggregator:
         if scale is not None:
             return CalibratedGrades(scale, name, _OF_GRADES[kind])
-        if kind == "neighbours":
-            return Neighbours(name)
-        return Davidson(name, prior=chosen_prior(kind, None))
+        own: Any = kind if kind == "neighbours" else chosen_prior(kind, None)
+        return Davidson(name, prior=own)
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
     others = aggregators_or_usual(methods, scale)
@@ -199,12 +198,7 @@ def words_of(*priors: AnyPrior | Literal["neighbours"]) -> str:
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say which priors the methods of an evaluation have, if any has one."""
-    from btdagg.methods.base import needs_of
-
-    priors: list[Any] = [
-        "neighbours" if needs_of(method).neighbours else getattr(method, "prior", None)
-        for method in methods or ()
-    ]
+    priors = [getattr(method, "prior", None) for method in methods or ()]
     return [words_of(*priors)] if any(prior is not None for prior in priors) else []
 
 

@@ -3,7 +3,6 @@ from .base import Needs as Needs
 from .base import voting_behaviour as voting_behaviour
 from .davidson import Davidson as Davidson
 from .davidson import DavidsonMAE as DavidsonMAE
-from .davidson import Neighbours as Neighbours
 from .grades import CalibratedGrades as CalibratedGrades
 from .grades import ConstantGrade as ConstantGrade
 from .grades import IsotonicGrade as IsotonicGrade

@@ -98,6 +98,31 @@ def not_fitted(name: str) -> InputError:
     return InputError(f"{name} is not fitted: call fit with labelled counts first")
 
 
+class Calibrated:
+    """An aggregator that decides by the model of its `calibration`; its settings are frozen."""
+
+    name: str
+    calibration: Any
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Set `calibration` by counts and (n,) labels, and return itself."""
+        object.__setattr__(self, "calibration", self._calibrate(counts, labels))
+        return self
+
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,); equal risks give a tie."""
+        if self.calibration is None:
+            raise not_fitted(self.name)
+        labels: NDArray[Any] = self.calibration.model.decide(self._counts(counts))
+        return labels
+
+    def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> Any:
+        raise NotImplementedError
+
+    def _counts(self, counts: ArrayLike) -> ArrayLike:
+        return counts
+
+
 def needs_of(aggregator: Aggregator) -> Needs:
     """Return the needs that an aggregator declares; by default none."""
     needs: Needs = getattr(aggregator, "needs", Needs())

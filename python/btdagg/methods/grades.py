@@ -10,7 +10,8 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import same_length
-from btdagg.methods.base import Aggregator, Needs, WithoutFit, not_fitted
+from btdagg.methods.base import Aggregator, Calibrated, Needs, WithoutFit, not_fitted
+from btdagg.methods.mean_vote import isotonic_points
 from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
 from btdagg.votes.scale import Scale
 
@@ -53,8 +54,8 @@ def _labelled(
 
 @readable
 @dataclass(frozen=True)
-class CalibratedGrades:
-    """The model of `btdagg.calibrate_grades`; `fit` sets `calibration`.
+class CalibratedGrades(Calibrated):
+    """The model of `btdagg.calibrate_grades`.
 
     With the prior ``"neighbours"`` evaluations choose them: the other criteria, tasks or judges,
     without what they evaluate on.
@@ -79,19 +80,10 @@ class CalibratedGrades:
         """Return the same aggregator with models of neighbours."""
         return replace(self, prior=prior)
 
-    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to (n, J) counts and (n,) grades and return itself."""
+    def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> GradeCalibration:
         if self.needs.neighbours:
             raise InputError("neighbours needs votes of other criteria, tasks or judges")
-        calibration = calibrate_grades(counts, labels, self.scale, prior=self.prior)
-        object.__setattr__(self, "calibration", calibration)
-        return self
-
-    def decide(self, counts: ArrayLike) -> NDArray[Any]:
-        """Grade of each item, (n,)."""
-        if self.calibration is None:
-            raise not_fitted(self.name)
-        return self.calibration.model.decide(counts)
+        return calibrate_grades(counts, labels, self.scale, prior=self.prior)
 
 
 @dataclass(frozen=True)
@@ -142,10 +134,7 @@ class IsotonicGrade:
         from scipy.optimize import isotonic_regression
 
         means, grades = _labelled(self.scale, counts, labels)
-        values, place, number = np.unique(means, return_inverse=True, return_counts=True)
-        expected = np.bincount(place.reshape(-1), grades) / number
-        fitted = isotonic_regression(expected, weights=number.astype(np.float64)).x
-        object.__setattr__(self, "points", (values, fitted))
+        object.__setattr__(self, "points", isotonic_points(means, grades))
         return self
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from btdagg._util.extras import needs
 from btdagg._util.validation import as_checked_counts
 from btdagg.methods.base import not_fitted
 from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import ArrayLike, NDArray
 
 # Block means that should be one half may miss it by a rounding error.
@@ -24,6 +25,17 @@ def _mean_votes(counts: ArrayLike) -> NDArray[np.float64]:
     minus, tie, plus = as_checked_counts(counts).T.astype(np.float64)
     total = minus + tie + plus
     return np.asarray((plus - minus) / np.where(total > 0, total, 1))
+
+
+def isotonic_points(
+    means: NDArray[np.float64], labels: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return distinct mean votes, and the isotonic regression of labels on them."""
+    from scipy.optimize import isotonic_regression
+
+    values, place, number = np.unique(means, return_inverse=True, return_counts=True)
+    expected = np.bincount(place.reshape(-1), labels) / number
+    return values, isotonic_regression(expected, weights=number.astype(np.float64)).x
 
 
 @dataclass(frozen=True)
@@ -68,8 +80,7 @@ class Isotonic:
     The function is the isotonic regression of the labels on the mean votes of the calibration set
     and of its mirror image, straight between those means and flat beyond them; it is odd, so
     swapping A and B mirrors every label. An expected label of one half (within 1e-9) is rounded to
-    a tie. An item without votes has mean 0 and is a tie. The name is frozen; `fit` sets
-    `regression`.
+    a tie. An item without votes has mean 0 and is a tie. The name is frozen; `fit` sets `points`.
 
     References
     ----------
@@ -78,28 +89,23 @@ class Isotonic:
     """
 
     name: str = "isotonic"
-    regression: Any = None
+    points: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to (n, 3) counts and (n,) labels and return itself; it needs scikit-learn."""
-        with needs("isotonic", "isotonic calibration"):
-            from sklearn.isotonic import IsotonicRegression
+        """Fit to (n, 3) counts and (n,) labels and return itself."""
         items, gold = labelled_items(counts, labels)
         means = _mean_votes(items)
-        regression = IsotonicRegression(y_min=-1, y_max=1, out_of_bounds="clip")
-        regression.fit(np.concatenate([means, -means]), np.concatenate([gold, -gold]))
-        object.__setattr__(self, "regression", regression)
+        both = np.concatenate([means, -means]), np.concatenate([gold, -gold])
+        object.__setattr__(self, "points", isotonic_points(*both))
         return self
 
     def expected(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the expected label of each item, (n,), from -1 to 1."""
-        if self.regression is None:
+        if self.points is None:
             raise not_fitted(self.name)
         means = _mean_votes(counts)
-        if not len(means):
-            return means
         # Odd to the last bit, which the regression is up to rounding.
-        return np.asarray(self.regression.predict(means) - self.regression.predict(-means)) / 2
+        return np.asarray(np.interp(means, *self.points) - np.interp(-means, *self.points)) / 2
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,): the one nearest to the expected label; a half gives a tie."""

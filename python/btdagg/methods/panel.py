@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from btdagg._util.readable import readable
-from btdagg.methods.base import not_fitted
+from btdagg.methods.base import Calibrated, Needs
 from btdagg.model.panel import PanelCalibration, calibrate_panel
 from btdagg.votes.evidence import Evidence
 
@@ -18,28 +18,21 @@ if TYPE_CHECKING:
 
 @readable
 @dataclass(frozen=True)
-class Panel:
+class Panel(Calibrated):
     """The votes of several judges, each with parameters of its own; see `calibrate_panel`.
 
-    It reads the evidence's counts by judge. The settings are frozen; `fit` sets `fitted`.
+    It reads the evidence's counts by judge.
     """
+
+    needs: ClassVar[Needs] = Needs(time=True)
 
     judges: tuple[str, ...]
     name: str = "panel"
-    fitted: PanelCalibration | None = field(default=None, hash=False)
+    calibration: PanelCalibration | None = field(default=None, hash=False)
 
-    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to evidence with counts by judge and (n,) labels, and return itself."""
-        fitted = calibrate_panel(self._side_by_side(counts), labels, judges=self.judges)
-        object.__setattr__(self, "fitted", fitted)
-        return self
+    def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> PanelCalibration:
+        return calibrate_panel(self._counts(counts), labels, judges=self.judges)
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,), from evidence with counts by judge."""
-        if self.fitted is None:
-            raise not_fitted(self.name)
-        return self.fitted.model.decide(self._side_by_side(counts))
-
-    def _side_by_side(self, counts: ArrayLike) -> NDArray[np.int64]:
+    def _counts(self, counts: ArrayLike) -> NDArray[np.int64]:
         evidence = Evidence.of(counts)
         return np.stack([evidence.require_judge(name) for name in self.judges], axis=1)

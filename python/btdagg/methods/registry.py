@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from btdagg._core import InputError
 from btdagg.methods.base import Aggregator
-from btdagg.methods.davidson import Davidson, DavidsonMAE, Neighbours
+from btdagg.methods.davidson import Davidson, DavidsonMAE
 from btdagg.methods.grades import CalibratedGrades, methods_of_grades
 from btdagg.methods.majority import (
     ConfidenceWeightedVote,
@@ -23,7 +23,7 @@ from btdagg.votes.scale import Scale
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
-        "neighbours": Neighbours,
+        "neighbours": partial(Davidson, prior="neighbours"),
         "weak": partial(Davidson, prior="weak"),
         "davidson": Davidson,
         "majority": MajorityVote,

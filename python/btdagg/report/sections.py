@@ -10,7 +10,7 @@ from btdagg._core import InputError
 from btdagg.evaluation import CrossFit, evaluate, positional_bias, sweep_calibration
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
-from btdagg.methods import CalibratedGrades, Davidson, Neighbours
+from btdagg.methods import CalibratedGrades, Davidson
 from btdagg.methods.base import needs_of
 from btdagg.model.grade_fit import GradeCalibration
 from btdagg.report import figures, tables
@@ -188,12 +188,12 @@ def _cells(scores: Scores | None) -> dict[str, Cell]:
     return dict(zip(names_of(most), most.values(), strict=True))
 
 
-def _fits(scores: Scores | None) -> dict[str, Davidson | Neighbours | CalibratedGrades]:
+def _fits(scores: Scores | None) -> dict[str, Davidson | CalibratedGrades]:
     """What was fitted to all labels of each part, by its name."""
     return {
         name: cell.fitted
         for name, cell in _cells(scores).items()
-        if isinstance(cell.fitted, Davidson | Neighbours | CalibratedGrades)
+        if isinstance(cell.fitted, Davidson | CalibratedGrades)
     }
 
 
