@@ -27,24 +27,12 @@ class Drawn(Displayed):
     """A displayed result that has one figure."""
 
     def plot(self) -> ReportFigure:
-        """Draw the figure of the result; its `svg` and `png` are for files.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
+        """Draw the figure of the result; its `svg` and `png` are for files."""
         return picture(self)
 
 
 def picture(result: object, *options: Any) -> ReportFigure:
-    """Return the figure of a result.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
+    """Return the figure of a result."""
     figure: ReportFigure = _renderers().figure_of(result, *options)
     return figure
 

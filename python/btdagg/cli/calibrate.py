@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 import btdagg
@@ -26,11 +27,9 @@ from btdagg.cli.common import (
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
-    done_with_grades,
     neighbours_in,
     neighbours_of,
     posterior_as_json,
-    prior_of_grades,
     what_was_done,
 )
 from btdagg.model.calibration_set import quiet
@@ -38,9 +37,6 @@ from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from btdagg.model.grade_fit import GradeCalibration
     from btdagg.votes import Votes
@@ -94,22 +90,18 @@ def calibrate(
             ) from None
     table, items, neighbours, about = _read(context, reading)
     scale = items.scale
-    fitted_prior: Any
     calibration: AnyCalibration
-    origin = replace(Provenance.of(table), n_votes=n_votes)
     with quiet():  # printed below
+        fitted_prior = chosen_prior(prior, neighbours, scale)
+        how: Any = {
+            "prior": fitted_prior,
+            "provenance": replace(Provenance.of(table), n_votes=n_votes),
+        }
         if scale is None:
-            fitted_prior = chosen_prior(prior, neighbours)
-            calibration = btdagg.calibrate(
-                items.counts, items.labels, prior=fitted_prior, provenance=origin
-            )
-            done = what_was_done(fitted_prior, prior, calibration)
+            calibration = btdagg.calibrate(items.counts, items.labels, **how)
         else:
-            fitted_prior = prior_of_grades(prior, neighbours, scale)
-            calibration = btdagg.calibrate_grades(
-                items.counts, items.labels, scale, prior=fitted_prior, provenance=origin
-            )
-            done = done_with_grades(fitted_prior, calibration)
+            calibration = btdagg.calibrate_grades(items.counts, items.labels, scale, **how)
+    done = what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
     remarks = [*what_is_pooled(table, "fits"), *items.remarks, *about]
     note(*remarks, *(f"warning: {warning}" for warning in calibration.warnings))
@@ -144,24 +136,13 @@ def calibrate(
     say(f"wrote {output}")
 
 
-class _FromHistogram(NamedTuple):
-    """Items that have votes and a label, and how many have one of them only."""
-
-    counts: NDArray[Any]
-    labels: NDArray[np.int8]
-    n_unlabelled: int
-    groups: None = None
-    n_without_votes: int = 0
-    remarks: tuple[str, ...] = ()
-    scale: None = None
-
-
 def _read(
     context: typer.Context, reading: VoteOptions
-) -> tuple[Votes | Histogram, _FromHistogram | LabelledCounts, Mapping[str, Any] | None, list[str]]:
+) -> tuple[Votes | Histogram, LabelledCounts, Mapping[str, Any] | None, list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength
     from btdagg.evaluation.parts import Part
+    from btdagg.votes.join import LabelledCounts
 
     options = context.params
     n_votes, with_neighbours = options["n_votes"], options["prior"] in (None, "neighbours")
@@ -184,9 +165,11 @@ def _read(
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
     table = reading.of(everything)
-    items_of_histogram = _FromHistogram(*table.items(), table.n_unlabelled)
+    counts, labels = table.items()
+    rows = np.arange(len(labels))
+    of_histogram = LabelledCounts(rows, counts, rows, labels, None, table.n_unlabelled, 0)
     neighbours = neighbours_in(everything, table) if with_neighbours else None
-    return table, items_of_histogram, neighbours, []
+    return table, of_histogram, neighbours, []
 
 
 def _as_json(calibration: AnyCalibration) -> dict[str, Any]:

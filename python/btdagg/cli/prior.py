@@ -35,7 +35,6 @@ PriorOption = Annotated[
 ]
 
 AnyPrior: TypeAlias = "Prior | Literal['weak'] | None"
-PriorOfGrades: TypeAlias = "list[btdagg.GradeModel] | Literal['votes'] | None"
 
 _OF_GRADES = {"weak": "votes", "neighbours": "neighbours", "none": None}
 
@@ -44,45 +43,39 @@ _FEW = 20
 
 
 def chosen_prior(
-    option: str | None, neighbours: Mapping[str, tuple[object, object]] | None
-) -> AnyPrior:
+    option: str | None,
+    neighbours: Mapping[str, tuple[Any, Any]] | None,
+    scale: Scale | None = None,
+) -> Any:
     """Return the prior that --prior says, or the one to use without it.
 
-    ``neighbours`` are counts and labels of the other tasks and judges of the files, by name.
+    ``neighbours`` are counts and labels of the other tasks and judges of the files, by name. Of
+    grades there is a model of each.
     """
     if option == "none":
         return None
     if option == "weak" or (option is None and not neighbours):
-        return "weak"
-    if option in (None, "neighbours"):
-        if not neighbours:
-            raise InputError(
-                "prior is neighbours, and the files have no other task or judge with labels; "
-                "expected weak, none or a file",
-                argument="prior",
-            )
-        return btdagg.fit_prior(neighbours)
-    if not Path(option).exists():
-        raise InputError(argument="prior", came=option, expected="weak, neighbours, none or a file")
-    return btdagg.Prior.load(option)
+        return "weak" if scale is None else "votes"
+    if option in (None, "neighbours") and neighbours:
+        if scale is None:
+            return btdagg.fit_prior(neighbours)
+        from btdagg.model.calibration_set import quiet
 
-
-def prior_of_grades(
-    option: str | None, neighbours: Mapping[str, tuple[Any, Any]] | None, scale: Scale
-) -> PriorOfGrades:
-    """Return the same for a model of grades, with a model of each neighbour."""
-    if option == "none":
-        return None
-    if option == "weak" or (option is None and not neighbours):
-        return "votes"
-    if option not in (None, "neighbours") or not neighbours:
+        with quiet():
+            fits = [btdagg.calibrate_grades(*own, scale) for own in neighbours.values()]
+        return [fit.model for fit in fits]
+    if scale is not None:
         expected = "weak or none" + (", or neighbours" if neighbours else "")
         raise InputError(argument="prior", came=option, expected=expected)
-    from btdagg.model.calibration_set import quiet
-
-    with quiet():
-        fits = [btdagg.calibrate_grades(*own, scale) for own in neighbours.values()]
-    return [fit.model for fit in fits]
+    if option == "neighbours":
+        raise InputError(
+            "prior is neighbours, and the files have no other task or judge with labels; "
+            "expected weak, none or a file",
+            argument="prior",
+        )
+    if not Path(str(option)).exists():
+        raise InputError(argument="prior", came=option, expected="weak, neighbours, none or a file")
+    return btdagg.Prior.load(str(option))
 
 
 def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[object, object]]:
@@ -158,8 +151,7 @@ def methods_with_priors(
     def made(kind: str, name: str) -> Aggregator:
         if scale is not None:
             return CalibratedGrades(scale, name, _OF_GRADES[kind])
-        own: Any = kind if kind == "neighbours" else chosen_prior(kind, None)
-        return Davidson(name, prior=own)
+        return Davidson(name, prior=kind if kind == "neighbours" else chosen_prior(kind, None))
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
     others = aggregators_or_usual(methods, scale)
@@ -202,15 +194,14 @@ def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     return [words_of(*priors)] if any(prior is not None for prior in priors) else []
 
 
-def done_with_grades(prior: PriorOfGrades, calibration: GradeCalibration) -> str:
-    """Say what a model of grades was calibrated with, and what the labels made of it."""
-    named = counted(len(prior), "neighbour") if isinstance(prior, list) else "votes"
-    parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
-    return f"prior: {named}, whose parts the labels weigh: {parts}; --prior none is flat"
-
-
-def what_was_done(prior: AnyPrior, option: str | None, calibration: btdagg.Calibration) -> str:
+def what_was_done(
+    prior: Any, option: str | None, calibration: btdagg.Calibration | GradeCalibration
+) -> str:
     """Say what a model was calibrated with, and what a prior of few labels risks."""
+    if not isinstance(calibration, btdagg.Calibration):
+        named = counted(len(prior), "neighbour") if isinstance(prior, list) else "votes"
+        parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
+        return f"prior: {named}, whose parts the labels weigh: {parts}; --prior none is flat"
     text = words_of(prior)
     if not (isinstance(prior, btdagg.Prior) and calibration.n_labels):
         return text

@@ -108,11 +108,6 @@ def simulate(
         Model that votes and labels are drawn from. Without it labels are drawn from the Davidson
         model given the votes, so a comparison with that model is circular.
 
-    Raises
-    ------
-    InputError
-        If a number is out of range, the regime is unknown, or its parameters cannot give its gold
-        shares and tie rate.
 
     References
     ----------

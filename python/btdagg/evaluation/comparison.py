@@ -141,11 +141,6 @@ def compare(
     protocol : Protocol
         Cross-fitting; see `CrossFit`.
 
-    Raises
-    ------
-    InputError
-        If fewer than two labelled items have votes of both, both ways are the same, all labels are
-        equal, or shapes disagree.
 
     References
     ----------

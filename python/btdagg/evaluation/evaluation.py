@@ -108,11 +108,6 @@ def evaluate(
         Votes of which the tasks and judges that `votes` does not have are neighbours too, for
         aggregators with such a prior. They are not scored.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, `n_votes` is given for counts, shapes disagree, an argument is out
-        of range, or nothing could be evaluated; the message says why.
 
     References
     ----------

@@ -262,12 +262,6 @@ def labelled_tasks(
     dict of str to LabelledItems
         Keys are the values of those columns, joined by a space (in quotes if two keys would
         otherwise be equal), in order of first appearance.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, votes of several judges would be added up, or a task has no item
-        with both votes and a label.
     """
     if "judge" not in by:
         refuse_several_judges(votes)

@@ -75,11 +75,6 @@ def paired_permutation_test(
     n_threads : int
         Of Monte Carlo.
 
-    Raises
-    ------
-    InputError
-        If lengths disagree, there are no items, a loss is not finite, an argument is out of range,
-        or ``method="exact"`` and a difference is no integer or there are too many different sums.
 
     Notes
     -----

@@ -252,12 +252,6 @@ def read_inspect_votes(
         runs count on), `judge`, `task`, `status` (``ok``, or why a vote is missing: ``error``,
         ``unscored``, ``invalidated``, or the reason that the scorer gave), `order` where scores
         tell it, and those of `columns`.
-
-    Raises
-    ------
-    InputError
-        If a log has several scorers and none is named, a score is no vote, or runs of a task
-        evaluate different models that are not the judges.
     """
     by_word, extra = meanings(words, None if scale is None else scale.votes), columns or {}
     rows: list[dict[str, Any]] = []
@@ -362,11 +356,6 @@ def write_inspect_labels(
     EvalLog
         What was written. In each epoch the sample's label is a score, with counts, probabilities
         and who wrote it in its history. All else is as it was.
-
-    Raises
-    ------
-    InputError
-        If the output exists, or the log has scores of that name.
     """
     target, by = Path(output), as_decider(model)
     if target.exists():

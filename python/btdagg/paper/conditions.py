@@ -56,11 +56,6 @@ def ablate(
     Scores
         By key, value (numbers in ascending order, then others as first seen) and number of votes.
 
-    Raises
-    ------
-    InputError
-        If, in every group, judge, template, temperature or order differ between the values too, or
-        no item has votes under every value; and where `evaluate` does.
 
     The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
@@ -93,11 +88,6 @@ def compare_orders(
     Scores
         By key and value: ``first``, ``second`` and ``balanced``.
 
-    Raises
-    ------
-    InputError
-        If `n_votes` is not even, or, in every group, no item has enough votes or votes of the
-        orders differ in judge, template or temperature too; and where `evaluate` does.
 
     The paper's positional bias mitigation with flipping orders.
     """

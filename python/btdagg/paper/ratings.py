@@ -86,12 +86,6 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
         :func:`btdagg.read_votes`. Other columns are kept. Spaces around ids are ignored.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
-
-    Raises
-    ------
-    InputError
-        If the source cannot be read, a vote is invalid, or a rater has two different votes on an
-        item. A repeated equal vote counts once.
     """
     table = with_item(read_table(source, [], columns=columns))
     if "vote" not in table.columns and "label" in table.columns:

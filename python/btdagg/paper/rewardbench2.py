@@ -95,11 +95,6 @@ def load_rewardbench2(
         In the order of the source. An item is named after task, prompt and the places of its two
         responses, accepted ones first: ``precise-if-17-0-3``.
 
-    Raises
-    ------
-    InputError
-        If the source lacks a column or has a prompt twice, nothing can be downloaded, or a task is
-        unknown.
 
     References
     ----------

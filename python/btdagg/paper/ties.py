@@ -73,10 +73,6 @@ def tie_rates(
     gold_ties : Labels, optional
         Count only items that these labels call a tie, as in the paper.
 
-    Raises
-    ------
-    InputError
-        If there is no such column, both are the same, or nothing is left to count.
 
     Notes
     -----

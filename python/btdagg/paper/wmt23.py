@@ -96,11 +96,6 @@ def load_wmt23(
         raters of the same name are the same person. Pairs of a segment share the source: split
         them together.
 
-    Raises
-    ------
-    InputError
-        If there is neither `path` nor `download`, or both, or if an archive is of another pair, is
-        damaged, cannot be downloaded, or does not fit.
 
     References
     ----------

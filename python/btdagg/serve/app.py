@@ -124,11 +124,6 @@ def create_app(
         Bearer token of requests, except for ``/healthz`` and the documentation.
     max_body : int
         Largest body in bytes.
-
-    Raises
-    ------
-    InputError
-        If the token is empty.
     """
     if token is not None and not token.strip():
         raise InputError("token is empty, expected a text")
