@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 import btdagg
@@ -140,6 +139,8 @@ def _read(
     context: typer.Context, reading: VoteOptions
 ) -> tuple[Votes | Histogram, LabelledCounts, Mapping[str, Any] | None, list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
+    import numpy as np
+
     from btdagg.evaluation.comparison import about_strength
     from btdagg.evaluation.parts import Part
     from btdagg.votes.join import LabelledCounts
