@@ -131,8 +131,6 @@ class IsotonicGrade:
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, J) counts and (n,) grades and return itself."""
-        from scipy.optimize import isotonic_regression
-
         means, grades = _labelled(self.scale, counts, labels)
         object.__setattr__(self, "points", isotonic_points(means, grades))
         return self
