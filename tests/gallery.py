@@ -85,7 +85,6 @@ def _gallery():
         ),
         "comparison": compared,
         "new items": compared.new_items,
-        "tested": compared.tested,
         "ranking": compared.mae_ranking,
         "random splits": btdagg.evaluate(counts, labels, aggregators=few_methods, protocol=short),
         "scores": scores,

@@ -50,18 +50,14 @@ def test_pvalues_are_those_of_the_permutation_test_on_each_split(sample, grouped
         groups=groups,
         protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
     )
-    assert (
-        found.tested.pvalues["mae"].shape
-        == found.tested.pvalues["accuracy"].shape
-        == (N_SPLITS, 3, 3)
-    )
+    assert found.pvalues["mae"].shape == found.pvalues["accuracy"].shape == (N_SPLITS, 3, 3)
     for split, (losses, items) in enumerate(losses_by_hand(sample, groups)):
         shared = None if groups is None else groups[items]
         for one in range(3):
             for other in range(one):
                 for pvalues, errors in (
-                    (found.tested.pvalues["mae"], losses),
-                    (found.tested.pvalues["accuracy"], losses > 0),
+                    (found.pvalues["mae"], losses),
+                    (found.pvalues["accuracy"], losses > 0),
                 ):
                     alone = paired_permutation_test(errors[one], errors[other], groups=shared)
                     assert alone.method == "exact"
@@ -82,8 +78,8 @@ def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
     mae = [method.mae.mean() for method in found.methods]
     accuracy = [-method.accuracy.mean() for method in found.methods]
     for ranking, pvalues, scores in (
-        (found.mae_ranking, found.tested.pvalues["mae"], mae),
-        (found.accuracy_ranking, found.tested.pvalues["accuracy"], accuracy),
+        (found.mae_ranking, found.pvalues["mae"], mae),
+        (found.accuracy_ranking, found.pvalues["accuracy"], accuracy),
     ):
         combined = combine_pvalues(pvalues, rule=rule)
         if correction == "holm":
@@ -100,9 +96,9 @@ def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
         METHODS,
         protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
     )
-    hits = found.tested.pvalues["mae"][:, 0, 1] * 101
+    hits = found.pvalues["mae"][:, 0, 1] * 101
     assert hits == pytest.approx(np.round(hits), abs=1e-9)
-    assert (found.mae_ranking.pvalues[0, 1] == found.tested.pvalues["mae"][:, 0, 1].mean()).all()
+    assert (found.mae_ranking.pvalues[0, 1] == found.pvalues["mae"][:, 0, 1].mean()).all()
 
 
 def test_ranks_do_not_depend_on_the_order_of_methods():

@@ -291,6 +291,20 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
     return shaped(array, "weights", (), "(n,); for soft labels of shape (n, 3) give labels=None")
 
 
+def effective_weights(weights: ArrayLike | None, n_items: int) -> NDArray[np.float64]:
+    """Return (n,) weights, 1 unless given, that sum to the effective number of items."""
+    if weights is None:
+        return np.ones(n_items)
+    array = as_weights(weights, soft=False)
+    same_length("weights", len(array), "counts", n_items)
+    good = np.isfinite(array) & (array >= 0)
+    require_rows(good, array, "weights", "a finite number of at least 0")
+    if n_items and not array.any():
+        raise InputError("weights are all 0, expected at least one above 0", argument="weights")
+    array = array / (array.max() if n_items else 1)
+    return np.asarray(array * (array.sum() / (array**2).sum()))
+
+
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     """Return losses as a contiguous float64 array of the dimensions that `shape` names.
 

@@ -22,6 +22,7 @@ _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
 _COLUMNS = (
     *("item", "vote", "sample", "task", "judge", "label", "label_task", "margin", "template"),
 )
+_OF_VOTES = ("task", "judge", "margin", "template")
 _COUNTS = ("minus", "tie", "plus")
 
 
@@ -115,12 +116,9 @@ def sql(
             item=item,
             vote=column.get("score", column.get("vote", "score" if is_graded else "vote")),
             sample=samples,
-            task=column.get("task"),
-            judge=column.get("judge"),
             where=where,
-            margin=column.get("margin"),
-            template=column.get("template", "template"),
             strength=strength,
+            **{name: column[name] for name in _OF_VOTES if name in column},
         )
     if labels is not None and table is not None:
         if fitted is not None or probabilities:

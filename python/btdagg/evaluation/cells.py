@@ -6,9 +6,9 @@ Nothing here knows how many labels there are: a matrix has a row and a column fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -175,29 +175,6 @@ class Ranking:
 
 
 @readable
-class Tested(NamedTuple):
-    """How differences were tested, and the p-values of each pair of m methods on each split.
-
-    Attributes
-    ----------
-    test : SplitTest or GroupTest
-    pvalues : dict of str to (n_splits, m, m) array
-        P-values of the losses behind ``"mae"`` and ``"accuracy"``.
-    """
-
-    test: SplitTest | GroupTest
-    pvalues: dict[Score, NDArray[np.float64]]
-
-    def ranking(self, score: Score, losses: list[float]) -> Ranking:
-        """Rank methods by their mean losses, of which lower ones are better."""
-        combined = combine_pvalues(self.pvalues[score], rule=self.test.rule)
-        if self.test.correction == "holm":
-            combined = holm(combined)
-        ranks = rank_clusters(losses, combined, self.test.tau)
-        return Ranking(combined, ranks, statistically_tied(losses, combined, self.test.tau))
-
-
-@readable
 @dataclass(frozen=True, eq=False)
 class MethodComparison(Drawn):
     """Aggregators on the same splits of the same items.
@@ -212,8 +189,11 @@ class MethodComparison(Drawn):
         Mean number of items calibrated on; groups that stay together make it vary.
     gold_tie_share : float
         Share of gold labels that are ties.
-    tested : Tested or None
-        P-values, if differences were tested.
+    tested : SplitTest, GroupTest or None
+        How differences were tested, if they were.
+    pvalues : dict of str to (n_splits, m, m) array
+        P-values of each pair of m methods on each split, by the losses behind ``"mae"`` and
+        ``"accuracy"``.
     new_items : NewItems or None
         Losses by item, where the methods were cross-fitted.
     baseline : int or None
@@ -229,7 +209,8 @@ class MethodComparison(Drawn):
     n_items: int
     n_calibration: float
     gold_tie_share: float
-    tested: Tested | None = None
+    tested: SplitTest | GroupTest | None = None
+    pvalues: Mapping[Score, NDArray[np.float64]] = field(default_factory=dict)
     new_items: NewItems | None = None
     baseline: int | None = None
     calibrated: int | None = None
@@ -268,28 +249,33 @@ class MethodComparison(Drawn):
         """Share of those items given each label, by aggregator."""
         return {method.name: method.predicted for method in self.methods}
 
-    @property
-    def test(self) -> SplitTest | GroupTest:
-        """How differences were tested."""
-        return self._tested.test
-
     @cached_property
     def mae_ranking(self) -> Ranking:
         """Methods ranked by mean absolute error."""
         losses = [method.mae_interval.mean for method in self.methods]
-        return self._tested.ranking("mae", losses)
+        return self._ranking("mae", losses)
 
     @cached_property
     def accuracy_ranking(self) -> Ranking:
         """Methods ranked by pairwise accuracy."""
         losses = [-method.accuracy_interval.mean for method in self.methods]
-        return self._tested.ranking("accuracy", losses)
+        return self._ranking("accuracy", losses)
 
     @property
-    def _tested(self) -> Tested:
+    def test(self) -> SplitTest | GroupTest:
+        """How differences were tested."""
         if self.tested is None:
             raise InputError("differences were not tested: the protocol has no test")
         return self.tested
+
+    def _ranking(self, score: Score, losses: list[float]) -> Ranking:
+        """Rank methods by their mean losses, of which lower ones are better."""
+        test = self.test
+        combined = combine_pvalues(self.pvalues[score], rule=test.rule)
+        if test.correction == "holm":
+            combined = holm(combined)
+        ranks = rank_clusters(losses, combined, test.tau)
+        return Ranking(combined, ranks, statistically_tied(losses, combined, test.tau))
 
 
 @readable

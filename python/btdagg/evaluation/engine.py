@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 
 from btdagg._util.validation import as_groups, require_rows, same_length
-from btdagg.evaluation.cells import MethodComparison, MethodScores, Tested
+from btdagg.evaluation.cells import MethodComparison, MethodScores
 from btdagg.evaluation.metrics import krippendorff_alpha
 from btdagg.evaluation.new_items import Losses, NewItems, disagreement
 from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits, signed_error
@@ -160,22 +160,18 @@ def _counted(
         codes = k * np.searchsorted(labels, own) + np.searchsorted(labels, split.labels)
         for place, of_method in enumerate(codes):
             matrices[place, number] = np.bincount(of_method, minlength=k * k).reshape(k, k)
-    tested = None
+    pvalues = {}
     if isinstance(protocol.test, GroupTest):
         assert new_items is not None  # as the protocol has seen to
-        tested = Tested(
-            protocol.test, {score: new_items.pvalues(score)[None] for score in protocol.losses}
-        )
+        pvalues = {score: new_items.pvalues(score)[None] for score in protocol.losses}
     elif protocol.test is not None:
         shared = None
         if part.groups is not None:
             group = as_groups(part.groups, "items", len(part))
             shared = [group[split.items] for split in decided]
-        pvalues = {}
         for score, loss in protocol.losses.items():
             losses = [loss(own, split.labels) for split, own in zip(decided, gold, strict=True)]
             pvalues[score] = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
-        tested = Tested(protocol.test, pvalues)
     scores = [
         MethodScores(
             method.name,
@@ -195,7 +191,8 @@ def _counted(
         n_items=len(part),
         n_calibration=float(np.mean([split.n_calibration for split in decided])),
         gold_tie_share=float(np.mean(part.labels == 0)),
-        tested=tested,
+        tested=protocol.test,
+        pvalues=pvalues,
         new_items=new_items,
         calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, plain)), None),

@@ -383,9 +383,8 @@ def pairwise(
 
     async def score(state: TaskState, target: Target) -> Score:
         judge = get_model(model) if model is not None else get_model(role=model_role)
-        pair = _pair(state, target, a, b, reference)
         shown = ORDERS if orders == "both" else (ORDERS[(state.epoch - 1) % 2],)
-
+        pair = _pair(state, target, a, b, reference)
         answers = await collect(*(_ask(judge, prompt, pair, order) for order in shown))
         replies = dict(zip(shown, answers, strict=True))
         return _pairwise_score(replies, {"judge": str(judge), "template": prompt.name})

@@ -15,7 +15,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, as_weights, require_rows, same_index, same_length
+from btdagg._util.validation import CountsItself, effective_weights, same_index, same_length
 from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.grades import GradeModel
 from btdagg.votes.join import labelled, scale_of_tables
@@ -218,21 +218,12 @@ def calibrate_grades(
     places = scale.label_numbers(labels)
     same_length("labels", len(places), "counts", len(array))
     scale.require_votes(array)
-    sizes = np.ones(len(places))
-    if weights is not None:
-        sizes = as_weights(weights, soft=False)
-        same_length("weights", len(sizes), "counts", len(array))
-        good = np.isfinite(sizes) & (sizes >= 0)
-        require_rows(good, sizes, "weights", "a finite number of at least 0")
     if not len(places):
         raise InputError(argument="labels", came=[], expected="at least one label")
-    if not sizes.any():
-        raise InputError("weights are all 0, expected at least one above 0", argument="weights")
+    sizes = effective_weights(weights, len(array))
     held = sizes > 0
     array, places, sizes = array[held], places[held], sizes[held]
     n_labels = len(places)
-    sizes = sizes / sizes.max()
-    sizes = sizes * (sizes.sum() / (sizes**2).sum())
     step = (scale.votes[-1] - scale.votes[0]) / (len(scale.grades) - 1)
     means = _core.grade_means(array, scale.vote_values, 1)
     distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)

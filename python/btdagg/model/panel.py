@@ -24,9 +24,8 @@ from btdagg._util.validation import (
     as_labels,
     as_number,
     as_numbers,
-    as_weights,
+    effective_weights,
     names_of_judges,
-    require_rows,
     same_length,
 )
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
@@ -333,10 +332,7 @@ def calibrate_panel(
     gold = as_labels(labels)
     same_length("labels", len(gold), "counts", len(array))
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
-    weight = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
-    same_length("weights", len(weight), "counts", len(array))
-    good = np.isfinite(weight) & (weight >= 0)
-    require_rows(good, weight, "weights", "a finite number of at least 0")
+    weight = effective_weights(weights, len(gold))
     group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
     rows = np.flatnonzero(weight > 0)
@@ -355,7 +351,6 @@ def calibrate_panel(
     content: list[NDArray[Any]] = [array, gold, weight[:, None]]
     order = np.argsort(places(np.arange(len(gold)), content, seed))
     array, gold, weight, group = array[order], gold[order], weight[order], group[order]
-    weight = weight * (weight.sum() / (weight**2).sum())
 
     items = _LabelledFeatures(*panel_features(array, alpha, kappa), gold, weight)
     n_judges = array.shape[1]
