@@ -151,7 +151,8 @@ def methods_with_priors(
     def made(kind: str, name: str) -> Aggregator:
         if scale is not None:
             return CalibratedGrades(scale, name, _OF_GRADES[kind])
-        return Davidson(name, prior=kind if kind == "neighbours" else chosen_prior(kind, None))
+        own: Any = kind if kind == "neighbours" else chosen_prior(kind, None)
+        return Davidson(name, prior=own)
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
     others = aggregators_or_usual(methods, scale)

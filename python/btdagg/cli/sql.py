@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -111,6 +111,7 @@ def sql(
         where: dict[str, list[str]] = {}
         for name, value in parse_pairs(filters, "filters", "COLUMN=VALUE"):
             where.setdefault(name, []).append(value)
+        others: Any = {name: column[name] for name in _OF_VOTES if name in column}
         table = VotesTable(
             _parts(votes, dialect),
             item=item,
@@ -118,7 +119,7 @@ def sql(
             sample=samples,
             where=where,
             strength=strength,
-            **{name: column[name] for name in _OF_VOTES if name in column},
+            **others,
         )
     if labels is not None and table is not None:
         if fitted is not None or probabilities:

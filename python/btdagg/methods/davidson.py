@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.model.prior import Prior
-
-    KnownPrior = Prior | Literal["weak"] | None
 
 
 @readable
@@ -60,16 +58,15 @@ class Davidson(Calibrated):
     def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> Calibration:
         if self.needs.neighbours:
             raise InputError("neighbours needs votes of other tasks or judges, or a prior")
-        smoothing = {"alpha": self.alpha, "kappa": self.kappa}
-        prior = cast("KnownPrior", self.prior)
-        return calibrate(counts, labels, prior=prior, bounds=self.bounds, **smoothing)
+        how: Any = {name: getattr(self, name) for name in ("prior", "alpha", "kappa", "bounds")}
+        return calibrate(counts, labels, **how)
 
     def refitted(
         self, counts: ArrayLike, labels: NDArray[np.int8], weights: NDArray[np.float64]
     ) -> Callable[[ArrayLike], NDArray[np.int8]]:
         """Fit with each row of weights; see `Refittable`."""
         items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
-        prior = cast("KnownPrior", self.prior)
+        prior: Any = self.prior
         parameters = refitted(items, labels, weights, prior, *smoothing, self.bounds)
         return lambda rows: decisions_under(
             parameters, *smoothing, np.asarray(rows, dtype=np.float64), 1
@@ -93,5 +90,5 @@ class DavidsonMAE(Calibrated):
     calibration: MaeCalibration | None = field(default=None, hash=False)
 
     def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> MaeCalibration:
-        smoothing = {"alpha": self.alpha, "kappa": self.kappa}
-        return calibrate_by_mae(counts, labels, bounds=self.bounds, **smoothing)
+        how: Any = {name: getattr(self, name) for name in ("alpha", "kappa", "bounds")}
+        return calibrate_by_mae(counts, labels, **how)
