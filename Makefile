@@ -71,9 +71,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest btdagg._core
-	$(BIN)/zizmor --offline --quiet .github examples/release_gate/release-gate.yml
+	$(BIN)/zizmor --offline --quiet .github action.yml examples/release_gate/release-gate.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml \
 	  examples/release_gate/release-gate.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/hadolint Containerfile
 	cargo package --package btdagg --locked --allow-dirty --no-verify --quiet

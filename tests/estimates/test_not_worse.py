@@ -1,4 +1,4 @@
-"""Whether B is not worse than A by a margin: bounds, outcomes, and how often it is wrong."""
+"""Whether a candidate is not worse by a margin: bounds, outcomes, and how often it is wrong."""
 
 import numpy as np
 import pytest
@@ -9,39 +9,50 @@ from btdagg.estimates import estimate, not_worse
 from btdagg.votes import read_labels, read_votes
 from draws import drawn
 
+B = {"candidate": "B", "baseline": "A"}
+A = {"candidate": "A", "baseline": "B"}
+
 
 def test_bounds_are_one_sided():
     """Each is that of a z-test at the level: labels alone and a fixed model of no use."""
     counts, labels = drawn(600, 400, 0.1)
     noise = np.random.default_rng(1).permutation(counts)
-    found = not_worse(noise, labels, level=0.9, model=btdagg.DavidsonModel(1e-9, 0.1, 0.0))
+    options = {"model": btdagg.DavidsonModel(1e-9, 0.1, 0.0)}
+    found, of_a = (not_worse(noise, labels, **side, level=0.9, **options) for side in (B, A))
     gold = labels[:400]
     half = stats.norm.ppf(0.9) * gold.std(ddof=1) / 20
-    assert found.upper == pytest.approx(gold.mean() + half, abs=0.002)
-    assert found.lower == pytest.approx(gold.mean() - half, abs=0.002)
-    both = estimate(noise, labels, level=0.8, model=btdagg.DavidsonModel(1e-9, 0.1, 0.0))
-    net = both.estimates["net win rate"]
-    assert (found.estimate, found.lower, found.upper) == (net.value, net.low, net.high)
+    assert found.upper == pytest.approx(half - gold.mean(), abs=0.002)
+    assert found.lower == pytest.approx(-half - gold.mean(), abs=0.002)
+    net = estimate(noise, labels, level=0.8, **options).estimates["net win rate"]
+    assert (of_a.estimate, of_a.lower, of_a.upper) == (net.value, net.low, net.high)
+    assert (found.estimate, found.lower, found.upper) == (-net.value, -net.high, -net.low)
     assert (found.n_items, found.n_labels, found.level) == (600, 400, 0.9)
 
 
+@pytest.mark.parametrize("sides", [A, B])
 @pytest.mark.parametrize(
     ("lead", "n_labels", "outcome"),
-    [(-0.2, 300, "not worse"), (0.3, 300, "worse"), (0.0, 40, "inconclusive")],
+    [(0.2, 300, "not worse"), (-0.3, 300, "worse"), (0.0, 20, "inconclusive")],
 )
-def test_outcomes_follow_from_the_bounds(lead, n_labels, outcome):
-    found = not_worse(*drawn(1000, n_labels, lead), margin=0.05)
+def test_outcomes_follow_from_the_bounds(sides, lead, n_labels, outcome):
+    """The lead is that of the candidate."""
+    found = not_worse(
+        *drawn(1000, n_labels, lead if sides is A or not lead else -lead), margin=0.05, **sides
+    )
     assert found.outcome == outcome
     assert found.passed == (outcome == "not worse")
-    assert (found.upper < 0.05) == (outcome == "not worse")
-    assert (found.lower > 0.05) == (outcome == "worse")
+    assert (found.lower > -0.05) == (outcome == "not worse")
+    assert (found.upper < -0.05) == (outcome == "worse")
     assert (found.labels_wanted is None) == (outcome != "inconclusive")
-    begins = "cannot tell whether B is worse" if outcome == "inconclusive" else f"B is {outcome}"
-    assert str(found).startswith(f"{begins} than A by more than 0.05: ")
+    name, other = sides.values()
+    verdict = f"{name} is {outcome}"
+    begins = f"cannot tell whether {name} is worse" if outcome == "inconclusive" else verdict
+    sentence = f"{begins} than {other} by more than 0.05: net win rate of {name} "
+    assert str(found).startswith(f"{sentence}{found.estimate:+.3f}, one-sided 95% ")
 
 
 def test_the_labels_that_are_wanted_are_those_of_an_interval_that_ends_at_the_margin():
-    few = not_worse(*drawn(20_000, 60, -0.1), margin=0.05)
+    few = not_worse(*drawn(20_000, 60, -0.1), margin=0.05, **B)
     assert few.outcome == "inconclusive"
     assert few.labels_wanted > 60
     both = estimate(*drawn(20_000, 60, -0.1), level=0.9)
@@ -54,9 +65,7 @@ def test_the_labels_that_are_wanted_are_those_of_an_interval_that_ends_at_the_ma
 def test_where_no_number_of_labels_would_tell_it_is_said():
     counts, labels = drawn(60, 40, 0.0)
     at = estimate(counts, labels).estimates["net win rate"].value
-    found = not_worse(counts, labels, margin=abs(at))
-    if at < 0:
-        found = not_worse(counts[:, ::-1], -labels, margin=-at)
+    found = not_worse(counts, labels, margin=abs(at), **(A if at < 0 else B))
     assert found.outcome == "inconclusive"
     assert found.labels_wanted is None
     assert str(found).endswith("; even with all items labelled it could not be told; add items")
@@ -65,26 +74,94 @@ def test_where_no_number_of_labels_would_tell_it_is_said():
 def test_tables_and_groups_are_taken_as_estimate_takes_them():
     counts, labels = drawn(300, 100, -0.3)
     groups = np.arange(300) // 2
-    found = not_worse(counts, labels, groups=groups, seed=4)
+    found = not_worse(counts, labels, groups=groups, seed=4, **B)
     net = estimate(counts, labels, groups=groups, seed=4, level=0.9).estimates["net win rate"]
-    assert found.upper == pytest.approx(net.high, abs=1e-12)
-    names = [f"q{number}" for number in range(300)]
-    votes = read_votes(
-        {
-            "item": np.repeat(names, 8),
-            "vote": np.concatenate([np.repeat([-1, 0, 1], c) for c in counts]),
-        }
-    )
-    gold = read_labels({"item": names[:100], "label": labels[:100].astype(int)})
-    assert not_worse(votes, gold).n_labels == 100
+    assert found.lower == pytest.approx(-net.high, abs=1e-12)
+    assert not_worse(*tables(counts, labels), **B).n_labels == 100
 
 
 @pytest.mark.parametrize(
-    "options", [{"margin": -0.1}, {"margin": 1}, {"level": 0.5}, {"level": 95}]
+    "options",
+    [
+        {"margin": -0.1},
+        {"margin": 1},
+        {"level": 0.5},
+        {"level": 95},
+        {"candidate": "chat-new"},
+        {"baseline": "B"},
+        {"quantity": "win rate"},
+        {"quantity": "share >= 4"},
+        {"by": "system"},
+    ],
 )
 def test_bad_arguments_are_named(options):
     with pytest.raises(btdagg.InputError, match=f"^{next(iter(options))} is "):
-        not_worse(*drawn(100, 20, 0.0), **options)
+        not_worse(*drawn(100, 20, 0.0), **(B | options))
+
+
+# The names of A and B
+
+
+def tables(counts, labels, **columns):
+    """Tables of arrays, with columns of the votes that have a value for each item."""
+    item = np.array([f"q{number}" for number in range(len(counts))])
+    rows = np.repeat(np.arange(len(counts)), counts.sum(axis=1).astype(int))
+    vote = np.concatenate([np.repeat([-1, 0, 1], row) for row in counts])
+    own = {name: np.asarray(values)[rows] for name, values in columns.items()}
+    votes = read_votes({"item": item[rows], "vote": vote, **own})
+    is_labelled = ~np.isnan(labels)
+    gold = {"item": item[is_labelled], "label": labels[is_labelled].astype(int)}
+    return votes, read_labels(gold)
+
+
+NEW = {"candidate": "new", "baseline": "old"}
+OLD = {"candidate": "old", "baseline": "new"}
+
+
+def test_the_columns_or_names_say_which_side_the_candidate_is():
+    counts, labels = drawn(400, 120, 0.2)
+    named = tables(counts, labels, system_a=["new"] * 400, system_b=["old"] * 400)
+    votes, gold = tables(counts, labels)
+    expected = not_worse(votes, gold, **A)
+    for told in (named[0], read_votes(votes, a="new", b="old")):
+        found, back = (not_worse(told, gold, **pair) for pair in (NEW, OLD))
+        assert (found.lower, found.upper) == (expected.lower, expected.upper)
+        assert (back.lower, back.upper) == (-found.upper, -found.lower)
+    for pair in (B, {"candidate": "new", "baseline": "A"}, {"candidate": "old", "baseline": "x"}):
+        with pytest.raises(btdagg.InputError, match=r"'[ABx]', expected one of new, old"):
+            not_worse(*named, **pair)
+    with pytest.raises(btdagg.InputError, match="expected one of A, B"):
+        not_worse(votes, gold, **NEW)
+
+
+def test_of_many_systems_the_items_are_used_in_which_the_two_meet_on_either_side():
+    rng = np.random.default_rng(0)
+    counts, labels = drawn(600, 200, 0.2)
+    is_turned, is_other = rng.random(600) < 0.5, np.arange(600) % 3 == 2
+    other = np.where(is_other, "third", "old")
+    system_a, system_b = np.where(is_turned, other, "new"), np.where(is_turned, "new", other)
+    shown = np.where(is_turned[:, None], counts[:, ::-1], counts)
+    votes, gold = tables(
+        shown, np.where(is_turned, -labels, labels), system_a=system_a, system_b=system_b
+    )
+    found, back = (not_worse(votes, gold, **pair) for pair in (NEW, OLD))
+    assert (found.n_items, found.n_labels) == ((~is_other).sum(), (~is_other[:200]).sum())
+    net = estimate(counts[~is_other], labels[~is_other], level=0.9).estimates["net win rate"]
+    assert (found.estimate, found.lower, found.upper) == pytest.approx(
+        (net.value, net.low, net.high), abs=0.01
+    )  # whose folds are others
+    assert (back.lower, back.upper) == (-found.upper, -found.lower)
+    with pytest.raises(
+        btdagg.InputError, match="no item compares A with B, expected two of new, old, thi"
+    ):
+        not_worse(votes, gold, **A)
+    with pytest.raises(
+        btdagg.InputError, match="no item compares old with third, expected two of new, old, third"
+    ):
+        not_worse(votes, gold, candidate="old", baseline="third")
+
+
+V2 = {"candidate": "v2", "baseline": "v1"}
 
 
 def two_systems(lead, n_labels, n=400):
@@ -116,19 +193,20 @@ def two_systems(lead, n_labels, n=400):
 )
 def test_grades_of_a_system_have_not_fallen(quantity, lead, margin, outcome):
     data = two_systems(lead, 120)
-    found = not_worse(**data, quantity=quantity, between=("v1", "v2"), margin=margin)
-    fall = estimate(**data, level=0.9).differences["v1", "v2"][quantity]
-    assert (found.estimate, found.lower, found.upper) == (fall.value, fall.low, fall.high)
+    found = not_worse(**data, **V2, quantity=quantity, margin=margin)
+    rise = estimate(**data, level=0.9).difference("v2", "v1")[quantity]
+    assert (found.estimate, found.lower, found.upper) == (rise.value, rise.low, rise.high)
     assert (found.n_items, found.n_labels, found.quantity) == (800, 240, quantity)
     assert found.outcome == outcome
     assert (found.labels_wanted or 0) <= 800
     verdict = "cannot tell whether v2 is worse" if outcome == "inconclusive" else f"v2 is {outcome}"
     expected = (
-        f"{verdict} than v1 by more than {margin:g}: fall of the {quantity} {fall.value:+.3f}"
+        f"{verdict} than v1 by more than {margin:g}: {quantity} of v2 less that of v1 "
+        f"{rise.value:+.3f}"
     )
     assert str(found).startswith(expected)
-    back = not_worse(**data, quantity=quantity, between=("v2", "v1"), margin=margin)
-    assert (back.lower, back.upper) == pytest.approx((-fall.high, -fall.low), abs=1e-12)
+    back = not_worse(**data, candidate="v1", baseline="v2", quantity=quantity, margin=margin)
+    assert (back.lower, back.upper) == pytest.approx((-rise.high, -rise.low), abs=1e-12)
 
 
 def test_a_third_system_costs_two_that_were_named_nothing():
@@ -159,10 +237,9 @@ def test_the_forecast_of_a_difference_begins_with_what_there_is(quantity):
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"between": None}, "between is nothing, expected two values of by"),
-        ({"between": ("v1", "v3")}, r"between is \('v1', 'v3'\), expected two of v1, v2"),
-        ({"between": ("v1", "v1")}, "between is .*, expected two of v1, v2"),
-        ({"by": None}, "between is .*, expected values of by, of which there are none"),
+        ({"baseline": "v3"}, "baseline is 'v3', expected one of v1, v2"),
+        ({"candidate": "v1"}, "baseline is 'v1', expected another than the candidate"),
+        ({"by": None}, "candidate is 'v2', expected a value of by"),
         ({"quantity": "share >= 6"}, "quantity is 'share >= 6', expected one of mean grade, share"),
         ({"quantity": "net win rate"}, "quantity is 'net win rate', expected one of mean grade"),
         ({"quantity": "share >= 4", "margin": 1}, "margin is 1.0, expected .* 0 to below 1$"),
@@ -171,7 +248,7 @@ def test_the_forecast_of_a_difference_begins_with_what_there_is(quantity):
     ],
 )
 def test_a_gate_of_grades_names_what_is_wrong(changed, text):
-    data = two_systems(0.0, 60) | {"between": ("v1", "v2")} | changed
+    data = two_systems(0.0, 60) | V2 | changed
     with pytest.raises(btdagg.InputError, match=text):
         not_worse(**data)
 
@@ -179,7 +256,7 @@ def test_a_gate_of_grades_names_what_is_wrong(changed, text):
 def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
     data = two_systems(-0.2, 120)
 
-    def tables(name):
+    def run(name):
         own = data["by"] == name
         counts, labels = data["counts"][own], data["labels"][own]
         item = [f"q{row}" for row in range(len(labels))]
@@ -189,27 +266,30 @@ def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
         return votes, read_labels(gold, scale=data["scale"])
 
     options = {"quantity": "share >= 4", "margin": 0.03, "model": data["model"]}
-    found = not_worse(*tables("v2"), than=tables("v1"), **options)
-    expected = not_worse(**data, between=("v1", "v2"), quantity="share >= 4", margin=0.03)
+    found = not_worse(*run("v2"), than=run("v1"), **V2, **options)
+    expected = not_worse(**data, **V2, quantity="share >= 4", margin=0.03)
     numbers = [(one.estimate, one.lower, one.upper) for one in (found, expected)]
     assert numbers[0] == pytest.approx(numbers[1], abs=1e-9)
-    assert (found.n_items, found.n_labels, found.between) == (800, 240, ("A", "B"))
-    named = not_worse(*tables("v2"), than=tables("v1"), between=("May", "June"), **options)
-    assert " June is " in f" {named}"
-    votes, labels = tables("v1")
+    assert (found.n_items, found.n_labels, str(found)) == (800, 240, str(expected))
+    votes, labels = run("v1")
     some = votes.filter({"item": ["q1", "q2", "q300"]}), labels
-    assert not_worse(*tables("v2"), than=some, model=data["model"]).n_items == 403
+    assert not_worse(*run("v2"), than=some, model=data["model"], **V2).n_items == 403
     with pytest.raises(btdagg.InputError, match="by is 'system', expected nothing beside than"):
-        not_worse(*tables("v2"), than=tables("v1"), by="system")
+        not_worse(*run("v2"), than=run("v1"), by="system", **V2)
     with pytest.raises(btdagg.InputError, match="labels is a ndarray, expected what read_labels"):
-        not_worse(data["counts"], data["labels"], than=tables("v1"))
+        not_worse(data["counts"], data["labels"], than=run("v1"), **V2)
+    pairs = tables(*drawn(100, 40, 0.0))
+    with pytest.raises(btdagg.InputError, match="than is of pairs, expected grades"):
+        not_worse(*pairs, than=pairs, **V2)
 
 
 @pytest.mark.soak
-def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared):
+@pytest.mark.parametrize("sides", [A, B])
+def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, sides):
     """At most 5% of 600 draws and three standard errors; the votes and labels of items are real.
 
-    Items are drawn with replacement, so that labels for A exceed those for B by just the margin.
+    Items are drawn with replacement, so that labels for the baseline exceed those for the candidate
+    by just the margin.
     """
     votes = read_votes(shared / "data/rb2/votes.parquet")
     votes = votes.filter({"template": "base", "temperature": "default"})
@@ -221,13 +301,14 @@ def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared):
             of_label = [np.flatnonzero(items.labels == label) for label in (-1, 0, 1)]
             ties = len(of_label[1]) / len(items.labels)
             chances = [(1 - ties - margin) / 2, ties, (1 - ties + margin) / 2]
+            chances = chances[:: 1 if sides is B else -1]
             for draw in range(n_draws):
                 rng = np.random.default_rng([draw, 7])
                 rows = np.array([rng.choice(of_label[k]) for k in rng.choice(3, 600, p=chances)])
                 some = np.full(600, np.nan)
                 n_labels = (40, 100, 250)[draw % 3]
                 some[:n_labels] = items.labels[rows[:n_labels]]
-                passed.append(not_worse(items.counts[rows], some, margin=margin).passed)
+                passed.append(not_worse(items.counts[rows], some, **sides, margin=margin).passed)
     shares = np.array(passed).reshape(-1, n_draws).mean(axis=1)
     error = (0.05 * 0.95 / len(passed)) ** 0.5
     assert shares.mean() < 0.05 + 3 * error

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -24,23 +23,25 @@ import pytest
 def files(name):
     return btdagg.read_votes(f"votes-{name}.csv"), btdagg.read_labels(f"labels-{name}.csv")
 
+B = {"candidate": "B", "baseline": "A"}
+
 def test_better(release_gate):
-    found = release_gate(*files("better"), margin=0.05)
+    found = release_gate(*files("better"), **B, margin=0.05)
     assert found.passed and found.margin == 0.05
 
 def test_worse(release_gate):
-    release_gate(*files("worse"))
+    release_gate(*files("worse"), **B)
 
 def test_few(release_gate):
-    release_gate(*files("few"), name="a | few <labels>", level=0.9)
+    release_gate(*files("few"), **B, name="a | few <labels>", level=0.9)
 
 def test_none(release_gate):
-    release_gate(*files("one"))
+    release_gate(*files("one"), **B)
 
 def test_grades(release_gate):
     scale = btdagg.Scale(votes=range(1, 6), grades=range(1, 6))
     votes, labels = btdagg.read_votes("scores.csv"), btdagg.read_labels("grades.csv", scale=scale)
-    options = {"by": "system", "between": ("v1", "v2"), "quantity": "share >= 4"}
+    options = {"candidate": "v2", "baseline": "v1", "quantity": "share >= 4"}
     found = release_gate(votes, labels, margin=0.03, **options)
     assert found.n_labels == 160
 
@@ -49,15 +50,18 @@ def test_no_gate(request):
 
 def test_both(release_gate, request):
     request.node.user_properties.append(("gate", "mine"))
-    release_gate(*files("better"), name="first")
-    release_gate(*files("better"), name="second", margin=0.1)
+    release_gate(*files("better"), **B, name="first")
+    release_gate(*files("better"), **B, name="second", margin=0.1)
 
 def test_option(release_gate):
-    release_gate(*files("better"), marginn=0.05)
+    release_gate(*files("better"), **B, marginn=0.05)
+
+def test_no_direction(release_gate):
+    release_gate(*files("better"), margin=0.05)
 
 @pytest.fixture
 def passed(release_gate):
-    return release_gate(*files("worse"), name="in a fixture")
+    return release_gate(*files("worse"), **B, name="in a fixture")
 
 def test_fixture(passed):
     pass
@@ -130,13 +134,13 @@ def rows_of(file):
 
 def expected(folder, name, **options):
     tables = read_votes(folder / f"votes-{name}.csv"), read_labels(folder / f"labels-{name}.csv")
-    return not_worse(*tables, **options)
+    return not_worse(*tables, candidate="B", baseline="A", **options)
 
 
 def test_a_gate_passes_or_fails_with_its_reason(folder, ran):
     status, printed = ran
     assert status == 1
-    assert "4 failed, 4 passed, 1 error" in printed
+    assert "5 failed, 4 passed, 1 error" in printed
     for name, options in (("better", {"margin": 0.05}), ("worse", {}), ("few", {"level": 0.9})):
         assert str(expected(folder, name, **options)) in printed
     assert "1 label" in printed
@@ -163,6 +167,8 @@ def test_junit_has_the_numbers(folder, ran):
     assert found.labels_wanted > 20
     assert properties["test_few"] == {
         "gate": "a | few <labels>",
+        "candidate": "B",
+        "baseline": "A",
         "quantity": "net win rate",
         "estimate": str(found.estimate),
         "lower": str(found.lower),
@@ -184,17 +190,20 @@ def test_junit_has_the_numbers(folder, ran):
     )
     assert properties["test_no_gate"] == {"estimate": "7"}
     failed = {name for name, case in cases.items() if case.find("failure") is not None}
-    assert failed == {"test_worse", "test_few", "test_none", "test_option"}
+    assert failed == {"test_worse", "test_few", "test_none", "test_option", "test_no_direction"}
     assert "cannot tell" in cases["test_few"].find("failure").get("message")
 
 
-def test_the_list_is_markdown(folder, ran):
+def test_the_summary_is_a_table_with_sentences(folder, ran):
     text = (folder / "gates.md").read_text()
-    assert text.startswith("### Release gates\n\n- **test\\_better**: B is not worse than A")
+    assert text.startswith("### Release gates\n\n| gate | outcome | estimate |")
     rows = rows_of(folder / "gates.md")
-    assert len(rows) == 9
-    assert r"a \| few &lt;labels&gt;" in rows[2]
-    assert "1 label" in rows[3]
+    assert len(rows) == 20
+    assert rows[0].startswith("| test\\_better | **not worse** | +0.")
+    assert rows[3] == r"| test\_none | **no answer** | – | – | – | – | – |"
+    assert rows[10].startswith("- **test\\_better**: B is not worse than A by more than 0.05")
+    assert r"a \| few &lt;labels&gt;" in rows[12]
+    assert "1 label" in rows[13]
 
 
 @pytest.mark.integration  # three processes more
@@ -223,8 +232,10 @@ def test_several_gates_of_a_test_those_that_raise_and_those_of_fixtures_are_ther
     said = "TypeError: estimate() got an unexpected keyword argument 'marginn'"
     assert f"test_option: {said}" in printed
     assert "in a fixture: B is worse than A" in printed
-    names = re.findall(r"\*\*(.*?)\*\*", (folder / "gates.md").read_text())
-    assert names[-4:] == ["first", "second", r"test\_option", "in a fixture"]
+    assert "test_no_direction: TypeError: not_worse() missing 2 required keyword-only" in printed
+    names = re.findall(r"- \*\*(.*?)\*\*", (folder / "gates.md").read_text())
+    both = [r"test\_option", r"test\_no\_direction"]
+    assert names[-5:] == ["first", "second", *both, "in a fixture"]
 
 
 def test_other_runs_of_pytest_load_nothing_for_it(tmp_path):
@@ -244,13 +255,12 @@ def test_other_runs_of_pytest_load_nothing_for_it(tmp_path):
 EXAMPLE = ROOT / "examples" / "release_gate"
 
 
-@pytest.fixture(scope="module")
-def workflow():
+def yaml_of(file):
     if os.environ.get("CI") != "true":
         pytest.importorskip("yaml")
     import yaml
 
-    return yaml.safe_load((EXAMPLE / "release-gate.yml").read_text())
+    return yaml.safe_load(file.read_text())
 
 
 def test_the_page_shows_the_example():
@@ -262,20 +272,37 @@ def test_the_page_shows_the_example():
     assert (EXAMPLE / "test_release.py").read_text().endswith(shown.text)
 
 
-@pytest.mark.integration
-def test_the_gate_of_the_workflow_runs(workflow, tmp_path):
-    write_tables(tmp_path, "x", 300, -0.4)
-    for kind in ("votes", "labels"):
-        (tmp_path / f"{kind}-x.csv").rename(tmp_path / f"{kind}.csv")
-    shutil.copy(EXAMPLE / "test_release.py", tmp_path)
-    (command,) = (
-        step["run"]
+@pytest.mark.parametrize(("lead", "status"), [(0.4, 0), (-0.4, 1), (None, 2)])
+def test_the_action_runs_the_gate_of_the_workflow(tmp_path, lead, status):
+    """Its script, with what GitHub puts into its environment; names may be anything."""
+    action = yaml_of(ROOT / "action.yml")
+    steps = {step["id"]: step for step in action["runs"]["steps"] if "id" in step}
+    assert not any("${{" in step.get("run", "") for step in action["runs"]["steps"])
+    workflow = yaml_of(EXAMPLE / "release-gate.yml")
+    (given,) = (
+        step["with"]
         for step in workflow["jobs"]["gate"]["steps"]
-        if "pytest " in step.get("run", "")
+        if "with" in step and "candidate" in step["with"]
     )
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(
-        ["bash", "-e", "-c", command], cwd=tmp_path, check=True, env={**os.environ, "PATH": path}
-    )
-    assert "B is not worse" in (tmp_path / "gate.md").read_text()
-    assert ElementTree.parse(tmp_path / "gate.xml").find(".//property[@name='upper']") is not None
+    assert given.keys() <= action["inputs"].keys()
+    write_tables(tmp_path, "x", 300, lead or 0)
+    name = "-$(touch x); `new` '"
+    for kind in ("votes", "labels") if lead is not None else ():
+        table = pl.read_csv(tmp_path / f"{kind}-x.csv")
+        table.with_columns(system_a=pl.lit(name), system_b=pl.lit("chat-old")).write_csv(
+            tmp_path / f"{kind}.csv"
+        )
+    own = {key.upper(): str(given[key]) for key in ("votes", "labels", "baseline", "margin")}
+    own |= {"OPTIONS": f"{given['options']}\n\n--level=0.9\n", "CANDIDATE": name}
+    own |= {key: f"{tmp_path}/{key}" for key in ("SUMMARY", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    own["BTDAGG"] = str(Path(sys.executable).parent / "btdagg")
+    assert own.keys() - {"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"} == steps["gate"]["env"].keys()
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", steps["gate"]["run"]]
+    done = subprocess.run(shell, cwd=tmp_path, check=False, env={**os.environ, **own})
+    assert done.returncode == status
+    summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
+    assert ("| **not worse** |" in summary) == (status == 0)
+    assert ("No answer" in summary) == (status == 2)
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == f"status={status}\n"
+    assert (tmp_path / "gate.xml").exists() == (status < 2)
+    assert not (tmp_path / "x").exists()

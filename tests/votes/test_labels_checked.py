@@ -26,7 +26,7 @@ WHOLE = {
 }
 PARTIAL = {
     "estimate": lambda labels: btdagg.estimate(COUNTS, labels),
-    "not_worse": lambda labels: not_worse(COUNTS, labels),
+    "not_worse": lambda labels: not_worse(COUNTS, labels, candidate="B", baseline="A"),
     "estimate_systems": lambda labels: btdagg.estimate_systems(COUNTS, labels, *SYSTEMS),
 }
 

@@ -95,7 +95,8 @@ def test_estimate_and_the_gate(groups, panel):
         found = estimate(counts[order], PARTLY[order], groups=own, **more)
         several = [found.estimates, *found.by.values()]
         means = [mean for part in several for mean in part.values()]
-        gate = not_worse(counts[order], PARTLY[order], margin=0.1, groups=own)
+        sides = {"candidate": "B", "baseline": "A"}
+        gate = not_worse(counts[order], PARTLY[order], **sides, margin=0.1, groups=own)
         told = [value for mean in means for value in (mean.value, mean.low, mean.high, mean.weight)]
         return [*told, gate.lower, gate.upper]
 

@@ -13,6 +13,7 @@ from btdagg.estimates import not_worse
 from btdagg.estimates.items import all_items
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
+B = {"candidate": "B", "baseline": "A"}
 NAMES = ("A", "tie", "B", "net win rate", "win rate")
 
 
@@ -50,7 +51,7 @@ def test_shares_of_one_rater_are_its_labels():
     labels[labelled] = raters[labelled, 0]
     shares = shares_of(raters, labelled)
     assert str(estimate(counts, shares)) == str(estimate(counts, labels))
-    assert not_worse(counts, shares) == not_worse(counts, labels)
+    assert not_worse(counts, shares, **B) == not_worse(counts, labels, **B)
     panel = np.stack([counts, counts], axis=1)
     assert str(estimate(panel, shares)) == str(estimate(panel, labels))
 
@@ -180,7 +181,7 @@ def test_estimates_of_tables_use_the_mean_of_raters(files):
     alone = found.estimates["tie"].labels_only
     assert alone.value == pytest.approx(by_item["0"].mean())
     assert any(f"raters disagree on {disputed} of 80" in one for one in found.remarks)
-    assert any("mean of its raters" in one for one in not_worse(votes, labels).remarks)
+    assert any("mean of its raters" in one for one in not_worse(votes, labels, **B).remarks)
 
 
 def test_real_raters(shared):

@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "Say which of two judges, prompts, numbers of votes or methods is better.",
     "calibrate": "Fit the model to the votes of labelled items.",
     "estimate": "Estimate win rates over all items, from labels of some.",
+    "gate": "Stop a release that is worse than what runs today.",
     "certify": "Say which labels can be used without a look.",
     "plan": "Make a stopping rule and forecast what it saves.",
     "decide": "Decide the label of every item.",
@@ -84,8 +85,9 @@ app = typer.Typer(
     name="btdagg",
     cls=_Commands,
     help="Calibrated labels from the noisy votes and grades of LLM judges.\n\n"
-    "Exit status: 0 done; 2 bad input, nothing written; 3 a limit ended the run, or votes are "
-    "missing; 70 a bug in btdagg; 130 Ctrl-C; 141 the reader of the output went away.",
+    "Exit status: 0 done; 1 a release gate did not pass; 2 bad input, nothing written; 3 a limit "
+    "ended the run, or votes are missing; 70 a bug in btdagg; 130 Ctrl-C; 141 the reader of the "
+    "output went away.",
     epilog="To start: btdagg demo",
     no_args_is_help=True,
     add_completion=False,

@@ -122,7 +122,7 @@ def estimate(
     has_design = items.probabilities is not None or not np.isnan(items.outcomes).any()
     pooled = [name for name in (by, panel) if name is not None]
     pooled += ["task"] if by == "criterion" else []
-    remarks = what_is_pooled(data.votes, "takes", pooled) + _about_drawing(data, has_design)
+    remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if items.systems is not None:
         with differences_said():
             ranked = btdagg.estimate_systems(
@@ -158,7 +158,7 @@ def estimate(
         say_where(folder)
 
 
-def _about_drawing(data: Data, has_design: bool) -> list[str]:
+def about_drawing(data: Data, has_design: bool) -> list[str]:
     """Return remarks on how the labelled items were drawn."""
     remarks = []
     gold = data.gold

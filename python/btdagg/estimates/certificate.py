@@ -278,7 +278,9 @@ def certify(
     """
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
     if isinstance(labels, Labels):
-        items = items_of_tables(counts, labels, groups, probabilities, None, scale)
+        items = items_of_tables(
+            counts, labels, by=None, groups=groups, probabilities=probabilities, scale=scale
+        )
         promise = {"agreement": agreement, "confidence": confidence, "within": within}
         return certify_items(items, counts, **promise, model=model, prior=prior)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities)

@@ -15,7 +15,7 @@ from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, Sides
-from btdagg.votes.table import require
+from btdagg.votes.table import listing, require
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 
 Remarked = TypeVar("Remarked", bound=Any)
-
-# What items of two runs have as `by`.
-RUNS = ("A", "B")
 
 
 @readable
@@ -74,28 +71,44 @@ class AllItems(NamedTuple):
         """Return what `btdagg.certify` and the like take besides counts and labels."""
         return {name: getattr(self, name) for name in ("groups", "probabilities", "scale")}
 
-    def than(self, before: AllItems) -> AllItems:
-        """Return the items of two runs, with `by` A and B; items of one name share a group."""
+    def than(self, before: AllItems, *names: Any) -> AllItems:
+        """Return the items of two runs, with their names as `by`; items of one id share a group."""
         import polars as pl
 
-        runs = before, self
-        groups = [run.ids if run.groups is None else run.groups for run in runs]
+        runs = self, before
         own = [run.probabilities for run in runs if run.probabilities is not None]
         if len(own) == 1 or before.scale != self.scale:
             what = "scale" if len(own) != 1 else "column probability"
             raise InputError(f"than has another {what}, expected that of the run", argument="than")
-        return AllItems(
-            np.concatenate([run.ids for run in runs]),
-            np.concatenate([run.counts for run in runs]),
-            np.concatenate([run.outcomes for run in runs]),
-            np.concatenate(groups),
-            np.concatenate(own) if own else None,
-            np.repeat(np.array(RUNS, dtype=object), [len(run.ids) for run in runs]),
-            None,
-            tuple(dict.fromkeys(before.remarks + self.remarks)),
-            self.scale,
-            pl.concat([run.keys for run in runs], how="diagonal_relaxed"),
+        grouped = [
+            run._replace(groups=run.ids if run.groups is None else run.groups) for run in runs
+        ]
+        names_of = ("ids", "counts", "outcomes", "groups")
+        columns: Any = {n: np.concatenate([getattr(run, n) for run in grouped]) for n in names_of}
+        return self._replace(
+            **columns,
+            probabilities=np.concatenate(own) if own else None,
+            by=np.repeat(np.array(names, dtype=object), [len(run.ids) for run in runs]),
+            remarks=tuple(dict.fromkeys(self.remarks + before.remarks)),
+            keys=pl.concat([run.keys for run in runs], how="diagonal_relaxed"),
         )
+
+    def of_pair(self, *pair: str) -> AllItems:
+        """Return the items that compare two systems, with the same one as A in all of them."""
+        if self.systems is None:
+            return self
+        rows = np.flatnonzero([{*own} == {*pair} for own in self.systems.tolist()])
+        if not len(rows):
+            expected = f"two of {listing(sorted({*self.systems.ravel().tolist()}))} that meet"
+            text = f"no item compares {pair[0]} with {pair[1]}, expected {expected}"
+            raise InputError(text, argument="candidate")
+        sides = Sides(*self.systems[rows[0]])
+        is_turned = self.systems[rows, 0] != sides.a
+        arrays = {n: v for n, v in self._asdict().items() if isinstance(v, np.ndarray)}
+        kept: dict[str, Any] = {name: array[rows] for name, array in arrays.items()}
+        for values in (kept["counts"], kept["outcomes"]):
+            values[is_turned] = values[is_turned, ..., ::-1]
+        return self._replace(**kept | {"systems": None, "keys": self.keys[rows], "sides": sides})
 
 
 def with_remarks(estimates: Remarked, remarks: Iterable[str]) -> Remarked:

@@ -1,4 +1,4 @@
-"""Whether B is not worse than A by more than a margin: pairs, or grades of two systems."""
+"""Whether a candidate is not worse than a baseline by more than a margin: pairs, or grades."""
 
 from __future__ import annotations
 
@@ -8,47 +8,52 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
-from btdagg.estimates.items import RUNS
 from btdagg.estimates.prediction_powered import estimate, estimate_items, items_of_tables
 from btdagg.model.intervals import as_level
+from btdagg.votes.labels import Labels
+from btdagg.votes.sides import UNNAMED
+from btdagg.votes.table import listing
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from btdagg.votes import Labels, Votes
+    from btdagg.estimates.prediction_powered import Estimates
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
 
 _NET = "net win rate"
+_COLUMNS = ("system_a", "system_b")
 
 
 @readable
 @dataclass(frozen=True)
 class NonInferiority:
-    """Whether B is not worse than A by more than a margin, and what that rests on.
+    """Whether a candidate is not worse than a baseline by more than a margin, and why.
 
     Attributes
     ----------
+    candidate, baseline : object
+        What the two are called.
+    quantity : str
+        What is compared.
     estimate : float
-        Net win rate of A: the share of labels for A less that for B. Of grades, how much lower the
-        quantity of B is than that of A.
+        Net win rate of the candidate against the baseline: the share of labels for it less that
+        for the other. Of grades, the quantity of the candidate less that of the baseline.
     lower, upper : float
         One-sided bounds: each holds by itself at `level`.
     margin : float
-        What `upper` has to be below.
+        `lower` has to be above its negative.
     level : float
     n_items, n_labels : int
-        All items, and those with a label; of grades those of A and B.
+        All items of the two, and those with a label.
     labels_wanted : int or None
         About how many labels, the present ones included, would give an answer if the estimate stays
         as it is; None if there is one, or if labelling all items would not be enough.
     remarks : tuple of str
-    quantity : str
-        What `estimate` is of.
-    between : tuple or None
-        Of grades, what A and B are.
     """
 
+    candidate: Any
+    baseline: Any
+    quantity: str
     estimate: float
     lower: float
     upper: float
@@ -58,33 +63,37 @@ class NonInferiority:
     n_labels: int
     labels_wanted: int | None
     remarks: tuple[str, ...]
-    quantity: str = _NET
-    between: tuple[Any, Any] | None = None
 
     @property
     def outcome(self) -> Outcome:
         """``not worse`` (than by the margin), ``worse`` or ``inconclusive``."""
-        if self.upper < self.margin:
+        if self.lower > -self.margin:
             return "not worse"
-        return "worse" if self.lower > self.margin else "inconclusive"
+        return "worse" if self.upper < -self.margin else "inconclusive"
 
     @property
     def passed(self) -> bool:
-        """Whether B is not worse: what is inconclusive has not passed."""
+        """Whether the candidate is not worse: what is inconclusive has not passed."""
         return self.outcome == "not worse"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the outcome, the message and the numbers, without what there is not."""
+        values = vars(self) | {"remarks": "; ".join(self.remarks), "outcome": self.outcome}
+        values["message"] = str(self).replace("\n", "; ")
+        return {name: value for name, value in values.items() if value not in (None, "")}
 
     def __str__(self) -> str:
         lower, upper = f"{self.lower:+.3f}", f"{self.upper:+.3f}"
-        a, b = self.between or ("A", "B")
+        both = f"bounds {lower} and {upper}"
         verdict, bound = {
-            "not worse": (f"{b} is not worse", f"upper bound {upper}"),
-            "worse": (f"{b} is worse", f"lower bound {lower}"),
-            "inconclusive": (f"cannot tell whether {b} is worse", f"bounds {lower} and {upper}"),
-        }[self.outcome]
-        of = f"{self.quantity} of A" if self.between is None else f"fall of the {self.quantity}"
+            "not worse": (f"{self.candidate} is not worse", f"lower bound {lower}"),
+            "worse": (f"{self.candidate} is worse", f"upper bound {upper}"),
+        }.get(self.outcome, (f"cannot tell whether {self.candidate} is worse", both))
+        less = "" if self.quantity == _NET else f" less that of {self.baseline}"
         sentence = (
-            f"{verdict} than {a} by more than {self.margin:g}: {of} "
-            f"{self.estimate:+.3f}, one-sided {100 * self.level:.4g}% {bound} "
+            f"{verdict} than {self.baseline} by more than {self.margin:g}: "
+            f"{self.quantity} of {self.candidate}{less} {self.estimate:+.3f}, "
+            f"one-sided {100 * self.level:.4g}% {bound} "
             f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
         if self.labels_wanted is not None:
@@ -97,41 +106,47 @@ class NonInferiority:
 
 
 def not_worse(
-    counts: ArrayLike,
-    labels: ArrayLike,
+    counts: Any,
+    labels: Any,
     *,
+    candidate: Any,
+    baseline: Any,
     margin: float = 0.02,
     level: float = 0.95,
     quantity: str | None = None,
-    between: tuple[Any, Any] | None = None,
+    by: Any = None,
     than: tuple[Votes, Labels] | None = None,
     **options: Any,
 ) -> NonInferiority:
-    """Test whether B is not worse than A by more than a margin.
+    """Test whether a candidate is not worse than a baseline by more than a margin.
 
-    B is not worse if the upper bound of the net win rate of A is below the margin. At a level of
-    0.95, at most one in twenty of the candidates that are worse by the margin or more passes,
-    whatever the judge is worth.
+    It is not worse if the lower bound of its net win rate is above ``-margin``. At a level of 0.95,
+    at most one in twenty of the candidates that are worse by the margin or more passes, whatever
+    the judge is worth.
 
     Parameters
     ----------
     counts, labels, **options
-        As `btdagg.estimate` takes them. A is what there is, and B the candidate.
+        As `btdagg.estimate` takes them.
+    candidate, baseline : object
+        Which is which. Of tables of pairs the names of A and B, ``"A"`` and ``"B"`` where they have
+        none; with columns `system_a` and `system_b` the items that compare the two are used, on
+        whichever side they are. Of arrays of pairs ``"A"`` and ``"B"``. Of grades values of `by`.
     margin : float
-        The most by which the share of labels for A may exceed the share for B, or the quantity of B
-        be lower than that of A; at least 0. With 0, B has to be better.
+        The most by which the share of labels for the baseline may exceed the share for the
+        candidate, or the quantity of the candidate be lower than that of the baseline; at least 0.
+        With 0, the candidate has to be better.
     level : float
         Of each bound alone; above 0.5 and below 1.
     quantity : str, optional
         Of grades, one that `btdagg.estimate` has: ``"mean grade"``, unless given, ``"share >= 4"``
         or ``"pass rate"``.
-    between : tuple, optional
-        Of grades, the two values of the option `by` that are A and B, such as systems or runs.
+    by : (N,) array or str, optional
+        Of grades, the system or run of each item; of tables a column, ``"system"`` unless given.
         Items that share a group pair the two.
     than : tuple of Votes and Labels, optional
-        Those of another run, which is A: `counts` and `labels`, tables too, are those of B. Items
-        of the same name, or that share a group, pair the two. `between` is then how both are
-        called.
+        Those of the baseline; `counts` and `labels`, tables too, are then those of the candidate.
+        Items of the same name, or that share a group, pair the two.
 
     Notes
     -----
@@ -146,41 +161,67 @@ def not_worse(
     --------
     >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [6, 1, 1], [5, 1, 2], [6, 2, 0], [7, 1, 0]] * 9
     >>> labels = [1, 0, -1, -1, None, None, None] * 9
-    >>> not_worse(counts, labels, margin=0.1).outcome
+    >>> not_worse(counts, labels, candidate="B", baseline="A", margin=0.1).outcome
     'not worse'
     """
     margin, level = as_number(margin, "margin"), as_level(level)
     if level <= 0.5:
         raise InputError(argument="level", came=level, expected="a number above 0.5 and below 1")
-    options["level"], names = 2 * level - 1, between
-    if than is None:
-        estimates = estimate(counts, labels, **options)
-    else:
-        between, names = RUNS, RUNS if between is None else between
-        told = [options.pop(name, None) for name in ("groups", "probabilities", "by", "scale")]
-        if told[2] is not None:
-            raise InputError(argument="by", came=told[2], expected="nothing beside than")
-        before, after = (items_of_tables(*run, *told) for run in (than, (counts, labels)))
-        estimates = estimate_items(after.than(before), **options)
+    options["level"], pair = 2 * level - 1, (candidate, baseline)
+    estimates = _estimates(counts, labels, by, than, pair, options)
+    is_graded = estimates.main != _NET
+    names = list(estimates.by if is_graded else estimates.sides)
+    for argument, name in zip(("candidate", "baseline"), pair, strict=True):
+        if name not in names:
+            expected = f"one of {listing(map(str, names))}" if names else "a value of by"
+            raise InputError(argument=argument, came=name, expected=expected)
+    if candidate == baseline:
+        raise InputError(argument="baseline", came=baseline, expected="another than the candidate")
     quantity = estimates.main if quantity is None else quantity
-    if between is None and quantity != _NET:
-        expected = "two values of by: what there is, and the candidate"
-        raise InputError(argument="between", came=between, expected=expected)
+    if not is_graded and quantity != _NET:
+        raise InputError(argument="quantity", came=quantity, expected=f"{_NET!r} of pairs")
+    # What is estimated of pairs is A's.
+    between, sign = (pair, 1) if is_graded else (None, 1 if candidate == names[0] else -1)
     domains = estimates.domains(*between or ())
-    wanted = estimates.labels_to_tell(margin, quantity, between)
+    wanted = estimates.labels_to_tell(-sign * margin, quantity, between)
     least, greatest = domains[0].ends(quantity)
-    most = greatest if between is None else greatest - least
+    most = greatest - least if is_graded else greatest
     if not 0 <= margin < most:
         expected = f"a number from 0 to below {most:g}"
         raise InputError(argument="margin", came=margin, expected=expected)
-    means = estimates.estimates if between is None else estimates.difference(*between)
-    value, low, high = means[quantity].value, means[quantity].low, means[quantity].high
+    mean: Any = (estimates.difference(*pair) if is_graded else estimates.estimates)[quantity]
+    low, high = sorted((sign * mean.low, sign * mean.high))
     n_items, n_labels = (
         sum(getattr(domain, name) for domain in domains) for name in ("n_items", "n_labels")
     )
-    if not low <= margin <= high:
+    if not low <= -margin <= high:
         wanted = None
     elif wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
-    numbers = value, low, high, margin, level, n_items, n_labels, wanted
-    return NonInferiority(*numbers, estimates.remarks, quantity, names)
+    bounds = sign * mean.value, low, high, margin, level
+    numbers: Any = *bounds, n_items, n_labels, wanted, estimates.remarks
+    return NonInferiority(*pair, quantity, *numbers)
+
+
+def _estimates(
+    counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], options: dict[str, Any]
+) -> Estimates:
+    """Estimate over the items of two systems, which are the sides of pairs, or values of `by`."""
+    told = {name: options.pop(name, None) for name in ("groups", "probabilities", "scale")}
+    is_graded = (labels.scale if isinstance(labels, Labels) else told["scale"]) is not None
+    if by is not None and (than is not None or not is_graded):
+        beside = "than" if is_graded else "pairs, whose sides have names"
+        raise InputError(argument="by", came=by, expected=f"nothing beside {beside}")
+    if than is not None:
+        runs = [items_of_tables(*run, by=None, **told) for run in ((counts, labels), than)]
+        if not is_graded:
+            raise InputError("than is of pairs, expected grades of responses", argument="than")
+        return estimate_items(runs[0].than(runs[1], *pair), **options)
+    if not isinstance(labels, Labels):
+        return estimate(counts, labels, by=by, **told, **options)
+    if is_graded:
+        return estimate_items(items_of_tables(counts, labels, by=by or "system", **told), **options)
+    is_named = not isinstance(counts, Votes) or counts.sides != UNNAMED
+    systems = None if is_named or not {*_COLUMNS} <= {*counts.columns} else _COLUMNS
+    items = items_of_tables(counts, labels, by=None, systems=systems, **told)
+    return estimate_items(items.of_pair(*pair), **options)

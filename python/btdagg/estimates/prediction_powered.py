@@ -282,7 +282,8 @@ def estimate(
     """
     level = as_level(level)
     if isinstance(labels, Labels):
-        items = items_of_tables(counts, labels, groups, probabilities, by, scale)
+        told_apart = {"groups": groups, "probabilities": probabilities, "scale": scale}
+        items = items_of_tables(counts, labels, by=by, **told_apart)
         return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
     names: list[Any] = []
@@ -317,7 +318,7 @@ def estimate_items(items: AllItems, **options: Any) -> Estimates:
 
 
 def items_of_tables(
-    votes: Any, labels: Labels, groups: Any, probabilities: Any, by: Any, scale: Any
+    votes: Any, labels: Labels, *, by: Any, systems: tuple[str, str] | None = None, **told: Any
 ) -> AllItems:
     """Return the items of tables of votes and labels, which have columns for all that but `by`."""
     require_labels(labels)
@@ -327,7 +328,6 @@ def items_of_tables(
             "labels with NaN where there is none",
             argument="counts",
         )
-    told = {"groups": groups, "probabilities": probabilities, "scale": scale}
     for argument, values in told.items():
         if values is not None:
             raise InputError(
@@ -335,7 +335,7 @@ def items_of_tables(
             )
     if not isinstance(by, str | None):
         raise InputError(argument="by", came=by, expected="the name of a column of the votes")
-    return all_items(votes, labels, by=by)
+    return all_items(votes, labels, by=by, systems=systems)
 
 
 def population_of(

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["ReleaseGate", "release_gate"]
 
 _OPTION = "--btdagg-summary"
-_NONE = "No release gate was run."
-_NUMBERS = (
-    *("quantity", "estimate", "lower", "upper", "margin", "level"),
-    *("n_items", "n_labels", "labels_wanted"),
-)
 
 
 class ReleaseGate(Protocol):
@@ -33,7 +28,7 @@ class ReleaseGate(Protocol):
     def __call__(
         self, votes: Any, labels: Any, *, name: str = "", **options: Any
     ) -> NonInferiority:
-        """Fail the test unless B is not worse than A by more than a margin.
+        """Fail the test unless a candidate is not worse than a baseline by more than a margin.
 
         Parameters
         ----------
@@ -42,13 +37,13 @@ class ReleaseGate(Protocol):
         name : str
             Of the gate; the test's unless given.
         **options
-            Margin, level and others of `btdagg.estimates.not_worse`.
+            Candidate, baseline, margin and others of `btdagg.estimates.not_worse`.
         """
 
 
 @pytest.fixture
 def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
-    """Fail the test unless B is not worse than A by more than a margin."""
+    """Fail the test unless a candidate is not worse than a baseline by more than a margin."""
 
     def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
@@ -65,12 +60,8 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
                 pytest.fail(message, pytrace=False)
             raise
         else:
-            numbers = {number: getattr(result, number) for number in _NUMBERS}
-            properties |= {key: value for key, value in numbers.items() if value is not None}
-            if result.remarks:
-                properties["remarks"] = "; ".join(result.remarks)
-            message = str(result).replace("\n", "; ")
-            properties |= {"outcome": result.outcome, "message": message}
+            properties |= result.as_dict()
+            message = properties["message"]
         finally:
             request.node.user_properties.extend(properties.items())
         if not result.passed:
@@ -81,11 +72,11 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for the list."""
+    """Add the option for the table."""
     parser.getgroup("btdagg").addoption(
         _OPTION,
         metavar="FILE",
-        help="write a Markdown list of the release gates to this file",
+        help="write a Markdown table of the release gates to this file",
     )
 
 
@@ -125,15 +116,11 @@ class _Gates:
             terminalreporter.write_line(f"{gate['gate']}: {gate['message']}")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the list."""
+        """Write the table."""
         if self._file is None:
             return
-        from btdagg.report.table import in_markdown
+        from btdagg.report.tables.estimates import gates_in_markdown
 
-        lines = [
-            f"- **{in_markdown(gate['gate'])}**: {in_markdown(gate['message'])}"
-            for gate in self._all
-        ]
         file = Path(self._file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\n".join(["### Release gates", "", *(lines or [_NONE]), ""]))
+        file.write_text(gates_in_markdown(self._all), encoding="utf-8")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from btdagg.report.table import Entry, ReportTable, Row
+from btdagg.report.table import Entry, ReportTable, Row, in_markdown
 from btdagg.report.wording import MISSING, counted, fixed, pvalue
 
 if TYPE_CHECKING:
@@ -206,3 +206,32 @@ def certificate_table(certificate: Certificate) -> ReportTable:
     )
     title = "Agreement with people of the surest items"
     return ReportTable.of_rows("certificate", title, note, ("surest",), rows)
+
+
+def gates_table(gates: Sequence[Mapping[str, Any]]) -> ReportTable:
+    """Tabulate release gates: what `NonInferiority.as_dict` returns of each, and its name."""
+
+    def rows() -> Iterator[Row]:
+        for gate in gates:
+            cells: dict[str, str | Entry] = {"outcome": Entry(gate["outcome"], True)}
+            if "estimate" in gate:
+                numbers = ("estimate", "lower", "upper")
+                cells |= {name: fixed(gate[name], signed=True) for name in numbers}
+                cells |= {"margin": f"{gate['margin']:g}", "labels": f"{gate['n_labels']:,}"}
+            yield Row((gate["gate"],), cells, [gate])
+
+    note = (
+        "Estimate: the net win rate of the candidate (wins less losses), or of grades its quantity "
+        "less the baseline's. Lower and upper: one-sided bounds. A gate passes if lower is above "
+        "minus the margin."
+    )
+    columns = ("outcome", "estimate", "lower", "upper", "margin", "labels")
+    return ReportTable.of_rows("gates", "Release gates", note, ("gate",), rows(), columns)
+
+
+def gates_in_markdown(gates: Sequence[Mapping[str, Any]]) -> str:
+    """Return their table, and below it what each found with its remarks."""
+    if not gates:
+        return "### Release gates\n\nNo release gate was run.\n"
+    lines = [f"- **{in_markdown(gate['gate'])}**: {in_markdown(gate['message'])}" for gate in gates]
+    return "\n".join([gates_table(gates).markdown(), *lines, ""])

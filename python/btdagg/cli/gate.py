@@ -1,0 +1,152 @@
+"""`btdagg gate`: whether a candidate is not worse than a baseline, with an exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import typer
+
+from btdagg._util.errors import InputError
+from btdagg._util.files import replace_file
+from btdagg.cli.common import (
+    Json,
+    LabelsFile,
+    OwnModel,
+    VoteOptions,
+    VotesFile,
+    differences_said,
+    model_or_panel,
+    note,
+    print_json,
+    require_output,
+    say,
+    what_is_pooled,
+)
+from btdagg.cli.estimate import about_drawing
+from btdagg.cli.reporting import print_report_table
+from btdagg.estimates.items import with_remarks
+from btdagg.estimates.non_inferiority import not_worse
+from btdagg.report.tables.estimates import gates_in_markdown, gates_table
+from btdagg.report.wording import printable
+from btdagg.votes.table import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def gate(
+    context: typer.Context,
+    votes: VotesFile,
+    labels: LabelsFile,
+    reading: VoteOptions,
+    candidate: Annotated[
+        str,
+        typer.Option(
+            help="What is to be released: a name in the columns system_a and system_b, of --a and "
+            "--b, or of grades in the column system. Sides without a name are A and B.",
+        ),
+    ],
+    baseline: Annotated[str, typer.Option(help="What runs today, by its name.")],
+    margin: Annotated[
+        float,
+        typer.Option(
+            help="The most by which the candidate may be worse: in the share of items that people "
+            "prefer it on less the share on which they prefer the baseline, or in --quantity."
+        ),
+    ],
+    level: Annotated[
+        float, typer.Option(help="How sure it has to be: of each bound by itself.")
+    ] = 0.95,
+    quantity: Annotated[
+        str | None,
+        typer.Option(help='Of grades: "share >= 4" or "pass rate".', show_default="mean grade"),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the votes, such as task: a gate for each value, and all have to pass.",
+            show_default="of grades criterion, if there are several",
+        ),
+    ] = None,
+    model: OwnModel = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(help="Write JUnit XML to this file.", rich_help_panel="Output"),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a table in Markdown to this file, for a pull request.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Say whether a candidate is not worse than a baseline by more than a margin.
+
+    The exit status is 0 if the labels and the votes show it, and 1 if they do not: the candidate is
+    worse, or it cannot be told. Then it says how many labels would tell. The interval is that of
+    btdagg estimate, and needs labels of items that were drawn by chance, as btdagg choose draws
+    them.
+
+    Example: btdagg gate votes.csv labels.csv --candidate chat-new --baseline chat-old --margin 0.03
+    """
+    for output in ("junit", "summary"):
+        require_output(context, output)
+    fitted = None if model is None else model_or_panel(model)
+    data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
+    by = None if by is None else by.strip().lower()
+    if "task" in data.votes.columns and by in ("criterion", None):
+        several = data.votes.scale is not None and data.votes.values("task").n_unique() > 1
+        by = "task" if by or several else None
+    parts = {f"{candidate} against {baseline}": data.votes}
+    if by is not None:
+        require(data.votes, [by])
+        values = data.votes.values(by).drop_nulls().sort().to_list()
+        parts = {value: data.votes.filter({by: [value]}) for value in values}
+    told: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
+    results = {}
+    for name, part in parts.items():
+        try:
+            with differences_said():
+                result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **told)
+        except InputError as error:
+            where = "" if by is None else f"{by} {name}: "
+            raise InputError(f"{where}{error}", argument=error.argument) from None
+        has_design = "probability" in data.gold.columns or result.n_labels == result.n_items
+        remarks = what_is_pooled(part, "takes", [] if by is None else [by])
+        results[name] = with_remarks(result, remarks + about_drawing(data, has_design))
+    gates = [{"gate": name, **result.as_dict()} for name, result in results.items()]
+    if summary is not None:
+        replace_file(summary, gates_in_markdown(gates))
+    if junit is not None:
+        replace_file(junit, _in_junit(gates))
+    note(*dict.fromkeys(remark for result in results.values() for remark in result.remarks))
+    if json:
+        print_json([gate | {"remarks": [*results[gate["gate"]].remarks]} for gate in gates])
+    else:
+        print_report_table(gates_table(gates))
+        for name, result in results.items():
+            say(("" if by is None else f"{name}: ") + str(result).partition("\n")[0])
+    return int(not all(result.passed for result in results.values()))
+
+
+def _in_junit(gates: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return JUnit XML: a suite for each gate, since a test case has no properties there."""
+    root = Element("testsuites", name="btdagg gate")
+    for gate in gates:
+        name, outcome = printable(gate["gate"]), gate["outcome"]
+        failed = outcome != "not worse"
+        numbers: Any = {"tests": "1", "failures": str(int(failed)), "errors": "0", "skipped": "0"}
+        suite = SubElement(root, "testsuite", name=name, **numbers)
+        properties = SubElement(suite, "properties")
+        for key, value in gate.items():
+            value = printable(str(value))
+            SubElement(properties, "property", name=key, value=value)
+        case = SubElement(suite, "testcase", classname="btdagg.gate", name=name)
+        if failed:
+            SubElement(case, "failure", type=outcome, message=printable(gate["message"]))
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True))
