@@ -12,9 +12,11 @@ import warnings
 
 import numpy as np
 
+import btdagg
 from btdagg import DavidsonModel, bootstrap, calibrate
 from btdagg.model import CalibrationWarning
-from btdagg.model.refits import _labelled_items
+from btdagg.model.posterior import refitted
+from btdagg.model.refits import _cells_of
 
 JUDGES = ((0.62, 0.3, 0.5), (1.19, 2.66, 0.52), (1.41, 6.5, 1.94))
 
@@ -43,15 +45,14 @@ def main() -> None:
                     drawn = rng.integers(100, size=100)
                     calibrate(counts[drawn], labels[drawn])
                 theirs.append((time.process_time() - start) / (n_loop // 3 or 1))
-            items = _labelled_items(
-                counts, labels, None, None, alpha=1, kappa=1, bounds=None, n_threads=1
-            )
+            items = _cells_of(counts, labels, None)
             (weights,) = items.draws(n_loop, 0)
             cells = items.counts, items.labels
+            thetas = refitted(*cells, weights, None, 1.0, 1.0, btdagg.Bounds())
             excess = max(
                 DavidsonModel(*theta).drps(*cells, weights=row)
                 - calibrate(*cells, weights=row).drps
-                for theta, row in zip(items.refit(weights, 1), weights, strict=True)
+                for theta, row in zip(thetas, weights, strict=True)
             )
             mine, loop = np.median(ours), np.median(theirs)
             print(

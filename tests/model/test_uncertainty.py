@@ -11,7 +11,7 @@ import btdagg
 from btdagg import DavidsonModel, InputError, _core, bootstrap
 from btdagg.model import CalibrationWarning
 from btdagg.model.calibration_set import calibration_set
-from btdagg.model.refits import _labelled_items
+from btdagg.model.refits import _cells_of
 
 TRUTH = DavidsonModel(1.3, 1.5, 0.8)
 LOWER = [1e-3, math.log(1e-4), -10.0]
@@ -26,17 +26,11 @@ def judged(rng, n_items, n_votes=8, model=TRUTH):
     return counts, labels
 
 
-def items_of(counts, labels, weights=None, groups=None):
-    return _labelled_items(
-        counts, labels, weights, groups, alpha=1.0, kappa=1.0, bounds=None, n_threads=1
-    )
-
-
 def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
     rng = np.random.default_rng(0)
     bounds = list(zip(LOWER, UPPER, strict=True))
     for n_items, n_votes in ((20, 4), (60, 12)):
-        items = items_of(*judged(rng, n_items, n_votes))
+        items = _cells_of(*judged(rng, n_items, n_votes), None)
         (drawn,) = items.draws(4, 1)
         refits = _core.Refits(items.counts, items.labels, 1.0, 1.0, LOWER, UPPER)
         thetas, drps, converged, _ = refits.fit(drawn, 1)
@@ -62,7 +56,7 @@ def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
 def test_refits_are_calibrations_of_the_items_drawn():
     counts, labels = judged(np.random.default_rng(1), 60)
     sure = bootstrap(counts, labels, n_refits=100, seed=3)
-    items = items_of(counts, labels)
+    items = _cells_of(counts, labels, None)
     (drawn,) = items.draws(100, 3)
     assert (drawn.sum(axis=1) == 60).all()
     for weights, theta in zip(drawn, sure.parameters, strict=True):
@@ -86,28 +80,14 @@ def test_the_same_seed_gives_the_same_bits_at_any_number_of_threads():
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_groups_are_drawn_whole_and_weights_are_kept():
-    rng = np.random.default_rng(5)
-    counts, labels = judged(rng, 40)
-    groups = np.repeat(np.arange(10), 4)
-    weights = rng.uniform(0.5, 2, size=40)
-    items = items_of(counts, labels, weights, groups)
-    assert items.n_units == 10
-    (drawn,) = items.draws(30, 0)
-    by_group = items.kinds.toarray()
+def test_groups_are_drawn_whole():
+    counts, labels = judged(np.random.default_rng(5), 40)
+    cells = _cells_of(counts, labels, np.repeat(np.arange(10), 4))
+    (drawn,) = cells.draws(30, 0)
     for row in drawn:
-        times, *_ = np.linalg.lstsq(by_group.T, row, rcond=None)
+        times, *_ = np.linalg.lstsq(cells.units.toarray().T, row, rcond=None)
         np.testing.assert_allclose(times, times.round(), atol=1e-9)
         assert round(times.sum()) == 10
-
-
-def test_items_without_weight_are_left_out_and_equal_weights_are_a_scale():
-    counts, labels = judged(np.random.default_rng(6), 50)
-    weights = np.repeat([3.0, 0.0], [40, 10])
-    some = bootstrap(counts, labels, weights=weights, n_refits=30)
-    few = bootstrap(counts[:40], labels[:40], n_refits=30)
-    np.testing.assert_array_equal(some.parameters, few.parameters)
-    assert some.n_units == 40
 
 
 @pytest.mark.soak
@@ -171,9 +151,8 @@ def test_stability_is_the_share_of_refits_that_decide_alike():
         ({"level": 1}, "level is 1.0, expected a number above 0 and below 1"),
         (
             {"groups": [1, 1, 1]},
-            "expected at least two groups with a weight above 0",
+            "expected at least two groups",
         ),
-        ({"weights": [1, -1, 1]}, r"weights\[1\] is -1, expected a finite number of at least 0"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -12,20 +11,16 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
-    as_checked_counts,
     as_groups,
     as_integer,
-    as_labels,
-    as_weights,
     distinct_rows,
     same_index,
-    same_length,
 )
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import PARAMETERS, Bounds, quiet
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import decisions_under, refitted
-from btdagg.votes.join import labelled
+from btdagg.votes.join import labelled, labelled_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +119,6 @@ def bootstrap(
     counts: ArrayLike,
     labels: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     n_refits: int = 1000,
     level: float = 0.95,
@@ -140,7 +134,7 @@ def bootstrap(
 
     Parameters
     ----------
-    counts, labels, weights
+    counts, labels
         As for `calibrate`, with one label each.
     groups : (n,) array, optional
         Group of each item, such as its prompt. Whole groups are drawn.
@@ -169,20 +163,28 @@ def bootstrap(
     """
     n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
     level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
-    items = _labelled_items(
-        counts, labels, weights, groups, n_threads=n_threads, prior=prior, **options
-    )
-    model = items.calibration.model
+    counts, labels, groups = labelled(counts, labels, groups)
+    same_index(counts=counts, labels=labels, groups=groups)
+    cells = _cells_of(counts, labels, groups)
+    with quiet():  # they are in `calibration`
+        calibration = calibrate(counts, labels, prior=prior, n_threads=n_threads, **options)
+    model, bounds = calibration.model, options.get("bounds") or Bounds()
+    shares = cells.repeats @ cells.units / (cells.repeats @ cells.units).sum()
+
+    def errors_of(decided: NDArray[np.int8]) -> NDArray[np.int64]:
+        return np.asarray(np.abs(decided.astype(np.int64) - cells.labels))
+
     parts: list[NDArray[np.float64]] = []
     own, original = [], []
-    shares = items.weights / items.weights.sum()
-    for drawn in items.draws(n_refits, seed):
-        parts.append(items.refit(drawn, n_threads))
-        decided = decisions_under(parts[-1], model.alpha, model.kappa, items.counts, n_threads)
-        errors = items.errors(decided)
+    for drawn in cells.draws(n_refits, seed):
+        how = prior, model.alpha, model.kappa, bounds, n_threads
+        parts.append(refitted(cells.counts, cells.labels, drawn, *how))
+        errors = errors_of(
+            decisions_under(parts[-1], model.alpha, model.kappa, cells.counts, n_threads)
+        )
         own.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
         original.append(errors @ shares)
-    thetas, (lower, upper) = np.concatenate(parts), items.bounds.box()
+    thetas, (lower, upper) = np.concatenate(parts), bounds.box()
     at_bounds = ((thetas == lower) | (thetas == upper)) & (lower < upper)
     values = np.column_stack([thetas[:, 0], np.exp(thetas[:, 1]), thetas[:, 2]])
     tails = [(1 - level) / 2, (1 + level) / 2]
@@ -192,124 +194,56 @@ def bootstrap(
         share = at_bounds[:, column].mean()
         note = f"{share:.0%} of the refits are at a bound" if share >= _OFTEN else ""
         intervals[name] = ParameterInterval(getattr(model, name), float(low), float(high), note)
-    apparent = float(items.errors(model.decide(items.counts)) @ shares)
+    apparent = float(errors_of(model.decide(cells.counts)) @ shares)
     errors_of_own = np.concatenate(own)
     optimism = float((np.concatenate(original) - errors_of_own).mean())
     low, high = np.clip(np.quantile(errors_of_own, tails) + optimism, 0, 2)
     return Bootstrap(
         parameters=thetas,
         level=level,
-        calibration=items.calibration,
+        calibration=calibration,
         mae=ParameterInterval(min(max(apparent + optimism, 0.0), 2.0), float(low), float(high)),
-        n_units=items.n_units,
+        n_units=int(cells.repeats.sum()),
         **intervals,
     )
 
 
-@readable
-@dataclass(frozen=True)
-class _WeightedItems:
-    """Labelled counts with a weight above 0, reduced to cells: items alike in counts and label.
+class _Cells(NamedTuple):
+    """Labelled items reduced to cells, which are alike in counts and label.
 
-    `kinds`, (u, k), has the weight that a unit of each kind, an item or a group, gives to each
-    cell, and `repeats`, (u,), how many such units there are.
+    `units`, (u, k), has how many items of each cell a unit has, an item or a group, and `repeats`,
+    (u,), how many such units there are.
     """
 
     counts: NDArray[np.float64]
     labels: NDArray[np.int8]
-    kinds: csr_array[Any, Any]
+    units: csr_array[Any, Any]
     repeats: NDArray[np.int64]
-    calibration: Calibration
-    bounds: Bounds
-    prior: Prior | Literal["weak"] | None = None
-
-    @cached_property
-    def weights(self) -> NDArray[np.float64]:
-        """Weight of each cell, (k,)."""
-        return np.asarray(self.repeats @ self.kinds)
-
-    def refit(self, drawn: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Fit them under each row of weights as `calibration` is fitted: (r, k) to (r, 3)."""
-        model = self.calibration.model
-        how = (self.prior, model.alpha, model.kappa, self.bounds)
-        return refitted(self.counts, self.labels, drawn, *how, n_threads)
-
-    @property
-    def n_units(self) -> int:
-        """Number of items, or of groups."""
-        return int(self.repeats.sum())
 
     def draws(self, n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
         """Weights of the cells when as many units are drawn with replacement, block by block."""
         rng = np.random.default_rng(seed)
-        shares = self.repeats / self.n_units
-        step = max(1, _DRAWN // (len(shares) + len(self.labels)))
+        n_units = int(self.repeats.sum())
+        step = max(1, _DRAWN // (len(self.repeats) + len(self.labels)))
         for start in range(0, n_draws, step):
-            times = rng.multinomial(self.n_units, shares, size=min(step, n_draws - start))
-            yield np.ascontiguousarray(times @ self.kinds, dtype=np.float64)
-
-    def errors(self, decided: NDArray[np.int8]) -> NDArray[np.int64]:
-        """Absolute error of each cell under decisions of shape (..., k)."""
-        return np.asarray(np.abs(decided.astype(np.int64) - self.labels))
+            size = min(step, n_draws - start)
+            times = rng.multinomial(n_units, self.repeats / n_units, size=size)
+            yield np.ascontiguousarray(times @ self.units, dtype=np.float64)
 
 
-def _labelled_items(
-    counts: ArrayLike,
-    labels: ArrayLike,
-    weights: ArrayLike | None,
-    groups: ArrayLike | None,
-    *,
-    n_threads: int,
-    prior: Prior | Literal["weak"] | None = None,
-    **options: Unpack[FitOptions],
-) -> _WeightedItems:
-    """Check labelled items, fit them, and reduce them to cells."""
-    from scipy.sparse import coo_array, csr_array
+def _cells_of(counts: ArrayLike, labels: ArrayLike, groups: ArrayLike | None) -> _Cells:
+    from scipy.sparse import coo_array, csr_array, eye_array
 
-    if weights is not None and prior is not None:
-        raise InputError(argument="weights", came=weights, expected="None with a prior")
-    counts, labels, groups = labelled(counts, labels, groups, weights)
-    checked, gold = as_checked_counts(counts), as_labels(labels)
-    same_length("labels", len(gold), "counts", len(checked))
-    by_item = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
-    same_length("weights", len(by_item), "counts", len(checked))
-    group = None if groups is None else as_groups(groups, "counts", len(checked))
-    same_index(counts=counts, labels=labels, weights=weights, groups=groups)
-    with quiet():  # they are in `calibration`
-        calibration = calibrate(
-            checked,
-            gold,
-            weights=None if prior is not None else by_item,
-            prior=prior,
-            n_threads=as_integer(n_threads, "n_threads", 1),
-            **options,
-        )
-    used = by_item > 0
-    table = checked[used].astype(np.float64)
-    # Mean 1, so that sums of them neither overflow nor underflow.
-    scaled = by_item[used] / by_item.max()
-    scaled /= scaled.mean()
-    first, cell = distinct_rows(*table.T, gold[used])
-    if group is None:
-        # Items of a cell that weigh the same are units of one kind.
-        kind_first, kind = distinct_rows(cell, scaled)
-        repeats = np.bincount(kind)
-        rows, columns, values = np.arange(len(repeats)), cell[kind_first], scaled[kind_first]
-    else:
-        _, rows = np.unique(group[used], return_inverse=True)
-        repeats = np.ones(int(rows.max()) + 1, dtype=np.int64)
-        columns, values = cell, scaled
+    checked, gold = labelled_items(counts, labels)
+    table = checked.astype(np.float64)
+    first, cell = distinct_rows(*table.T, gold)
+    repeats, units = np.bincount(cell), eye_array(len(first), format="csr")
+    if groups is not None:
+        names = as_groups(groups, "counts", len(table))
+        repeats = np.ones(int(names.max()) + 1, dtype=np.int64)
+        shape = (len(repeats), len(first))
+        units = csr_array(coo_array((np.ones(len(cell)), (names, cell)), shape=shape))
     if repeats.sum() < 2:
-        what = "items" if group is None else "groups"
-        expected = f"at least two {what} with a weight above 0"
+        expected = f"at least two {'items' if groups is None else 'groups'}"
         raise InputError(argument="counts", came=counts, expected=expected)
-    shape = (len(repeats), len(first))
-    return _WeightedItems(
-        counts=np.ascontiguousarray(table[first]),
-        labels=gold[used][first],
-        kinds=csr_array(coo_array((values, (rows, columns)), shape=shape)),
-        repeats=repeats,
-        calibration=calibration,
-        bounds=options.get("bounds") or Bounds(),
-        prior=prior,
-    )
+    return _Cells(np.ascontiguousarray(table[first]), gold[first], units, repeats)
