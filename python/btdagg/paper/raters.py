@@ -30,7 +30,7 @@ from btdagg.votes.table import require, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import MethodComparison, MethodScores
+    from btdagg.evaluation.cells import MethodComparison
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
@@ -78,11 +78,6 @@ class RaterScores:
     accuracy: float
     mae: float
     compared: MethodComparison | None
-
-    @property
-    def judge(self) -> MethodScores | None:
-        """Scores of the judge."""
-        return None if self.compared is None else self.compared.methods[0]
 
     @property
     def accuracy_gain(self) -> Interval | None:
@@ -136,7 +131,6 @@ def leave_one_rater_out(
     votes: Votes | None = None,
     aggregator: Aggregator | None = None,
     *,
-    shared: Literal["tie", "drop"] = "tie",
     n_votes: int | None = None,
     confidence: str | None = None,
     group: str | None = None,
@@ -146,7 +140,8 @@ def leave_one_rater_out(
     """Score every rater, and a judge on the same items, against the other raters' majority vote.
 
     For each rater R the gold label of an item that R rated is the majority vote of the others who
-    rated it. On each split the judge is calibrated on a part of these items, and judge and R are
+    rated it: a tie where two labels share the most votes. Items that nobody else rated are left
+    out. On each split the judge is calibrated on a part of these items, and judge and R are
     scored on the rest. Scores are averaged over splits.
 
     Parameters
@@ -158,10 +153,6 @@ def leave_one_rater_out(
     aggregator : Aggregator, optional
         Turns the judge's votes into labels; by default Davidson. The decisions of a `Decided` are
         read from its column of the votes.
-    shared : {"tie", "drop"}
-        For an item on which two labels share the most votes of the other raters, such as one for A
-        and one for B: call it a tie, as `majority_vote` does, or leave it out. An item that no
-        other rater rated is always left out.
     n_votes : int, optional
         Use the first `n_votes` votes of the judge on each item; by default all. Raters and splits
         do not depend on it.
@@ -188,11 +179,19 @@ def leave_one_rater_out(
     raters, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
-            sheet, n_alone, n_shared = _sheet(ratings, place, shared, groups)
-            compared, n_without_votes = None, 0
+            sheet, own, n_alone, n_shared = _sheet(ratings, place, groups)
+            gold, compared, n_without_votes = sheet.labels, None, 0
             if evidence is not None:
-                sheet, n_without_votes, compared = _judged(sheet, *evidence, method, protocol)
-            gold, own = sheet.labels, sheet.frame["own"].to_numpy()
+                own_of = dict(zip(map(str, sheet.ids.tolist()), own.tolist(), strict=True))
+                ids, of_judge = evidence
+                both = align(ids, of_judge.counts, sheet)
+                gold, n_without_votes = both.labels, both.n_without_votes
+                own = np.array([own_of[str(item)] for item in both.ids.tolist()])
+                rows = of_judge[both.rows]
+                rows = replace(rows, decisions={**rows.decisions, _OWN: own})
+                items = LabelledItems(rows, gold, both.groups)
+                judged = [method, Decided(_OWN)]
+                ((compared,),) = cross_scores([items], judged, protocol.untested)
             scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
             left_out = n_alone, n_shared, n_without_votes
             raters.append(RaterScores(rater, len(own), *left_out, *scores, compared))
@@ -207,11 +206,11 @@ def leave_one_rater_out(
 
 
 def _sheet(
-    ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | None
-) -> tuple[Labels, int, int]:
-    """Label the items of a rater by the others; the column `own` has the rater's votes.
+    ratings: Ratings, place: int, groups: dict[Any, str] | None
+) -> tuple[Labels, NDArray[np.int8], int, int]:
+    """Label the items of a rater by the others; also return the rater's own votes.
 
-    Also the items that nobody else rated, and those on which the others share the most votes.
+    Also how many items nobody else rated, and on how many the others share the most votes.
     """
     import polars as pl
 
@@ -221,32 +220,15 @@ def _sheet(
     others[np.flatnonzero(mine), own[mine] + 1] -= 1
     rated = mine & (others.sum(axis=1) > 0)
     undecided = rated & ((others == others.max(axis=1, keepdims=True)).sum(axis=1) > 1)
-    kept = rated & ~undecided if shared == "drop" else rated
-    if not kept.any():
+    if not rated.any():
         raise InputError(f"{ratings.source}: no item of this rater has a label of the others")
-    items = ratings.items[kept].tolist()
-    columns = {"item": items, "label": majority_vote(others)[kept], "own": own[kept]}
+    items = ratings.items[rated].tolist()
+    columns = {"item": items, "label": majority_vote(others)[rated]}
     if groups is not None:
         columns["group"] = [groups[item] for item in items]
     frame = pl.DataFrame(columns)
     labels = Labels(frame, ratings.source, unlabelled=frame.clear())
-    return labels, int((mine & ~rated).sum()), int(undecided.sum())
-
-
-def _judged(
-    sheet: Labels, ids: NDArray[Any], evidence: Evidence, method: Aggregator, protocol: Protocol
-) -> tuple[Labels, int, MethodComparison]:
-    """Score judge and rater on the items that have votes of both, and return those of the sheet."""
-    both = align(ids, evidence.counts, sheet)
-    # As text, as `align` may have compared them.
-    rows = {str(item): row for row, item in enumerate(sheet.ids.tolist())}
-    frame = sheet.frame[[rows[str(item)] for item in both.ids.tolist()]]
-    rows_of = evidence[both.rows]
-    decisions = {**rows_of.decisions, _OWN: frame["own"].to_numpy()}
-    items = LabelledItems(replace(rows_of, decisions=decisions), both.labels, both.groups)
-    ((compared,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
-    labels = Labels(frame, sheet.source, unlabelled=sheet.unlabelled)
-    return labels, both.n_without_votes, compared
+    return labels, own[rated], int((mine & ~rated).sum()), int(undecided.sum())
 
 
 def _evidence(
