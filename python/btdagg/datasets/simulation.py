@@ -108,7 +108,6 @@ def simulate(
         Model that votes and labels are drawn from. Without it labels are drawn from the Davidson
         model given the votes, so a comparison with that model is circular.
 
-
     References
     ----------
     Eqs. for s, t, u and eta of the paper; Davidson (1970).

@@ -141,7 +141,6 @@ def compare(
     protocol : Protocol
         Cross-fitting; see `CrossFit`.
 
-
     References
     ----------
     `NewItems`, for the intervals and the test.

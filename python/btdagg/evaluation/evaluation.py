@@ -108,7 +108,6 @@ def evaluate(
         Votes of which the tasks and judges that `votes` does not have are neighbours too, for
         aggregators with such a prior. They are not scored.
 
-
     References
     ----------
     `NewItems` for cross-fitting; the paper's experimental setup for random splits.

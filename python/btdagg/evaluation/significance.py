@@ -75,7 +75,6 @@ def paired_permutation_test(
     n_threads : int
         Of Monte Carlo.
 
-
     Notes
     -----
     Swapping a and b gives the same p-value to the last bit. Exact p-values have 12 correct digits;

@@ -56,7 +56,6 @@ def ablate(
     Scores
         By key, value (numbers in ascending order, then others as first seen) and number of votes.
 
-
     The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
     import polars as pl
@@ -87,7 +86,6 @@ def compare_orders(
     -------
     Scores
         By key and value: ``first``, ``second`` and ``balanced``.
-
 
     The paper's positional bias mitigation with flipping orders.
     """

@@ -95,7 +95,6 @@ def load_rewardbench2(
         In the order of the source. An item is named after task, prompt and the places of its two
         responses, accepted ones first: ``precise-if-17-0-3``.
 
-
     References
     ----------
     Malik et al. (2025), *RewardBench 2*; the paper's section on data sets.

@@ -73,7 +73,6 @@ def tie_rates(
     gold_ties : Labels, optional
         Count only items that these labels call a tie, as in the paper.
 
-
     Notes
     -----
     Intervals are Wilson's, of as many independent units as there are items, not votes. They are

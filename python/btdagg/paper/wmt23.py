@@ -96,7 +96,6 @@ def load_wmt23(
         raters of the same name are the same person. Pairs of a segment share the source: split
         them together.
 
-
     References
     ----------
     Song et al. (2025), *Enhancing Human Evaluation in Machine Translation with Comparative
