@@ -426,7 +426,7 @@ def graded(
     return score
 
 
-async def _ask(judge: Model, prompt: PromptTemplate, pair: Pair, order: str) -> tuple[str, Verdict]:
+async def _ask(judge: Model, prompt: PromptTemplate, pair: Pair, order: Any) -> tuple[str, Verdict]:
     from btdagg.judge.answers import parse_verdict
 
     messages = [_MESSAGES[m["role"]](content=m["content"]) for m in prompt.render(pair, order)]

@@ -188,7 +188,8 @@ def leave_one_rater_out(
                 gold, n_without_votes = both.labels, both.n_without_votes
                 own = np.array([own_of[str(item)] for item in both.ids.tolist()])
                 rows = of_judge[both.rows]
-                rows = replace(rows, decisions={**rows.decisions, _OWN: own})
+                decisions: dict[str, Any] = {**rows.decisions, _OWN: own}
+                rows = replace(rows, decisions=decisions)
                 items = LabelledItems(rows, gold, both.groups)
                 judged = [method, Decided(_OWN)]
                 ((compared,),) = cross_scores([items], judged, protocol.untested)
