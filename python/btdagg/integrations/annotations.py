@@ -55,7 +55,6 @@ OWN, ERROR = "btdagg.annotation", "btdagg.error"
 _OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence")
 _OF_LABELS = ("group", "task")
 _WORDS = {-1: "B", 0: "tie", 1: "A"}
-_SIDES = ("minus", "tie", "plus")
 _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 
 
@@ -225,14 +224,11 @@ def annotations_of(
         raise InputError(argument="item", came=item, expected="trace_id or span_id")
     scale = getattr(model, "scale", None)
     ids, counts = (votes if isinstance(votes, Votes) else read_votes(votes, scale=scale)).counts()
-    of_votes: tuple[str, ...] = _SIDES
     in_words = tuple(_WORDS.values())
-    of_labels, named = of_votes, in_words
-    words: Mapping[Any, str] = _WORDS
+    named, words = in_words, dict[Any, str](_WORDS)
     if scale is not None:
         ids, counts = ids[counts.any(axis=1)], counts[counts.any(axis=1)]
-        of_votes, of_labels = (tuple(map(str, points)) for points in (scale.votes, scale.grades))
-        in_words, named = tuple(f"of {vote}" for vote in of_votes), of_labels
+        in_words, named = tuple(f"of {vote}" for vote in scale.vote_names), model.label_names
         words = {0: "false", 1: "true"} if scale.grades == (0, 1) else {}
     rows = []
     labels, probabilities = model.decide(counts).tolist(), model.predict_proba(counts).tolist()
@@ -241,8 +237,8 @@ def annotations_of(
     ):
         counted = ", ".join(f"{count} {word}" for count, word in zip(n, in_words, strict=True))
         shares = ", ".join(f"{word} {share:.3f}" for word, share in zip(named, p, strict=True))
-        metadata = dict(zip(of_votes, n, strict=True))
-        metadata |= {f"p_{name}": share for name, share in zip(of_labels, p, strict=True)}
+        metadata = dict(zip(model.count_names, n, strict=True))
+        metadata |= {f"p_{name}": share for name, share in zip(model.label_names, p, strict=True)}
         rows.append(
             {
                 item: str(target),

@@ -177,8 +177,7 @@ def label_score(by: By | None, tally: Counter[float | None]) -> Score:
                 if metadata["settled"] and by.votes is not None:
                     metadata["change_risk"] = float(by.change_risk([counts])[0])
         shares = model.predict_proba([counts])[0].tolist()
-        names = _SIDES if points is None else map(str, model.scale.grades)
-        metadata["probabilities"] = dict(zip(names, shares, strict=True))
+        metadata["probabilities"] = dict(zip(model.label_names, shares, strict=True))
     if points is None:
         minus, tie, plus = counts
         why = f"votes: {plus} for A, {tie} ties, {minus} for B, {missing} missing"

@@ -59,6 +59,8 @@ class _OfCounts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plain = unmasked(X, "X")
         ordered = in_label_order(plain, "X") if scale is None else scale.in_order(plain)
         wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": len(names)}
+        if labels and labels[0] is not None:  # of which what follows says more
+            check_classification_targets(unmasked(labels[0], "y"))
         checked = validate_data(self, ordered, *labels, **wanted)
         array, *rest = checked if labels else (checked,)
         if array.shape[1] != len(names):
@@ -137,8 +139,6 @@ class DavidsonClassifier(_OfCounts):
         classes = np.asarray(self.classes)
         if classes.shape != (3,) or len(set(self.classes)) < len(_LABELS):
             raise InputError(f"classes is {self.classes!r}, expected three of them: B, tie, A")
-        if y is not None:  # of which what follows says more
-            check_classification_targets(unmasked(y, "y"))
         counts, labels = self._checked(X, y, reset=True)
         if classes.dtype.kind in "iuf":
             refuse_booleans(y, "y", f"one of the classes {', '.join(map(str, classes))}")
@@ -207,8 +207,6 @@ class GradeClassifier(_OfCounts):
         """Fit to (n, J) counts and (n,) grades, with `sample_weight` as `weights`."""
         if not isinstance(self.scale, Scale):
             raise InputError(argument="scale", came=self.scale, expected="a btdagg.Scale")
-        if y is not None:  # of which what follows says more
-            check_classification_targets(unmasked(y, "y"))
         counts, labels = self._checked(X, y, reset=True)
         self.calibration_: GradeCalibration = calibrate_grades(
             counts, labels, self.scale, prior=self.prior, weights=sample_weight
