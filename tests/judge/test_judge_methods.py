@@ -133,11 +133,12 @@ def test_one_call_more_than_there_are_samples(judge_server, decide, store, metho
             assert found.decided[item] == count.index(max(count)) - 1
 
 
-def test_samples_that_are_there_are_not_asked_for_again(judge_server, decide):
+def test_samples_that_are_there_are_not_asked_for_again(judge_server, decide, store):
     server = judge_server()
     decide(server, "gsa")
     assert decide(server, "gsa").runs[1].stored["ok"] == N_ITEMS
     assert len(server.log()) == N_ITEMS * 7
+    assert estimate(PAIRS, asking_of("usc", JUDGING, store=store), store).n_calls == N_ITEMS
     decide(server, "usc")
     assert len(server.log()) == N_ITEMS * 8
     fewer = decide(server, "gsa", Judging("m", n=4))
@@ -190,12 +191,6 @@ def test_caps_hold_for_samples_and_further_calls_together(judge_server, decide):
     assert len(server.log()) == 6 * N_ITEMS + 5
     assert len(capped.decided) == 5
     assert capped.runs[-1].stopped == "the cap of 5 calls is reached"
-
-
-def test_methods_have_a_price(judge_server, decide, store):
-    asking = asking_of("gsa", JUDGING, store=store)
-    decide(judge_server(), "usc")
-    assert estimate(PAIRS, asking, store).n_calls == N_ITEMS
 
 
 @pytest.mark.parametrize("structured", [False, True])

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
+from btdagg.judge import retries
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Usage, samples_of
 from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pairs import Pair
@@ -28,6 +29,7 @@ FORK = multiprocessing.get_context("fork")
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
+    monkeypatch.setattr(retries, "_FIRST_DELAY", 0.1)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
 
 
@@ -393,7 +395,7 @@ def test_a_wrong_key_stops_at_once(store_place, judge_server, monkeypatch):
     assert len(server.log()) == 1
     assert rows_of(store_place) == []
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-right-one-9876543210")
-    assert run_on(server.url, store_place, plan_of(50)).is_complete
+    assert run_on(server.url, store_place, plan_of(5)).is_complete
 
 
 # What is asked

@@ -84,7 +84,7 @@ def counts_of(samples):
 @pytest.mark.parametrize("kind", RULES)
 def test_items_stop_where_the_rule_would_stop_votes_one_after_the_other(kind, tmp_path):
     rule, pairs, asked = RULES[kind], pairs_of(24), Judge(24)
-    run, samples = go(pairs, rule, asked, tmp_path / "v.db", limits=Limits(concurrency=1))
+    run, samples = go(pairs, rule, asked, tmp_path / "v.db", limits=Limits(concurrency=8))
     in_turn = np.array([[asked.votes[pair.item, *key] for key in samples_of(N)] for pair in pairs])
     followed = rule.follow(in_turn)
     assert [len(samples[pair.item]) for pair in pairs] == followed.n_votes.tolist()

@@ -118,8 +118,8 @@ def test_a_judge_has_probabilities_of_all_votes_or_of_none(tmp_path):
     "options", [{"template": "response-scores"}, {"confidence": "logprobs"}], ids=str
 )
 def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
-    pairs = pairs_of(50)
-    labels = {"item": [f"q{k}" for k in range(40)], "label": [(0, -1, 1)[k % 3] for k in range(40)]}
+    pairs = pairs_of(30)
+    labels = {"item": [f"q{k}" for k in range(25)], "label": [(0, -1, 1)[k % 3] for k in range(25)]}
     judging = Judging("sim", n=12, request_seed=0, **options)
     _, votes = asked(tmp_path / "all.db", pairs=pairs, n=12, **options)
     all_votes = read_votes(votes)
@@ -131,7 +131,7 @@ def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
             return await judge_by_rule(pairs, judging, rule, JudgeJob(store, SimulatedClient()))
 
     run = asyncio.run(ask())
-    assert run.n_calls == run.settled.n_samples < 12 * 50
+    assert run.n_calls == run.settled.n_samples < 12 * 30
     few = frame_of(tmp_path / "few.db")
     ids, counts = read_votes(few, **model.provenance.how_to_read(all_votes)).counts()
     assert (counts % 1).any()
