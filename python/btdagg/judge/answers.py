@@ -35,7 +35,7 @@ from btdagg.votes.scale import listed, points_of
 from btdagg.votes.schema import PASS_WORDS
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import Order, Token
+    from btdagg.judge.client import Token
 
 Choice = Literal["first", "second", "tie"]
 CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
@@ -199,7 +199,7 @@ def parse_verdict(
     text: str | None,
     answer: AnswerFormat | None = None,
     *,
-    order: Order = "AB",
+    order: str = "AB",
     finish_reason: str | None = None,
     refusal: str | None = None,
 ) -> Verdict:
