@@ -90,7 +90,7 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert f"{net.low:.3f} to {net.high:.3f}" in row
     assert f"{net.effective_labels:.0f}" in row.split()
     assert f"about {found.labels_for(0.25)} labels" in out
-    assert "win rate of A, ties as half, over 300 items by 80 labels" in out
+    assert "ties as half, over 300 items by 80 labels and the votes; ties" in out
     assert "pooling 2 values of task" in err
 
 
@@ -183,9 +183,11 @@ def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
     counts, labels, groups, _ = arrays("x")
     rate = btdagg.estimate(counts, labels, groups=groups).estimates["win rate"]
     last = out.strip().splitlines()[-1]
-    assert last.startswith("win rate of A")
-    assert f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})" in last
-    assert "How often A wins" in (folder / "out/index.html").read_text()
+    interval = f"(95% interval {100 * rate.low:.1f}% to {100 * rate.high:.1f}%)"
+    assert last.startswith(f"A wins {100 * rate.value:.1f}% {interval}, ties as half, ")
+    first = json.loads((folder / "out/report.json").read_text())["sections"][0]
+    assert first["title"] == "How often A wins"
+    assert last in (folder / "out/index.html").read_text()
     found = json.loads(cli("evaluate", *options, "--json")[1])
     assert found["estimates"]["estimates"]["win rate"]["low"] == pytest.approx(rate.low)
 
@@ -196,7 +198,7 @@ def test_an_evaluation_says_why_it_has_no_win_rate(cli, folder):
     options = ("votes.csv", "labels.csv")
     status, out, err = cli("evaluate", *options)
     assert status == 0
-    assert "win rate of A" not in out
+    assert "A wins" not in out
     assert "no win rate over all items: labels.csv, column probability" in err
 
 

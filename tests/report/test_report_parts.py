@@ -106,7 +106,7 @@ def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
     assert names == [
-        "scores", "estimates", "votes", "calibration", "parameters", "labels", "order", "behaviour",
+        "estimates", "scores", "votes", "calibration", "parameters", "labels", "order", "behaviour",
         "spread", "transfer", "by-order", "ties",
     ]  # fmt: skip
     assert skipped.pop("v, j") == "labels.csv: no row has task 'v'; found t, u"
@@ -178,8 +178,9 @@ def test_keys_that_would_have_one_name_are_told_apart():
 def test_the_page_answers_first(cli):
     written({"t": 30, "u": 30})
     assert cli("evaluate", "votes.csv", "labels.csv", "--prior", "none", "--report", "out")[0] == 0
-    first = json.loads(Path("out/report.json").read_text())["sections"][0]
-    assert [Path(one["files"][0]).stem for one in first["exhibits"][:2]] == ["answers", "scores"]
+    first, then, *_ = json.loads(Path("out/report.json").read_text())["sections"]
+    assert (first["title"], then["title"]) == ("How often A wins", "What to do")
+    assert [Path(one["files"][0]).stem for one in then["exhibits"][:2]] == ["answers", "scores"]
     methods = [Davidson("calibrated"), MajorityVote()]
     scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"), aggregators=methods)
     rows = pl.read_csv("out/tables/answers.csv")

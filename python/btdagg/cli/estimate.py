@@ -39,6 +39,7 @@ from btdagg.report.tables.estimates import (
     system_fields,
     systems_table,
 )
+from btdagg.report.wording import answer_of
 
 if TYPE_CHECKING:
     from btdagg.estimates import Estimates, SystemEstimates
@@ -203,26 +204,13 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
     return estimates
 
 
-def win_rate_line(estimates: Estimates) -> str:
-    """Say in a line how often A wins, or what the mean grade is."""
-    items = f"{estimates.n_items:,} items by {estimates.n_labels:,} labels"
-    if estimates.n_labels < estimates.n_items:
-        items += " and the votes"
-    if "win rate" not in estimates.estimates:
-        *_, (name, rate) = estimates.estimates.items()
-        name = estimates.main if name != "pass rate" else name
-        return f"{name} over {items}: {estimates.estimates[name]}"
-    rate, tie = estimates.estimates["win rate"], estimates.estimates["tie"]
-    return f"win rate of A, ties as half, over {items}: {rate}; ties {tie}"
-
-
 def _show(estimates: Estimates, by: str | None) -> None:
     print_report_table(estimates_table(estimates, by))
     if by is not None and len(estimates.by) > _MOST_COMPARED:
         note(f"differences of {len(estimates.by)} values of {by} are in --json and --report")
     elif by is not None and (differences := differences_table(estimates, by)) is not None:
         print_report_table(differences)
-    say(win_rate_line(estimates))
+    say(answer_of(estimates))
 
 
 def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str:

@@ -24,7 +24,7 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
+from btdagg.cli.estimate import estimates_as_json, over_all_items
 from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside, votes_alike
 from btdagg.cli.reporting import (
     ReportOption,
@@ -43,6 +43,7 @@ from btdagg.methods.base import needs_of
 from btdagg.methods.registry import names_of_methods
 from btdagg.report.sections import QUESTIONS, write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, varying
+from btdagg.report.wording import answer_of
 from btdagg.votes.join import joint_scale
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import checked, fractions
@@ -206,17 +207,17 @@ def show_scores(
         print_scores(study.scores)
     with report or nullcontext():
         if report is not None:
+            if overall is not None:
+                write_estimates(report, overall, folded=True)
             write_scores(report, study.scores)
         if not is_whole:
             raise KeyboardInterrupt
         if report is not None:
-            if overall is not None:
-                write_estimates(report, overall)
             write_protocols(report, study, questions)
     if report is not None:
         say_where(report)
     if printed and overall is not None:
-        say(win_rate_line(overall))
+        say(answer_of(overall))
 
 
 def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from btdagg.methods import CalibratedGrades, Davidson
 from btdagg.methods.base import needs_of
 from btdagg.model.grade_fit import GradeCalibration
 from btdagg.report import figures, tables
-from btdagg.report.wording import MISSING, key_of, stem
+from btdagg.report.wording import MISSING, answer_of, key_of, main_quantity, next_step, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,7 +68,17 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
     if study.is_graded and isinstance(untested.splitter, CrossFit):
         untested = replace(untested, splitter=replace(untested.splitter, n_refits=25))
     scores = study.run("number of votes", evaluate, study.votes, n_votes=budgets, protocol=untested)
-    _add_sweep(study, report, scores)
+    # Their scores at all votes are those of the evaluation: a quantity has one source.
+    wholes = {} if study.scores is None else study.scores.at_most_votes()
+    cells = []
+    for cell in scores.cells:
+        whole = wholes.get(cell.key)
+        most = study.parts[cell.key].evidence.counts.sum(axis=1).max()
+        if whole is not None and cell.n_votes == most:
+            names = [method.name for method in cell.comparison.methods]
+            cell = replace(cell, comparison=among(whole.comparison, names))
+        cells.append(cell)
+    _add_sweep(study, report, replace(scores, cells=tuple(cells)))
 
 
 def _calibration_sweep(study: Study, report: ReportFolder) -> None:
@@ -135,9 +145,13 @@ def _refuse_long(study: Study) -> None:
 
 def main_methods(compared: MethodComparison) -> MethodComparison:
     """The model that is written and majority vote, of all methods of a comparison."""
-    of_interest = (compared.calibrated, compared.baseline)
-    places = sorted({place for place in of_interest if place is not None}) or [0]
-    methods = tuple(compared.methods[place] for place in places)
+    places = {compared.calibrated, compared.baseline} - {None}
+    return among(compared, [compared.methods[place].name for place in places or {0}])
+
+
+def among(compared: MethodComparison, names: Iterable[str]) -> MethodComparison:
+    """Return a comparison of some of its methods, without tests."""
+    methods = tuple(method for method in compared.methods if method.name in {*names})
     return replace(compared, methods=methods, tested=None, new_items=None)
 
 
@@ -259,9 +273,10 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     is_graded = scores.cells[0].comparison.scale is not None
     report.section(
         "scores",
-        "What to use",
-        f"One line for each judge and {'criterion' if is_graded else 'task'}. The sections below "
-        "answer further questions; open those that you have.",
+        "What to do",
+        f"One line for each judge and {'criterion' if is_graded else 'task'}; calibrated is the "
+        "model fitted to all these labels. The sections below answer further questions; open those "
+        "that you have.",
     )
     report.remark(*scores.remarks)
     report.add(tables.answers_table(scores), tables.scores_table(scores))
@@ -291,24 +306,18 @@ def write_protocols(
             question.answer(study, report)
 
 
-def write_estimates(report: ReportFolder, estimates: Estimates, by: str | None = None) -> None:
-    """Write shares and win rates, or mean grades, over all items, with the judge and without."""
-    is_of_pairs = "win rate" in estimates.estimates
-    if not is_of_pairs:
+def write_estimates(
+    report: ReportFolder, estimates: Estimates, by: str | None = None, *, folded: bool = False
+) -> None:
+    """Write the win rate, or mean grade, in a sentence, and shares with the judge and without."""
+    title = f"How often {estimates.sides.a} wins"
+    if "win rate" not in estimates.estimates:
         report.show_models(None)
-    report.section(
-        "estimates",
-        "How often A wins" if is_of_pairs else "What the mean grade is",
-        (
-            "What share of all items A wins, B wins or both tie."
-            if is_of_pairs
-            else "Over all items."
-        )
-        + " Labels of some items, and the votes of all: the labelled items measure how the judge "
-        "errs, the votes make the intervals narrower.",
-    )
+        title = f"What the {main_quantity(estimates)} is"
+    report.section("estimates", title, f"{answer_of(estimates)}. {next_step(estimates)}")
     report.remark(*estimates.remarks)
-    report.add(figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by))
+    exhibits = figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by)
+    report.add(*exhibits, folded=folded)
     differences = None if by is None else tables.differences_table(estimates, by)
     if differences is not None:
         report.add(differences)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from btdagg._core import InputError
 
 if TYPE_CHECKING:
+    from btdagg.estimates import Estimates
     from btdagg.evaluation import MethodComparison, Scores
     from btdagg.evaluation.metrics import Interval
 
@@ -62,6 +63,50 @@ def pvalue(value: float) -> str:
 def counted(number: int, thing: str) -> str:
     """Write a number of things, as of 1 item or 2 items."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def main_quantity(estimates: Estimates) -> str:
+    """Name what estimates answer first: the win rate, pass rate or mean grade."""
+    names = ("win rate", "pass rate", estimates.main)
+    return next(name for name in names if name in estimates.estimates)
+
+
+def answer_of(estimates: Estimates) -> str:
+    """Say in a line how often A wins, or what the mean grade is."""
+    items = f"over {counted(estimates.n_items, 'item')} by {counted(estimates.n_labels, 'label')}"
+    if estimates.n_labels < estimates.n_items:
+        items += " and the votes"
+    name = main_quantity(estimates)
+    if name != "win rate":
+        return f"{name} {items}: {estimates.estimates[name]}"
+    rate, ties = (
+        f"{percent(of.value)} ({level}{percent(of.low)} to {percent(of.high)})"
+        for level, of in (
+            (f"{100 * estimates.level:.3g}% interval ", estimates.estimates[name]),
+            ("", estimates.estimates["tie"]),
+        )
+    )
+    return f"{estimates.sides.a} wins {rate}, ties as half, {items}; ties {ties}"
+
+
+def next_step(estimates: Estimates) -> str:
+    """Say what the answer is enough for, or how many labels would be."""
+    name = main_quantity(estimates)
+    of, (a, b) = estimates.estimates[name], estimates.sides
+    if name != "win rate":
+        what = "make this interval half as wide"
+        width = of.high - of.low
+        n_labels = estimates.labels_for(width / 2, name) if width > 0 else None
+    elif not of.low <= 0.5 <= of.high:
+        better, other = (a, b) if of.low > 0.5 else (b, a)
+        return f"{better} is better than {other}: the interval does not hold 50%."
+    else:
+        what = f"tell whether {a} or {b} is better, if the share stays as it is"
+        n_labels = estimates.labels_to_tell(0.5, name)
+    if n_labels is None:
+        return f"Labels of all {estimates.n_items:,} items would not {what}: get more items."
+    more = max(n_labels - estimates.n_labels, 1)
+    return f"About {n_labels:,} labels, {more:,} more, would {what}."
 
 
 def votes_of(n_votes: int | None) -> str:

@@ -11,6 +11,7 @@ from btdagg.evaluation.metrics import Interval
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     FAINT,
+    INK,
     WIDTH,
     draw_legend,
     series_styles,
@@ -40,7 +41,7 @@ def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
     sides = ("second shown favoured", "first shown favoured")
     return ReportFigure(
         "positional-bias",
-        "Positional bias",
+        "Positional bias with intervals",
         "(first - second) / (first + second) of the votes for the response that is shown first and "
         "second, with 95% intervals over items.",
         partial(draw_intervals, points, [""], "", "bias in percent", sides),
@@ -52,14 +53,17 @@ def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigur
 
     With values of a column, named `by`, the net win rate of each instead, or the mean grade.
     """
-    rows, title, label = estimates.estimates, "Shares of labels and win rates", "share or win rate"
+    title, label = "Shares and win rate with intervals", "share or win rate"
+    named = estimates.sides.named
+    # The win rate says what the net win rate says, on the scale of the shares.
+    rows = {named(name): of for name, of in estimates.estimates.items() if name != estimates.main}
     sides, unit, is_graded = None, 100, "win rate" not in rows
     if is_graded:
-        rows = {name: of for name, of in rows.items() if name != estimates.main}
         title, label = "Shares of grades", "share"
     if estimates.by:
         label = estimates.main
-        sides, unit = (None, 1) if is_graded else (("B wins more", "A wins more"), 100)
+        ends = f"{named('B')} wins more", f"{named('A')} wins more"
+        sides, unit = (None, 1) if is_graded else (ends, 100)
         rows = {"all items": estimates.estimates[label]}
         rows |= {str(value): part[label] for value, part in estimates.by.items()}
         title = f"{label.capitalize()} by {by or 'value'}"
@@ -87,6 +91,8 @@ def _estimates(
 ) -> ReportFigure:
     note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
     note += " alone."
+    if "win rate" in (label, *rows):
+        note += " Dashed: no difference."
     if len(rows) > _MOST:
         note += f" The first {_MOST} of {len(rows)}."
     series = ("with the judge", "labels alone")
@@ -135,6 +141,9 @@ def draw_intervals(
                 markeredgecolor="white",
                 markeredgewidth=0.4,
             )
+    for place, name in enumerate(points):
+        if "win rate" in (name, label.removesuffix(" in percent")) and sides is None:
+            axis.plot([unit / 2] * 2, [place - 0.5, place + 0.5], color=INK, ls=(0, (3, 2)), lw=1)
     axis.set_yticks(range(len(points)), list(wrapped(points, _IN_ROW).values()))
     axis.set_ylim(len(points) - 0.5, -0.5)
     axis.set_xlabel(label)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 def estimates_table(estimates: Estimates, by: str | None = None) -> ReportTable:
     """Tabulate estimates of all items, and of those with each value of a column, named `by`."""
-    of, rows = "of", [_row_of(*pair) for pair in estimates.estimates.items()]
+    of, named = "of", estimates.sides.named
+    rows = [_row_of(named(name), name, mean) for name, mean in estimates.estimates.items()]
     if estimates.by:
         of = by or "value"
         parts = {"all items": estimates.estimates}
         parts |= {str(value): part for value, part in estimates.by.items()}
-        rows = [_row_of_part(of, value, part, estimates.main) for value, part in parts.items()]
+        rows = [_row_of_part(of, *part, estimates) for part in parts.items()]
     title = "Mean grade and shares" if _of_grades(estimates) else "Shares of labels and win rates"
     return ReportTable.of_rows("estimates", title, _note(estimates), (of,), rows)
 
@@ -33,7 +34,7 @@ def _of_grades(estimates: Estimates) -> bool:
     return "win rate" not in estimates.estimates
 
 
-def _row_of(quantity: str, estimate: MeanEstimate) -> Row:
+def _row_of(label: str, quantity: str, estimate: MeanEstimate) -> Row:
     alone = estimate.labels_only
     cells: dict[str, str | Entry] = {
         "estimate": Entry(fixed(estimate.value), True),
@@ -42,14 +43,17 @@ def _row_of(quantity: str, estimate: MeanEstimate) -> Row:
     if alone is not None:
         cells |= {"labels alone": fixed(alone.value), "their interval": interval_of(alone)}
     cells["worth in labels"] = _worth(estimate)
-    return Row((quantity,), cells, [{"quantity": quantity, **fields_of(estimate)}])
+    return Row((label,), cells, [{"quantity": quantity, **fields_of(estimate)}])
 
 
-def _row_of_part(by: str, value: str, estimates: Mapping[str, MeanEstimate], main: str) -> Row:
+def _row_of_part(
+    by: str, value: str, estimates: Mapping[str, MeanEstimate], whole: Estimates
+) -> Row:
     # The win rate is half of one more than the net win rate.
     shown = {name: estimate for name, estimate in estimates.items() if name != "win rate"}
-    cells = {name: f"{fixed(of.value)} ({interval_of(of)})" for name, of in shown.items()}
-    cells["worth in labels"] = _worth(estimates[main])
+    named = whole.sides.named
+    cells = {named(name): f"{fixed(of.value)} ({interval_of(of)})" for name, of in shown.items()}
+    cells["worth in labels"] = _worth(estimates[whole.main])
     records = [{by: value, "quantity": name, **fields_of(of)} for name, of in shown.items()]
     return Row((value,), cells, records)
 
@@ -58,7 +62,12 @@ def _note(estimates: Estimates) -> str:
     grouped = estimates.n_groups != estimates.n_labels
     groups = f" in {counted(estimates.n_groups, 'group')}" if grouped else ""
     of_main = f" (of the {estimates.main})" if estimates.by else ""
-    what = "" if _of_grades(estimates) else " Net win rate: A less B; win rate: ties as half."
+    what, (a, b) = "", estimates.sides
+    if not _of_grades(estimates):
+        what = (
+            f" Net win rate: {a} less {b}; win rate: ties as half. Each is estimated by itself: "
+            "shares add up to 1 only roughly."
+        )
     return (
         f"{counted(estimates.n_items, 'item')}, {estimates.n_labels:,} of them with a label"
         f"{groups}. "
