@@ -1,44 +1,44 @@
-"""Draw the figure of docs/online.md from simulated judges: `python docs/figures/online.py`."""
+"""Draw the figure of docs/online.md from simulated judges: `make figures`."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 import btdagg
 from btdagg.datasets import REGIMES, simulate
 from btdagg.online import StoppingRule, fit_votes
+from btdagg.report.figure import ReportFigure
+from btdagg.report.style import FAINT, INK, LABEL_COLOURS
 
 HERE = Path(__file__).parent
 N_VOTES = 12
-# Okabe and Ito's palette, which the colour-blind can tell apart; the order is B, tie, A, open.
-COLOURS = ["#D55E00", "#999999", "#0072B2", "#F4F4F4"]
-INK = "#333333"
+COLOURS = [*LABEL_COLOURS, "#F4F4F4"]  # B, tie, A, open
 BUDGETS = (1, 2, 3, 4, 5, 6, 8, 10)
 PRICES = (0.04, 0.02, 0.015, 0.01, 0.006, 0.003, 0.001)
 LABELLED = 200
 
 
 def main() -> None:
-    plt.rcParams.update(
-        {"font.size": 9, "font.family": "DejaVu Sans", "svg.hashsalt": "btdagg", "text.color": INK}
-    )
-    figure = plt.figure(figsize=(9.6, 3.2), layout="constrained")
+    svg = ReportFigure("online", "When votes are enough", "", draw).svg()
+    (HERE / "online.svg").write_text(svg, encoding="utf-8")
+
+
+def draw() -> Figure:
+    figure = Figure(figsize=(9.0, 3.0), layout="constrained")
     maps, curve = figure.subfigures(1, 2, width_ratios=[1.45, 1])
     draw_maps(maps)
     draw_curve(curve.subplots())
-    figure.savefig(HERE / "online.svg", metadata={"Date": None})
+    return figure
 
 
-def draw_maps(figure: matplotlib.figure.SubFigure) -> None:
+def draw_maps(figure: SubFigure) -> None:
     """Which items of eight votes are settled."""
     judge = simulate("wmt-en-de", 20_000, N_VOTES, seed=0)
     model = btdagg.calibrate(judge.counts, judge.labels).model
@@ -61,19 +61,17 @@ def draw_maps(figure: matplotlib.figure.SubFigure) -> None:
         axis.set(yticks=np.arange(0, 9, 2) + 0.5, yticklabels=range(0, 9, 2))
         axis.spines[:].set_visible(False)
         axis.tick_params(length=0)
-        axis.title.set_fontsize(9)
     axes[0].set_ylabel("votes for B")
-    swatches = [Patch(facecolor=colour, edgecolor="#BBBBBB") for colour in COLOURS]
+    swatches = [Patch(facecolor=colour, edgecolor=FAINT) for colour in COLOURS]
     axes[1].legend(
         [swatches[i] for i in (2, 1, 0, 3)],
         ["settled: A", "settled: tie", "settled: B", "goes on"],
         loc="upper right",
-        frameon=False,
     )
     axes[0].text(9, 8.3, "after 8 of 12 votes", ha="right", va="top")
 
 
-def draw_curve(axis: plt.Axes) -> None:
+def draw_curve(axis: Axes) -> None:
     """Mean error over the simulated tasks against the votes that items get on average."""
     points: dict[str, list[tuple[float, float]]] = {
         "n votes each": [],
@@ -105,14 +103,13 @@ def draw_curve(axis: plt.Axes) -> None:
     ]
     marks["lossless"] = follow(lambda m, v: StoppingRule.lossless(m, N_VOTES))
     marks["risk-bounded, 5%"] = follow(lambda m, v: StoppingRule.risk_bounded(m, N_VOTES, v))
-    for (label, line), colour, marker in zip(points.items(), COLOURS[::2], "so", strict=True):
+    for (label, line), colour, marker in zip(points.items(), COLOURS[2::-2], "so", strict=True):
         axis.plot(*zip(*line, strict=True), marker + "-", color=colour, markersize=4, label=label)
     for (label, point), marker in zip(marks.items(), "D^", strict=True):
         axis.plot(*point, marker, color=INK, markersize=6, label=label)
-    axis.legend(frameon=False)
+    axis.legend()
     axis.set(xlabel="votes per item on average", ylabel="mean absolute error")
-    axis.set_title("eight simulated tasks, 200 labels each", fontsize=9)
-    axis.spines[["top", "right"]].set_visible(False)
+    axis.set_title("eight simulated tasks, 200 labels each")
 
 
 if __name__ == "__main__":

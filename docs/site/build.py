@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from sphinx.cmd.build import build_main
 from command_pages import write_commands
 from links import broken_links
 from python_pages import write_reference
-from sources import ROOT, write_pages
+from sources import FRONT, ROOT, write_pages
 
 HERE = Path(__file__).parent
 # Help and settings of rustdoc link to a page of several crates, which it does not write for one.
@@ -34,6 +36,17 @@ def write_source(folder: Path) -> None:
     write_reference(folder / "reference")
 
 
+def write_report(folder: Path, site: Path) -> None:
+    """Write the report of the first page's commands, whose judge is simulated."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    front = (ROOT / "docs" / FRONT).read_text(encoding="utf-8")
+    for command in re.findall(r"^btdagg ((?:demo|run) .*)$", front, flags=re.MULTILINE):
+        code = f"from btdagg.cli import main; main({shlex.split(command)})"
+        subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
+    shutil.copytree(folder / "out" / "report", site)
+
+
 def build(folder: Path, builder: str = "html") -> int:
     """Build the site, and return the exit status."""
     if builder == "html" and shutil.which("cargo") is None:
@@ -50,6 +63,7 @@ def build(folder: Path, builder: str = "html") -> int:
     status = build_main(["-q", "-b", builder, *strict, *where, str(source), str(site)])
     if status or builder != "html":
         return status
+    write_report(folder / "demo", site / "report")
     rust = folder / "rustdoc"
     command = ["cargo", "doc", "-p", "btdagg", "--no-deps", "--locked", "--quiet"]
     if status := subprocess.call([*command, "--target-dir", str(rust.resolve())], cwd=ROOT):

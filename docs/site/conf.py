@@ -7,6 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import btdagg
 import markup
+from finish import finish_pages
 from llms import write_llms
 from sources import REPOSITORY, SITE
 
@@ -47,6 +48,7 @@ html_static_path = [str(Path(__file__).parent / "static")]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_math_renderer = "drawn"
+copybutton_selector = "div:not(.highlight-none, .output) > div.highlight > pre"
 html_theme_options = {
     "footer_icons": [{"name": "GitHub", "url": REPOSITORY, "html": "GitHub", "class": ""}],
 }
@@ -55,3 +57,4 @@ html_theme_options = {
 def setup(app):
     markup.setup(app)
     app.connect("build-finished", write_llms)
+    app.connect("build-finished", finish_pages)

@@ -1,10 +1,11 @@
-"""`llms.txt`: every page with its address and its first sentence; `llms-full.txt`: their text.
+"""Each page as Markdown beside it, `llms.txt` that lists them, and `llms-full.txt`: their text.
 
 The format is that of llmstxt.org. Groups are those of the navigation.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
+from python_pages import plain
 from sources import SITE
 
 _END = re.compile(r"(?<=[.?!])\s+")
@@ -20,20 +22,24 @@ _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
 def write_llms(app: Sphinx, error: Exception | None) -> None:
-    """Write both files beside the pages."""
+    """Write these files beside the pages."""
     if error is not None or app.builder.name != "html":
         return
     env = app.env
     root = env.get_doctree(env.config.root_doc)
     lines = [f"# {_title(app, env.config.root_doc)}", "", f"> {_first_sentence(root)}"]
     full = [_text(app, env.config.root_doc)]
+    Path(app.outdir, "index.md").write_text(full[0], encoding="utf-8")
     for tree in root.findall(addnodes.toctree):
         lines += ["", f"## {tree['caption']}", ""]
         for _, name in tree["entries"]:
             for page in (name, *_below(app, name)):
                 about = _first_sentence(env.get_doctree(page))
-                lines.append(f"- [{_title(app, page)}]({SITE}{page}.html): {about}")
-                full.append(_text(app, page))
+                lines.append(f"- [{_title(app, page)}]({SITE}{page}.md): {about}")
+                text = _text(app, page)
+                Path(app.outdir, f"{page}.md").write_text(text, encoding="utf-8")
+                if not page.startswith("reference/"):
+                    full.append(text)
     Path(app.outdir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     Path(app.outdir, "llms-full.txt").write_text("\n".join(full), encoding="utf-8")
 
@@ -56,6 +62,12 @@ def _first_sentence(tree: nodes.document) -> str:
 
 
 def _text(app: Sphinx, name: str) -> str:
-    """The source of a page that somebody wrote, without what readers do not see."""
+    """A page as Markdown, without what readers do not see."""
     file = Path(app.env.doc2path(name))
-    return _COMMENT.sub("", file.read_text(encoding="utf-8")) if file.suffix == ".md" else ""
+    if file.suffix == ".rst":
+        return plain(file.stem)
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".ipynb":
+        cells = ((cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"])
+        return "\n\n".join(s if kind != "code" else f"```python\n{s}\n```" for kind, s in cells)
+    return _COMMENT.sub("", text)

@@ -1,6 +1,6 @@
-"""The reference of Python: every public name of every public module, from its docstring.
+"""The reference of Python: every public name, from its docstring, on a page for each topic.
 
-A name that two packages have is described once, in the first of them; the others link to it.
+A name that two packages have is described once, under the first of them; the others link to it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -27,8 +28,24 @@ MODULES = (
 )  # fmt: skip
 """The modules that people import, in the order of the reference."""
 
-# What stands first in a long list: the groups are the modules in which names are defined.
-_FIRST = ("votes", "model", "methods", "evaluation", "estimates")
+TOPICS = {
+    "votes": "Votes and labels",
+    "model": "Models",
+    "methods": "Methods",
+    "evaluation": "Evaluation",
+    "estimates": "Estimates and gates",
+    "online": "Fewer votes, streams and drift",
+    "judge": "Asking a judge",
+    "labelling": "Labels by people",
+    "pipeline": "All steps at once",
+    "report": "Reports",
+    "serve": "Serving",
+    "integrations": "Integrations",
+    "datasets": "Simulated judges",
+    "paper": "The paper",
+    "btdagg": "The package",
+}
+"""Title of the page for each package, in the order of the reference."""
 
 
 def names_of(module: ModuleType) -> list[str]:
@@ -65,56 +82,101 @@ def _identity(value: object, name: str) -> object:
     return id(value), name
 
 
+def topic(place: str, value: object) -> str:
+    """The topic of a name that a module has: the package in which it is defined."""
+    if place == "btdagg":
+        place = str(getattr(value, "__module__", None) or place)
+    return [*place.split("."), "btdagg"][1]
+
+
+def described_in(name: str) -> dict[str, list[tuple[str, object]]]:
+    """Names and values that the page of a topic describes, by the module that it shows."""
+    own = f"btdagg.{name}" if name != "btdagg" else name
+    shown = {own: []} | {place: [] for place in MODULES if place.startswith(f"btdagg.{name}.")}
+    for place in MODULES if name != "btdagg" else (own,):
+        for exported in names_of(import_module(place)):
+            value = getattr(import_module(place), exported)
+            full = f"{place}.{exported}"
+            if public_name(value, exported) == full and topic(place, value) == name:
+                shown[own if place == "btdagg" else place].append((full, value))
+    return shown
+
+
 def write_reference(folder: Path) -> None:
-    """Write a page for each public module, and one that lists them."""
+    """Write a page for each topic, and one that lists them."""
     (folder / "python").mkdir()
-    lines = ["# Python", "", "Every public class and function, by the module that people import."]
-    lines += ["", "| module | what it holds |", "|---|---|"]
-    for place in MODULES:
-        text = page(place)
-        (folder / "python" / f"{place}.rst").write_text(text, encoding="utf-8")
-        about = (import_module(place).__doc__ or "").strip().partition("\n\n")[0]
-        lines.append(f"| [{place}](python/{place}.rst) | {' '.join(about.split())} |")
-    lines += ["", "```{toctree}", ":hidden:", "", *(f"python/{place}" for place in MODULES), "```"]
+    lines = ["# Python", "", "Every public class and function, by what it is for."]
+    lines += ["", "| topic | what it holds |", "|---|---|"]
+    for name, title in TOPICS.items():
+        (folder / "python" / f"{name}.rst").write_text(page(name), encoding="utf-8")
+        about = _doc(import_module(next(iter(described_in(name)))))
+        lines.append(f"| [{title}](python/{name}.rst) | {' '.join(about.split())} |")
+    lines += ["", "```{toctree}", ":hidden:", "", *(f"python/{name}" for name in TOPICS), "```"]
     (folder / "python.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def page(place: str) -> str:
-    """The page of a module."""
-    module = import_module(place)
-    text = f"{_headed(place, '=')}\n.. automodule:: {place}\n   :no-members:\n\n"
-    groups: dict[str, list[str]] = {}
-    elsewhere = []
-    for name in names_of(module):
-        value = getattr(module, name)
-        described = public_name(value, name)
-        if described == f"{place}.{name}":
-            groups.setdefault(_group(value, place), []).append(name)
-        else:
-            elsewhere.append(f":py:obj:`{name} <{described}>`")
-    order = sorted(groups, key=lambda one: (_FIRST.index(one) if one in _FIRST else 99, one))
-    for group in order:
-        if len(order) > 1:
-            text += _headed(group.capitalize() or "Other", "-") + "\n"
-        text += "".join(_entry(place, name, getattr(module, name)) for name in groups[group])
-    if elsewhere:
-        text += f"{_headed('Described elsewhere', '-')}\n{', '.join(elsewhere)}\n"
+def page(name: str) -> str:
+    """The page of a topic: a table of all that it describes, and then each by its module."""
+    shown = described_in(name)
+    table = ""
+    for full, value in chain.from_iterable(shown.values()):
+        about = " ".join(_summary(full, value).split())
+        table += f"   * - :py:obj:`{full}`\n     - {about}\n"
+    text = f"{_headed(TOPICS[name], '=')}\n"
+    for place, entries in shown.items():
+        if place != next(iter(shown)):
+            text += _headed(place, "-") + "\n"
+        text += f".. automodule:: {place}\n   :no-members:\n\n"
+        if table:
+            text += f".. list-table::\n   :widths: 40 60\n\n{table}\n"
+            table = ""
+        text += "".join(_entry(full, value) for full, value in entries)
+        here = {full for full, _ in entries}
+        module = import_module(place)
+        public = ((n, public_name(getattr(module, n), n)) for n in names_of(module))
+        other = [f":py:obj:`{n} <{full}>`" for n, full in public if full not in here]
+        if other:
+            text += f"Also in ``{place}``: {', '.join(other)}.\n\n"
     return text
 
 
-def _group(value: object, place: str) -> str:
-    """The module in which a value is defined, on the first page; other pages have no groups."""
-    defined = getattr(value, "__module__", None) or ""
-    if place != "btdagg" or not defined.startswith("btdagg."):
-        return ""
-    return defined.split(".")[1].lstrip("_")
+def plain(name: str) -> str:
+    """The page of a topic as Markdown."""
+    text = f"# {TOPICS[name]}\n"
+    for place, entries in described_in(name).items():
+        text += f"\n{inspect.getdoc(import_module(place))}\n"
+        for full, value in entries:
+            text += _plain(full, value, "##")
+            for below in vars(value) if inspect.isclass(value) else ():
+                if not below.startswith("_") and inspect.getdoc(getattr(value, below)):
+                    text += _plain(f"{value.__name__}.{below}", getattr(value, below), "###")
+    return text
 
 
-def _entry(place: str, name: str, value: object) -> str:
+def _plain(name: str, value: object, level: str) -> str:
+    called = ""
+    if callable(value) and not (inspect.isclass(value) and issubclass(value, Exception)):
+        called = str(inspect.signature(value))
+    about = _doc(value) if callable(value) or level == "###" else _summary(name, value)
+    return f"\n{level} {name}\n\n```text\n{name}{called}\n\n{about}\n```\n"
+
+
+def _summary(full: str, value: object) -> str:
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return _doc(value).partition("\n\n")[0]
+    return "\n".join(_about(full.rpartition(".")[2], value)).partition("\n\n")[0]
+
+
+def _doc(value: object) -> str:
+    return inspect.getdoc(value) or ""
+
+
+def _entry(full: str, value: object) -> str:
     if inspect.isclass(value):
-        return f".. autoclass:: {place}.{name}\n   :members:\n\n"
+        return f".. autoclass:: {full}\n   :members:\n\n"
     if inspect.isroutine(value):
-        return f".. autofunction:: {place}.{name}\n\n"
+        return f".. autofunction:: {full}\n\n"
+    name = full.rpartition(".")[2]
     about = "\n".join(f"   {line}" for line in _about(name, value))
     return f".. py:data:: {name}\n\n{about}\n\n"
 

@@ -101,7 +101,7 @@ def navigation(front: str) -> str:
         lines = []
         for words, page, built, built_words in _PAGE_LINK.findall(text):
             name = posixpath.splitext(page)[0] or built
-            if name not in known and not name.startswith("rust/"):  # which rustdoc writes
+            if name not in known and not name.startswith(("rust/", "report/")):  # no page of Sphinx
                 known.add(name)
                 lines.append(f"{words or built_words} <{name}>")
         if lines:

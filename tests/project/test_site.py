@@ -21,6 +21,10 @@ TASKS = (
     ("get a win rate with an interval", "estimates.html", "btdagg estimate votes.csv"),
     ("stop calls early", "online.html", "rule.stops_one("),
 )
+LOOKED_AT = (
+    "index", "gate", "estimates", "grades", "trusted", "benchmarks", "data", "method", "notebook",
+    "reference/python", "reference/python/model", "reference/commands/run", "report/index",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -61,6 +65,10 @@ class Text(HTMLParser):
 @pytest.mark.integration
 def test_the_site_is_built_and_holds_together(scripts, tmp_path):
     """One test, because building takes most of its time."""
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
     command = [sys.executable, str(SCRIPTS / "build.py"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -72,14 +80,20 @@ def test_the_site_is_built_and_holds_together(scripts, tmp_path):
         assert front.links[words] == page
         assert found in Text(site / page).text
 
-    # Every public name has an entry, by itself or as a link to where it is described.
+    # Every public name has an entry, by itself or as a link to where it is described, and stands
+    # in the table of its topic.
     reference = scripts("python_pages")
-    for place in reference.MODULES:
-        page = (site / "reference/python" / f"{place}.html").read_text(encoding="utf-8")
-        for name in reference.names_of(import_module(place)):
-            described = reference.public_name(getattr(import_module(place), name), name)
-            own = described == f"{place}.{name}"
-            assert f'id="{described}"' in page if own else f'#{described}"' in page, described
+    for topic in reference.TOPICS:
+        page = (site / "reference/python" / f"{topic}.html").read_text(encoding="utf-8")
+        plain = (site / "reference/python" / f"{topic}.md").read_text(encoding="utf-8")
+        for place, entries in reference.described_in(topic).items():
+            for name, _ in entries:
+                assert f'id="{name}"' in page, name
+                assert f'href="#{name}" title="{name}"><code' in page, name
+                assert f"\n## {name}\n" in plain
+            for name in reference.names_of(import_module(place)):
+                described = reference.public_name(getattr(import_module(place), name), name)
+                assert f'id="{described}"' in page or f'#{described}"' in page, described
 
     # So has every option of every command.
     from btdagg.cli.app import COMMANDS
@@ -94,10 +108,11 @@ def test_the_site_is_built_and_holds_together(scripts, tmp_path):
 
     listed = (site / "llms.txt").read_text(encoding="utf-8")
     lines = [line for line in listed.splitlines() if line.startswith("- ")]
-    assert all(re.fullmatch(r"- \[.+\]\(https://\S+\.html\): .+[^:]", line) for line in lines)
-    assert {f"{page.relative_to(site)}" for page in site.rglob("*.html")} >= {
-        re.search(r"btdagg\.github\.io/btdagg/(\S+)\)", line)[1] for line in lines
-    }
+    assert all(re.fullmatch(r"- \[.+\]\(https://\S+\.md\): .+[^:]", line) for line in lines)
+    addresses = {re.search(r"btdagg\.github\.io/btdagg/(\S+)\)", line)[1] for line in lines}
+    plain = [site / address for address in addresses]
+    assert all(file.with_suffix(".html").exists() and len(file.read_text()) > 200 for file in plain)
+    assert "<!--" not in "".join(file.read_text(encoding="utf-8") for file in plain)
     assert "<!--" not in (site / "llms-full.txt").read_text(encoding="utf-8")
     assert (site / "rust/btdagg/struct.Model.html").exists()
     assert "<img" in (site / "notebook.html").read_text(encoding="utf-8")  # it was run
@@ -111,11 +126,31 @@ def test_the_site_is_built_and_holds_together(scripts, tmp_path):
         page.wait_for_selector("#search-results li a")
         results = page.locator("#search-results li a").all_inner_texts()
         assert "Fewer votes, streams and drift" in results
-        wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        for name in ("index", "benchmarks", "data", "notebook", "reference/python/btdagg"):
-            page.goto((site / f"{name}.html").as_uri())
-            assert page.evaluate(wider) == 0, name
+        for size in ((1400, 900), (800, 900), (390, 844)):
+            page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                for name in LOOKED_AT:
+                    page.goto((site / f"{name}.html").as_uri())
+                    assert_sound(Axe(), page, f"{name} {size} {scheme}")
+                page.goto((site / "index.html").as_uri())
+                shown = page.locator(".highlight-console, .highlight-none, article img:visible")
+                boxes = [shown.nth(place).bounding_box() for place in range(4)]
+                assert all(box["y"] + box["height"] <= size[1] for box in boxes)
+                assert "-dark" in shown.nth(3).get_attribute("src") or scheme == "light"
+        # What is copied is commands, without what they print.
+        assert page.locator(".highlight-console button.copybtn").count() == 3
+        assert page.locator(".highlight-none button.copybtn").count() == 0
         assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+def assert_sound(axe, page, name):
+    """Nothing sticks out of a page, and the audit finds nothing."""
+    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wider) == 0, name
+    response = axe.run(page).response
+    violations = [(one["id"], one["nodes"][0]["html"]) for one in response["violations"]]
+    assert violations == [], name
 
 
 def test_a_broken_link_of_the_site_is_found(scripts, tmp_path):
