@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
+from btdagg.estimates.certificate import Certificate, certify_items
+from btdagg.estimates.items import all_items
 from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
@@ -28,6 +30,7 @@ from btdagg.model.calibration_set import quiet
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
 from btdagg.model.grades import GradeModel
+from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior, fit_prior
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind, settled_columns
@@ -51,10 +54,11 @@ if TYPE_CHECKING:
 @readable
 @dataclass(frozen=True)
 class Fitted:
-    """What a task's labels give: a calibration, and the rule under which its pairs stop."""
+    """What a task's labels give: a calibration, a rule by which pairs stop, and a certificate."""
 
     calibration: Calibration | GradeCalibration
     rule: StoppingRule | None = None
+    certificate: Certificate | None = None
 
     @property
     def model(self) -> DavidsonModel | GradeModel:
@@ -117,6 +121,10 @@ class Pipeline:
         ``votes`` of `btdagg.calibrate_grades`.
     strength, full_margin : optional
         How strong votes are; see `btdagg.read_votes`. A given rule says it itself.
+    agreement : float, optional
+        How often labels are to agree with people that can be used without a look; see
+        `btdagg.certify`. `decided` has the column `trusted`. Under a rule, what is certified are
+        the pairs with a label, which have all votes.
 
     Attributes
     ----------
@@ -144,8 +152,10 @@ class Pipeline:
         prior: Prior | Literal["weak", "neighbours"] | None = None,
         strength: StrengthKind | None = None,
         full_margin: float | None = None,
+        agreement: float | None = None,
     ) -> None:
         self.judging = judging
+        self.agreement = None if agreement is None else as_level(agreement, "agreement")
         self.prior = prior
         self.strength = strength
         self.full_margin = None if full_margin is None else as_full_margin(full_margin)
@@ -274,13 +284,17 @@ class Pipeline:
         for task, part in tasks.items():
             try:
                 others = {name: other for name, other in tasks.items() if name != task}
-                labelling.fitted[task] = fitted = self._fit_task(part, self._prior(others))
+                prior = self._prior(others)
+                fitted = self._fit_task(part, prior)
             except InputError as error:
                 labelling.not_decided[task] = str(error)
                 labelling.notes.append(f"{task or 'votes'}: not decided: {error}")
                 continue
-            named = f"{task}: " if task else ""
-            labelling.notes += [f"{named}{warning}" for warning in fitted.calibration.warnings]
+            notes = [*fitted.calibration.warnings]
+            if self.agreement is not None:
+                fitted = self._certified(fitted, part, prior, notes)
+            labelling.fitted[task] = fitted
+            labelling.notes += [f"{task}: {text}" if task else text for text in notes]
         if not labelling.fitted:
             why = next(iter(labelling.not_decided.values()))
             raise InputError(f"nothing could be decided: {why}")
@@ -310,6 +324,17 @@ class Pipeline:
         if isinstance(rule, RuleKind):
             rule = rule.learn(calibration.model, n, items.counts, items.labels, step=self._step)
         return Fitted(calibration, rule)
+
+    def _certified(self, fitted: Fitted, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
+        """Add a certificate, or note why there can be none."""
+        try:
+            items = all_items(votes, self.labels)
+            certificate = certify_items(items, votes, agreement=self.agreement, prior=prior)
+        except InputError as error:
+            notes.append(f"nothing is certified: {error}")
+            return fitted
+        notes += certificate.remarks
+        return replace(fitted, certificate=certificate)
 
 
 def labels_for(judging: Judging, labels: Source, points: Sequence[float] | None = None) -> Labels:
@@ -363,7 +388,7 @@ def _decided(
     for task, part in _by_task(votes, gold):
         if task not in fitted:
             continue
-        model, rule = fitted[task].model, fitted[task].rule
+        model, rule, certificate = fitted[task].model, fitted[task].rule, fitted[task].certificate
         sides, names = [*part.columns_of_counts], [f"p_{name}" for name in model.label_names]
         every = part.tally()
         if rule is not None:  # which may need no vote of an item
@@ -380,6 +405,10 @@ def _decided(
         )
         columns |= dict(zip(names, model.predict_proba(counts).T, strict=True))
         label = pl.Series("label", model.decide(counts) if rule is None else rule.decide(counts))
+        if certificate is not None:  # whose model may decide otherwise by labels of looks
+            settled = certificate.trusted(counts, n_votes=certificate.n_votes)
+            decider: Any = certificate.model
+            columns["trusted"] = settled & (label == decider.decide(counts)).to_numpy()
         frame = rows.with_columns(label, **columns)
         if rule is not None:
             full = pl.sum_horizontal(sides) >= rule.n

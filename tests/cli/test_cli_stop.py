@@ -11,6 +11,7 @@ import pytest
 import btdagg
 from btdagg import DavidsonModel
 from btdagg.datasets import simulate
+from btdagg.estimates import Certificate
 from btdagg.online import StoppingRule, VoteDistribution
 from commands import one_line
 from judging import config, pairs_of, rows_of
@@ -119,6 +120,45 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     assert found["evaluation"]["estimates"]["estimates"]["win rate"]["low"] == rate.low
     assert found["run"]["settled"]["n_samples"] == others.sum()
     assert found["models"][""]["rule"] == "out/rule.json"
+
+
+@pytest.mark.parametrize("stop", [(), ("--stop", "epsilon=0.2")])
+def test_run_certifies_which_labels_can_be_trusted(cli, folder, stop):
+    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "simulated", "-n", N]
+    options += [*stop, "--prior", "weak"]
+    assert cli(*options, "-o", "plain")[0] == 0
+    status, out, err = cli(*options, "-o", "out", "--agreement", "0.3")
+    assert status == 0, err
+    certificate = Certificate.load("out/certificate.json")
+    assert certificate.agreement == 0.3
+    assert certificate.model == DavidsonModel.load("out/model.json")
+    assert certificate.n_items == (30 if stop else 60)
+    decided = pl.read_csv("out/decided.csv")
+    counts = decided["minus", "tie", "plus"].to_numpy()
+    trusted = certificate.trusted(counts, n_votes=N)
+    assert 0 < trusted.sum() < (60 if stop else 61)
+    assert decided["trusted"].to_list() == trusted.tolist()
+    assert decided.drop("trusted").equals(pl.read_csv("plain/decided.csv"))
+    assert str(certificate).splitlines()[0] in out
+    assert f"trusted: {trusted.sum()} of 60 labels" in out
+    assert "approximate" in err
+    assert str(certificate).splitlines()[0] in (folder / "out/report/index.html").read_text()
+    found = json.loads(cli(*options, "-o", "out", "--agreement", "0.3", "--json")[1])
+    assert found["n_trusted"] == trusted.sum()
+    assert found["models"][""]["certificate"] == "out/certificate.json"
+
+
+def test_run_decides_where_nothing_can_be_certified(cli, folder):
+    pl.read_csv("labels.csv").with_columns(group=pl.lit("g")).write_csv("labels.csv")
+    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "simulated", "-n", N]
+    status, _, err = cli(*options, "--agreement", "0.8", "--prior", "weak")
+    assert status == 0
+    assert "nothing is certified: labels has 1 group with labels" in err
+    assert "trusted" not in pl.read_csv("out/decided.csv").columns
+    assert not (folder / "out/certificate.json").exists()
+    status, _, err = cli(*options, "--agreement", "80", "-o", "other")
+    assert status == 2
+    assert "--agreement is 80.0, expected a number above 0 and below 1" in err
 
 
 def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder):

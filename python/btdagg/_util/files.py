@@ -157,8 +157,10 @@ def load_any(
     """
     content = read_whole(path)
     by_format: dict[str, Any] = {kind.FILE.name: kind for kind in kinds} | dict(others)
-    kind = next((by_format[name] for name in by_format if f'"{name}"'.encode() in content[:200]), 0)
-    kind = resolve_name(kind) if isinstance(kind, str) else kind or kinds[0]
+    head = content[:200]
+    named = (kind for name, kind in by_format.items() if f'"{name}"'.encode() in head)
+    kind = next(named, kinds[0])
+    kind = resolve_name(kind) if isinstance(kind, str) else kind
     return kind.from_json(content, source=str(path))
 
 

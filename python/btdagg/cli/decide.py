@@ -97,7 +97,7 @@ def decide(
 
     with differences_said():
         kinds = (btdagg.DavidsonModel, btdagg.GradeModel, btdagg.PanelModel)
-        decider = load_any(model, *kinds, others=_OTHERS)
+        decider: Any = load_any(model, *kinds, others=_OTHERS)
     kind = decider.FILE.what
     certificate: Certificate | None = decider if kind == "certificate" else None
     decider = decider if certificate is None else certificate.model
@@ -148,13 +148,13 @@ def decide(
         frame = frame.select("item", "label", pl.exclude("item", "label"))
         note(f"items without a vote get no label: {n_empty}")
     note(*what_is_pooled(table, "decides", ["judge"] if is_panel else []))
-    error_left = None
+    error_left: Any = None
     if gold is not None:
         frame = _with_labels(frame, gold)
         if rule is None:
             panel = {"panel": "judge", "judges": fitted.judges} if is_panel else {}
-            own = fitted if certificate is not None and certificate.is_exact else None
-            error_left = _error_left(table, gold, own, n_votes=n_votes, **panel)
+            exact = fitted if certificate is not None and certificate.is_exact else None
+            error_left = _error_left(table, gold, exact, n_votes=n_votes, **panel)
     left = []
     if error_left is not None:
         left = ["mean absolute error left: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
@@ -163,10 +163,10 @@ def decide(
         note(*left)
         return
     write_table(frame, output, output.suffix)
-    labels = (-1, 0, 1) if scale is None else scale.grades
+    every_label = (-1, 0, 1) if scale is None else scale.grades
     by_label = {
         name: int((frame["label"] == label).sum())
-        for name, label in zip(fitted.label_names, labels, strict=True)
+        for name, label in zip(fitted.label_names, every_label, strict=True)
     }
     marked = {"trusted": int(frame["trusted"].sum())} if certificate is not None else {}
     if gold is not None:
@@ -214,8 +214,8 @@ def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     label, item = gold.frame["label"], pl.col("item").cast(pl.String)
     of_people = dict(zip(gold.frame["item"].cast(pl.String), label, strict=True))
     people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
-    source = pl.when(people.is_not_null()).then(pl.lit("people"))
-    source = source.when(pl.col("label").is_not_null()).then(pl.lit("model"))
+    of_people_or_model = pl.when(people.is_not_null()).then(pl.lit("people"))
+    source = of_people_or_model.when(pl.col("label").is_not_null()).then(pl.lit("model"))
     own = [pl.col("trusted") | people.is_not_null()] if "trusted" in frame.columns else []
     frame = frame.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
     n_others = len(of_people) - int((frame["source"] == "people").sum())

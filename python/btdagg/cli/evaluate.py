@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +41,13 @@ from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import names_of_methods
-from btdagg.report.sections import QUESTIONS, write_estimates, write_protocols, write_scores
+from btdagg.report.sections import (
+    QUESTIONS,
+    write_certificate,
+    write_estimates,
+    write_protocols,
+    write_scores,
+)
 from btdagg.report.study import Study, varying
 from btdagg.report.wording import answer_of
 from btdagg.votes.join import joint_scale
@@ -50,7 +56,7 @@ from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Estimates
+    from btdagg.estimates import Certificate, Estimates
     from btdagg.evaluation import Scores
     from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder
@@ -197,6 +203,7 @@ def show_scores(
     *,
     printed: bool,
     is_whole: bool = True,
+    certificates: Mapping[str, Certificate] | None = None,
 ) -> None:
     """Print the scores of a study, write them to a report, and end with the estimate of all items.
 
@@ -213,6 +220,8 @@ def show_scores(
         if not is_whole:
             raise KeyboardInterrupt
         if report is not None:
+            for task, certificate in (certificates or {}).items():
+                write_certificate(report, certificate, task)
             write_protocols(report, study, questions)
     if report is not None:
         say_where(report)

@@ -26,6 +26,7 @@ from btdagg.cli.common import (
     note,
     print_json,
     progress_bar,
+    say,
     tables_of,
 )
 from btdagg.cli.estimate import over_all_items
@@ -72,6 +73,14 @@ def run(
     ] = Path("out"),
     label_grades: LabelGrades = None,
     prior: PriorOption = None,
+    agreement: Annotated[
+        float | None,
+        typer.Option(
+            help="Also certify which labels can be used without a look: how often they are to "
+            "agree with people, such as 0.8. Adds the column trusted.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Judge pairs, or grade responses, calibrate on the labels, label all, and evaluate the result.
@@ -79,9 +88,11 @@ def run(
     Votes that are already in the store are not asked for again, so you can run the command again
     after a stop or with more labels. With --stop, labelled pairs get all votes and the other pairs
     as many as a stopping rule needs; the rule is learned from the labelled pairs, or read from a
-    file. Labels, template and folder are checked before the first call, and by --dry-run. The
-    folder gets decided.csv, a model (and rule) for each task, evaluation.json,
-    judged_votes.parquet and a report, report/index.html.
+    file. With --agreement, the column trusted says which labels can be used without a look; the
+    labels must be of pairs that were drawn by chance, as btdagg choose draws them. Labels, template
+    and folder are checked before the first call, and by --dry-run. The folder gets decided.csv, a
+    model (and rule, and certificate) for each task, evaluation.json, judged_votes.parquet and a
+    report, report/index.html.
 
     Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
     """
@@ -103,9 +114,11 @@ def run(
             judging,
             rule=rule,
             prior=prior_of_tasks(prior),
+            agreement=agreement,
             **strengths.how,
         )
-    names = _files(pipeline.tasks, rule is not None)
+    kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]
+    names = _files(pipeline.tasks, kinds)
     title = f"{judging.setup.judge} on {pairs.name}"
     open_report(context, title, page)  # which is refused before the work
     folder = OutputFolder(output, reads=files_named(context, "output")).claim(names)
@@ -138,6 +151,15 @@ def run(
         "labels": str(output / _DECIDED),
         "evaluation": None,
     }
+    certificates = {
+        task: fit.certificate for task, fit in done.fitted.items() if fit.certificate is not None
+    }
+    if certificates:
+        results["n_trusted"] = int(done.decided["trusted"].sum())
+    if certificates and not json:
+        for task, certificate in certificates.items():
+            say(f"{task}: {certificate}".removeprefix(": ").partition("\n")[0])
+        say(f"trusted: {results['n_trusted']:,} of {done.decided.height:,} labels")
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
     votes = _with_prompts(done.votes, pipeline.pairs)
     protocol = Protocol(CrossFit(), GroupTest())
@@ -162,7 +184,8 @@ def run(
             overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
         results["evaluation"] = scores_as_json(evaluation, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
-        show_scores(study, overall, open_report(context, title, page), printed=not json)
+        opened_report = open_report(context, title, page)
+        show_scores(study, overall, opened_report, printed=not json, certificates=certificates)
     if json:
         print_json({**results, "run": done.run.as_dict()})
     return status_of(done.run, settings.allow_missing)
@@ -182,9 +205,8 @@ def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
     return votes.with_data(rows.join(prompts, on="item", how="left", maintain_order="left"))
 
 
-def _files(tasks: Iterable[str], has_rules: bool) -> list[str]:
+def _files(tasks: Iterable[str], kinds: Iterable[str]) -> list[str]:
     """Return the names of the files that a job may write, besides its store and its report."""
-    kinds = ("model", "rule") if has_rules else ("model",)
     names = [_file_of(kind, task) for task in dict.fromkeys(tasks) for kind in kinds]
     if len({name.casefold() for name in names}) < len(names):  # one file on some systems
         raise btdagg.InputError("names of tasks differ in capitals alone; expected other names")
@@ -200,10 +222,11 @@ def _save_fitted(fitted: Mapping[str, Fitted], folder: OutputFolder) -> dict[str
     """Write the model and, if there is one, the rule of each task; return their paths by task."""
     written = {}
     for task, fit in fitted.items():
-        model, rule = _file_of("model", task), _file_of("rule", task)
+        model = _file_of("model", task)
         folder.write(model, fit.model.to_json() + "\n")
         written[task] = {"file": str(folder.path / model), "n_labels": fit.calibration.n_labels}
-        if fit.rule is not None:
-            folder.write(rule, fit.rule.to_json() + "\n")
-            written[task]["rule"] = str(folder.path / rule)
+        for kind, saved in {"rule": fit.rule, "certificate": fit.certificate}.items():
+            if saved is not None:
+                folder.write(_file_of(kind, task), saved.to_json() + "\n")
+                written[task][kind] = str(folder.path / _file_of(kind, task))
     return written

@@ -122,7 +122,7 @@ def worth_a_look(
     left = 1 - (until - before) / (entered - above) / len(order)
     rows = order[looked]
     sample, ends = population.sample(), Ends(0, float(distances.max()))
-    intervals = []
+    intervals: list[Interval] = []
     for own in (errors, errors * left):
         mean = labelled_mean(own, sample)
         worth = (
@@ -138,4 +138,5 @@ def worth_a_look(
             "errors are those of a model calibrated on these labels, each item decided without its "
             "group"
         )
-    return Looks(rows, falls[rows], *intervals, tuple(remarks))
+    before_looks, after_looks = intervals
+    return Looks(rows, falls[rows], before_looks, after_looks, tuple(remarks))

@@ -145,7 +145,7 @@ def _refuse_long(study: Study) -> None:
 
 def main_methods(compared: MethodComparison) -> MethodComparison:
     """The model that is written and majority vote, of all methods of a comparison."""
-    places = {compared.calibrated, compared.baseline} - {None}
+    places = {place for place in (compared.calibrated, compared.baseline) if place is not None}
     return among(compared, [compared.methods[place].name for place in places or {0}])
 
 
@@ -323,12 +323,12 @@ def write_estimates(
         report.add(differences)
 
 
-def write_certificate(report: ReportFolder, certificate: Certificate) -> None:
+def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
     """Write which labels can be used without a look, and coverage against agreement."""
-    sentence = str(certificate).splitlines()[0]
+    sentence, title = str(certificate).splitlines()[0], "Which labels can be used without a look"
     if certificate.scale is not None:
         report.show_models(None)
-    report.section("certificate", "Which labels can be used without a look", f"{sentence}.")
+    report.section("certificate", f"{title}: {task}" if task else title, f"{sentence}.")
     report.remark(*certificate.remarks)
     report.add(figures.certificate_figure(certificate), tables.certificate_table(certificate))
 
