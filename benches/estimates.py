@@ -4,7 +4,9 @@ On RewardBench 2's votes (read from BTDAGG_SHARED) prompts are drawn with replac
 each of 100 prompts is labelled, and the truth is the mean over all pairs. Simulated items come in
 groups of one to nine with ties and sides of their own; the truth is the mean of 400,000 of them.
 Of grades, RewardBench 2's responses are drawn with replacement, and simulated ones come in groups.
-`--smoke` does little, `--grades` grades alone.
+A release gate is shown candidates that are worse by just its margin, on either side of the pairs
+and under either name of two systems. `--smoke` does little, `--grades` grades alone, and `--gates`
+gates alone.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg.estimates import QUANTITIES, Estimates
+from btdagg.estimates import QUANTITIES, Estimates, not_worse
 
 JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")
 TASKS = ("factuality", "focus", "math", "precise-if", "safety")
@@ -190,6 +192,57 @@ def of_grades(folder: Path, n_draws: int) -> None:
     summary("grades of noise", grades_in_groups(n_draws, 0.0, None))
 
 
+def gates(data: Path, n_draws: int) -> None:
+    """Items of a label are drawn with replacement, so many of each that the truth is the margin."""
+    votes = btdagg.read_votes(data / "rb2/votes.parquet")
+    votes = votes.filter({"template": "base", "temperature": "default"})
+    labels = btdagg.read_labels(data / "rb2/labels.csv")
+    pairs = [votes.filter({"judge": j, "task": t}).labelled(labels) for j in JUDGES for t in TASKS]
+    scale = btdagg.Scale(range(1, 11), (0, 1))
+    scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=scale)
+    grades = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=scale)
+    tasks = grades.values("task")
+    scores = [
+        scores.filter({"judge": j, "task": t}).labelled(grades) for j in JUDGES for t in tasks
+    ]
+    sizes, margin, systems = (40, 100, 250), 0.05, np.repeat(["old", "new"], 600)
+    for new, old in (("A", "B"), ("B", "A")):
+        passed = np.zeros((2, len(pairs), n_draws))
+        for cell, draw in np.ndindex(passed.shape[1:]):
+            rng, n_labels = np.random.default_rng([draw, cell, ord(new)]), sizes[draw % 3]
+            own, sign = pairs[cell], 1 if new == "A" else -1
+            ties = (own.labels == 0).mean()
+            shares = np.array([1 - ties + sign * margin, 2 * ties, 1 - ties - sign * margin]) / 2
+            rows = _of_labels(rng, own.labels, (-1, 0, 1), shares, 600)
+            known = np.where(np.arange(600) < n_labels, own.labels[rows], np.nan)
+            sides = {"candidate": new, "baseline": old, "margin": margin}
+            passed[0, cell, draw] = not_worse(own.counts[rows], known, **sides).passed
+            own = scores[cell]
+            good = np.clip(own.labels.mean(), 2 * margin, 1 - margin)
+            parts = [
+                _of_labels(rng, own.labels, (0, 1), (1 - share, share), 600)
+                for share in (good, good - margin)
+            ]
+            rows = np.concatenate(parts)
+            known = np.where(np.arange(1200) % 600 < n_labels, own.labels[rows], np.nan)
+            names = systems if new == "A" else systems[::-1]  # which comes first
+            sides = {"by": names, "candidate": names[600], "baseline": names[0], "margin": margin}
+            told = {"scale": scale, "quantity": "pass rate"}
+            passed[1, cell, draw] = not_worse(own.counts[rows], known, **sides, **told).passed
+        for name, own in zip((f"candidate {new}", f"grades of {names[600]}"), passed, strict=True):
+            error = 196 * (0.05 * 0.95 / own.size) ** 0.5
+            print(
+                f"gates, {name}, worse by the margin: {100 * own.mean():.1f}% of {own.size:,} "
+                f"pass (5 ± {error:.1f} at most), a judge and task {100 * own.mean(1).max():.0f}%"
+            )
+
+
+def _of_labels(rng, labels, values, shares, n: int) -> np.ndarray:
+    """Draw items so that their labels have these shares on the mean."""
+    of_label = {value: np.flatnonzero(labels == value) for value in values}
+    return np.array([rng.choice(of_label[value]) for value in rng.choice(values, n, p=shares)])
+
+
 def summary(name: str, tallies: list[Tally]) -> None:
     covered = np.array([tally.coverage for tally in tallies])
     worth = np.array([np.nanmean(tally.worth) for tally in tallies])
@@ -222,9 +275,14 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--grades", action="store_true")
+    parser.add_argument("--gates", action="store_true")
     options = parser.parse_args()
     n_draws = 1 if options.smoke else options.draws
     data = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data"
+    if (data / "rb2").exists() and (data / "rb2_scores").exists() and not options.grades:
+        gates(data, n_draws)
+    if options.gates:
+        return
     of_grades(data / "rb2_scores", n_draws)
     if options.grades:
         return
