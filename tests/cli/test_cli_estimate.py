@@ -316,7 +316,11 @@ def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
             (),
             "got 'A', expected a whole number of at least 0, or a --grades that has it",
         ),
-        ({"label": -1}, (), "got '-1', expected a whole number of at least 0, or a scale"),
+        (
+            {"label": -1},
+            (),
+            "got '-1', expected a whole number of at least 0, or a --grades that has it",
+        ),
         ({}, ("--grades", "5-1"), "--grades is '5-1', expected 1-5, 0,0.5,1 or pass/fail"),
         ({}, ("--by", "task", "--width", "5"), "--width is 5.0, expected a number above 0"),
         ({}, ("--systems", "a,b"), "--systems is 'a,b', expected nothing where votes are grades"),

@@ -143,4 +143,4 @@ def test_a_plan_of_grades_is_made_from_a_model_of_grades(cli):
         assert text in err
     status, _, err = cli(*PLAN[:1], "grades.json", *PLAN[2:])
     assert status != 0
-    assert "scale" in err
+    assert "--grades is nothing, expected that of grades.json" in err

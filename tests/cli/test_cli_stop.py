@@ -113,7 +113,7 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     place = np.argsort([int(item[1:]) for item in items.tolist()])
     known = np.array([gold.get(f"q{k}", np.nan) for k in range(60)], dtype=float)
     rate = btdagg.estimate(first[place], known).estimates["win rate"]
-    assert f"60 items by 30 labels and the votes: {rate.value:.3f} ({rate.low:.3f} to" in out
+    assert f"A wins {rate.value:.1%} (95% interval {rate.low:.1%} to {rate.high:.1%})" in out
     n_calls = len(server.log())
     found = json.loads(cli(*options, "--json")[1])
     assert len(server.log()) == n_calls  # nobody was asked again

@@ -112,7 +112,7 @@ def test_one_command_to_labels(cli, folder):
     options += ["-n", "4", "-o", "out"]
     status, out, _ = cli(*options)
     assert status == 0
-    assert "Davidson" in out
+    assert "calibrated" in out
     labels = btdagg.read_labels("out/decided.csv")
     assert labels.ids.tolist() == [f"q{number}" for number in range(40)]
     model = btdagg.DavidsonModel.load("out/model.json")
