@@ -60,9 +60,7 @@ def width_of(line):
 def table_in(printed):
     """Lines of the printed tables, without notes, which are one line however long."""
     return [
-        line
-        for line in plain(printed).splitlines()
-        if not line.startswith(("rank: ", "win rate of A, "))
+        line for line in plain(printed).splitlines() if not line.startswith(("rank: ", "A wins "))
     ]
 
 
