@@ -26,6 +26,8 @@ _MENDED = (
     (re.compile(r'(?<=<p class="caption" role="heading")'), ' aria-level="2"'),
     (re.compile(r'(?<=<aside class="sidebar-drawer")'), ' aria-label="Pages"'),
     (re.compile(r'(?<=<aside class="toc-drawer)([^"]*")'), r'\1 aria-label="On this page"'),
+    (re.compile(r'(?<=<div class="math")|(?<=<div style="overflow-x: auto")'), ' tabindex="0"'),
+    (re.compile(r'<th class="(head[^"]*)"><p></p></th>'), r'<td class="\1"></td>'),
     (re.compile(rf"<p>({_FIGURE.pattern})"), r'<p tabindex="0">\1'),
     (_FIGURE, _BOTH),
 )
