@@ -64,6 +64,7 @@ def build(folder: Path, builder: str = "html") -> int:
     if status or builder != "html":
         return status
     write_report(folder / "demo", site / "report")
+    shutil.copytree(ROOT / "docs" / "schemas", site / "schemas")
     rust = folder / "rustdoc"
     command = ["cargo", "doc", "-p", "btdagg", "--no-deps", "--locked", "--quiet"]
     if status := subprocess.call([*command, "--target-dir", str(rust.resolve())], cwd=ROOT):
