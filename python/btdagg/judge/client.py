@@ -352,8 +352,10 @@ class BatchClient:
 
 
 async def _called(function: Callable[[Any], Any], argument: object) -> Any:
-    """Call a function in a thread, and await what it returns if it is async."""
-    # A thread makes the coroutine of one that is async, and no more.
+    """Await a function that is async, and call any other in a thread."""
+    # Nothing comes between a coroutine and its await: a cancelled call leaves none behind.
+    if inspect.iscoroutinefunction(function):
+        return await function(argument)
     answer = await asyncio.to_thread(function, argument)
     return await answer if inspect.isawaitable(answer) else answer
 
