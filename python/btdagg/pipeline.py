@@ -38,6 +38,7 @@ from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.grades import scale_of
 from btdagg.votes.join import LabelledCounts, with_task
 from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.sides import refuse_names, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
 from btdagg.votes.table import Table, counts_of, listing, refuse, text
@@ -125,6 +126,8 @@ class Pipeline:
         How often labels are to agree with people that can be used without a look; see
         `btdagg.certify`. `decided` has the column `trusted`. Under a rule, what is certified are
         the pairs with a label, which have all votes.
+    a, b : str, optional
+        What A and B are called, unless columns `system_a` and `system_b` of the pairs say it.
 
     Attributes
     ----------
@@ -153,6 +156,8 @@ class Pipeline:
         strength: StrengthKind | None = None,
         full_margin: float | None = None,
         agreement: float | None = None,
+        a: str | None = None,
+        b: str | None = None,
     ) -> None:
         self.judging = judging
         self.agreement = None if agreement is None else as_level(agreement, "agreement")
@@ -187,6 +192,9 @@ class Pipeline:
                 f"{self.labels.source}: no column criterion, expected one, since items of "
                 f"{self.pairs.source} are graded by several"
             )
+        if points is not None:
+            refuse_names(a, b)
+        self._sides = sides_of(self.pairs, a, b)
         judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
         self._others: Pairs | None = None
@@ -274,8 +282,10 @@ class Pipeline:
             if not set(STRENGTH_COLUMNS.get(strength, ())) <= set(frame.columns):
                 strength, full_margin = "none", None
         elif alike is not None:
-            return read_votes(frame, **alike.how_to_read(Table(frame, pairs.source)))
-        return read_votes(frame, strength=strength, full_margin=full_margin)
+            votes = read_votes(frame, **alike.how_to_read(Table(frame, pairs.source)))
+        else:
+            votes = read_votes(frame, strength=strength, full_margin=full_margin)
+        return votes.with_names(*self._sides) if votes.scale is None else votes
 
     def _fit(self, votes: Votes, labelling: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""

@@ -109,10 +109,11 @@ def test_a_process_is_interrupted_and_goes_on(cli, folder, judge_server):
 
 def test_one_command_to_labels(cli, folder):
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "simulated"]
-    options += ["-n", "4", "-o", "out"]
+    options += ["-n", "4", "-o", "out", "--a", "chat-new", "--b", "chat-old"]
     status, out, _ = cli(*options)
     assert status == 0
     assert "calibrated" in out
+    assert "\nchat-new wins " in out
     labels = btdagg.read_labels("out/decided.csv")
     assert labels.ids.tolist() == [f"q{number}" for number in range(40)]
     model = btdagg.DavidsonModel.load("out/model.json")
@@ -123,6 +124,7 @@ def test_one_command_to_labels(cli, folder):
     assert json.loads((folder / "out/evaluation.json").read_text())["lines"]
     page = (folder / "out/report/index.html").read_text()
     assert "simulated on pairs.jsonl" in page
+    assert "How often chat-new or chat-old is better" in page
     assert "How many votes are worth their price" in page
 
 

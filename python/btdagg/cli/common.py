@@ -367,6 +367,11 @@ def say(text: str) -> None:
     out.print(text, soft_wrap=True)
 
 
+def say_in_words(text: str) -> None:
+    """Print prose on standard output, which a terminal breaks between words."""
+    out.print(text, soft_wrap=not out.is_terminal)
+
+
 def note(*texts: str) -> None:
     """Print remarks on standard error, so that standard output stays clean."""
     for text in texts:

@@ -182,6 +182,7 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
     With ``as_many`` each item has its first votes, as many as there are of every item, so that
     labelled and other items are judged alike.
     """
+    name = "win rate" if votes.scale is None else "mean grade"
     try:
         items = all_items(votes, labels)
         if as_many:
@@ -189,18 +190,17 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
             items = all_items(votes, labels, n_votes=fewest)
         estimates = estimate_items(items)
     except InputError as error:
-        note(f"no {'win rate' if votes.scale is None else 'mean grade'} over all items: {error}")
+        note(f"no {name} over all items: {error}")
         return None
     # How strong they are is said beside the scores of the same votes.
     remarks = what_is_pooled(votes.signs(), "takes", ["task"], missing=False)
     if items.probabilities is not None:
-        name = "win rate" if votes.scale is None else "mean grade"
         remarks.append(f"the {name} is by the column probability of the labels")
     estimates = with_remarks(estimates, remarks)
     # With a label on every item there is no judge in it.
     all_labelled = estimates.n_labels == estimates.n_items
     for remark in items.remarks if all_labelled else estimates.remarks:
-        note(f"{'win rate' if votes.scale is None else 'mean grade'}: {remark}")
+        note(f"{name}: {remark}")
     return estimates
 
 

@@ -10,7 +10,15 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.outputs import require_file, table_if_any
-from btdagg.cli.common import Columns, note, parse_pairs, require_table, say, tables_of
+from btdagg.cli.common import (
+    Columns,
+    SideNames,
+    note,
+    parse_pairs,
+    require_table,
+    say,
+    tables_of,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +51,7 @@ def label(
             rich_help_panel="Output",
         ),
     ],
+    sides: SideNames,
     grades: Annotated[
         str | None,
         typer.Option(
@@ -135,6 +144,7 @@ def label(
     from btdagg.votes import read_votes
     from btdagg.votes.grades import scale_of
     from btdagg.votes.scale import Scale, points_of
+    from btdagg.votes.sides import UNNAMED, refuse_names, sides_of
 
     raw = tables_of(columns, pairs, drawn, votes)
     asked = dict(parse_pairs(criteria, "criteria", "NAME=RUBRIC"))
@@ -146,6 +156,11 @@ def label(
     # A judge may have a scale of its own.
     of_votes = scale and (scale_of(raw[-1]) or scale)
     of_judge = None if votes is None else read_votes(raw[-1], scale=of_votes)
+    called = sides_of(all_pairs, sides.a, sides.b)
+    if scale is not None:
+        refuse_names(sides.a, sides.b)
+    elif of_judge is not None and called == UNNAMED:
+        called = of_judge.sides
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:
@@ -155,7 +170,7 @@ def label(
             if "criterion" in chosen.columns:
                 of_item = dict(chosen.group_by("item").agg("criterion").iter_rows())
         assignment = Assignment(all_pairs, order, n_items, scale=scale, criteria=of_item)
-        outcome = Outcome(assignment, _carried(all_pairs, chosen), of_judge)
+        outcome = Outcome(assignment, _carried(all_pairs, chosen), of_judge, called)
         session = Session(opened, assignment, outcome, disputed=disputed)
         _refuse_to_lose(output, opened)
 

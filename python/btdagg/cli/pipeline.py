@@ -20,6 +20,7 @@ from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import (
     Json,
     LabelGrades,
+    SideNames,
     Strengths,
     differences_said,
     files_named,
@@ -53,6 +54,7 @@ def run(
     pairs: PairsFile,
     flags: JudgeFlags,
     strengths: Strengths,
+    sides: SideNames,
     labels: Annotated[
         Path,
         typer.Option(
@@ -115,6 +117,8 @@ def run(
             rule=rule,
             prior=prior_of_tasks(prior),
             agreement=agreement,
+            a=sides.a,
+            b=sides.b,
             **strengths.how,
         )
     kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]

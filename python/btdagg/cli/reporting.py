@@ -15,7 +15,7 @@ import typer
 from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
-from btdagg.cli.common import err, files_named, note, out, print_json, say
+from btdagg.cli.common import err, files_named, note, out, print_json, say_in_words
 from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits
 from btdagg.report.table import ReportTable
 from btdagg.report.tables.scores import answers_table, scores_table
@@ -88,7 +88,7 @@ def print_report_table(table: ReportTable) -> None:
     """Print a table of a report on the terminal."""
     out.print(table.title, style="bold", soft_wrap=True)
     out.print_rows(table.header, table.rows, table.n_label_columns)
-    say(f"{table.note}\n")
+    say_in_words(f"{table.note}\n")
 
 
 def show_exhibits(
@@ -150,7 +150,7 @@ def print_scores(evaluation: Scores) -> None:
     """Print a line for each method in each cell, the averages, of grades a summary, and remarks."""
     table = scores_table(evaluation)
     out.print_rows(table.header, table.rows, table.n_label_columns)
-    say(table.note)
+    say_in_words(table.note)
     if evaluation.cells[0].comparison.scale is not None:
         out.print("")
         print_report_table(answers_table(evaluation))

@@ -13,7 +13,8 @@ from btdagg._util.spreadsheets import guarded
 from btdagg.estimates.items import all_items
 from btdagg.estimates.prediction_powered import estimate_items
 from btdagg.evaluation.metrics import krippendorff_alpha
-from btdagg.report.wording import counted
+from btdagg.report.wording import answer_of, counted
+from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.source import LABEL_COLUMNS
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class Outcome:
         `item` (text), and what else the table is to have, such as `probability` and `group`.
     votes : Votes, optional
         Of the judge. They make the estimate narrower; nobody is shown one.
+    sides : Sides
+        What A and B are called.
     """
 
     def __init__(
@@ -87,8 +90,10 @@ class Outcome:
         assignment: Assignment,
         design: pl.DataFrame | None = None,
         votes: Votes | None = None,
+        sides: Sides = UNNAMED,
     ) -> None:
         self._assignment, self._design, self._votes = assignment, design, votes
+        self._sides = sides
 
     def table(self, answers: Sequence[Answer]) -> pl.DataFrame:
         """One row per item and rater, in the order of the items; a skip has no label.
@@ -145,6 +150,8 @@ class Outcome:
             If there are too few labels.
         """
         scale, votes = self._assignment.scale, self._votes or self._no_votes()
+        if scale is None:
+            votes = votes.with_names(*self._sides)
         planned = [answer for answer in answers if answer.item in self._assignment]
         rows = self.table(planned).drop("seconds", "note")
         labels = btdagg.read_labels(rows, scale=scale)
@@ -214,19 +221,11 @@ class Outcome:
             estimates = self.estimates(answers)
         except btdagg.InputError as error:
             return [f"no {'mean grade' if scale else 'win rate'} yet: {error}"]
-        quantity, name_of_it = "win rate", "win rate of A, ties as half,"
-        if scale is not None:
-            quantity = name_of_it = "pass rate" if scale.grades == (0, 1) else "mean grade"
-        by = "the labels" if self._votes is None else "the labels and the votes"
         lines = []
-        in_order = sorted(estimates.items(), key=lambda one: one[1].estimates[quantity].value)
+        in_order = sorted(estimates.items(), key=lambda by: by[1].estimates[by[1].main].value)
         for name, of in in_order:
-            mean, main = of.estimates[quantity], of.estimates[of.main]
-            begin = name and f"{name}: "
-            lines.append(
-                f"{begin}{name_of_it} over {counted(of.n_items, 'item')} by {by}: "
-                f"{mean.value:.3f} ({mean.low:.3f} to {mean.high:.3f})"
-            )
+            main, begin = of.estimates[of.main], name and f"{name}: "
+            lines.append(begin + answer_of(of, has_votes=self._votes is not None))
             if of.n_labels < of.n_items:
                 more = of.labels_for((main.high - main.low) / 2)
                 lines.append(

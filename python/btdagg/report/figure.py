@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from btdagg._util.extras import MissingExtraError, needs
@@ -17,6 +18,8 @@ from btdagg.report.style import SETTINGS, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_LETTERS = 11  # of a title, in an inch
 
 
 @readable
@@ -43,12 +46,13 @@ class ReportFigure:
     draw: Callable[[], Figure] = field(repr=False)
 
     def svg(self) -> str:
-        """Return SVG with text as text and without a date."""
-        return self._saved(format="svg", metadata={"Date": None}).decode()
+        """Return SVG with text as text and without a date; its title is not drawn."""
+        metadata = {"Date": None, "Title": self.title}
+        return self._saved(self.draw, format="svg", metadata=metadata).decode()
 
     def png(self) -> bytes:
-        """Return a PNG of 200 dots per inch."""
-        return self._saved(format="png", dpi=200, metadata={"Software": None})
+        """Return a PNG of 200 dots per inch, with the title above."""
+        return self._saved(self._titled, format="png", dpi=200, metadata={"Software": None})
 
     def rendered(self) -> tuple[str, dict[str, str | bytes]]:
         """Return HTML for a page, and the files by their endings."""
@@ -77,7 +81,15 @@ class ReportFigure:
             f'src="data:image/svg+xml;base64,{data}">'
         )
 
-    def _saved(self, **options: Any) -> bytes:
+    def _titled(self) -> Figure:
+        figure = self.draw()
+        width, height = figure.get_size_inches()
+        lines = wrap(self.title, int(_LETTERS * width))
+        figure.set_figheight(height + 0.2 * len(lines))
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", weight="bold")
+        return figure
+
+    def _saved(self, draw: Callable[[], Figure], **options: Any) -> bytes:
         """Draw alike whatever the user's settings are, and leave them as they were."""
         with needs("report", "drawing figures"):
             import matplotlib
@@ -88,5 +100,5 @@ class ReportFigure:
             # The font that comes with matplotlib lacks some scripts. A reader's own has them in an
             # SVG; a PNG shows a box.
             warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
-            self.draw().savefig(file, **options)
+            draw().savefig(file, **options)
         return file.getvalue()

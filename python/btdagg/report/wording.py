@@ -71,10 +71,10 @@ def main_quantity(estimates: Estimates) -> str:
     return next(name for name in names if name in estimates.estimates)
 
 
-def answer_of(estimates: Estimates) -> str:
+def answer_of(estimates: Estimates, *, has_votes: bool = True) -> str:
     """Say in a line how often A wins, or what the mean grade is."""
     items = f"over {counted(estimates.n_items, 'item')} by {counted(estimates.n_labels, 'label')}"
-    if estimates.n_labels < estimates.n_items:
+    if has_votes and estimates.n_labels < estimates.n_items:
         items += " and the votes"
     name = main_quantity(estimates)
     if name != "win rate":

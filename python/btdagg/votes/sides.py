@@ -34,6 +34,13 @@ class Sides(NamedTuple):
 UNNAMED = Sides()
 
 
+def refuse_names(a: str | None, b: str | None) -> None:
+    """Refuse names of A and B where votes are grades."""
+    if a is not None or b is not None:
+        expected = "no names where votes are grades of single responses"
+        raise InputError(argument="b" if a is None else "a", came=a or b, expected=expected)
+
+
 def sides_of(table: Table, a: str | None = None, b: str | None = None) -> Sides:
     """Return the names of A and B, or those that columns of a table have in all rows.
 

@@ -31,7 +31,7 @@ from btdagg.votes.join import join
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
-from btdagg.votes.sides import UNNAMED, Sides, sides_of
+from btdagg.votes.sides import UNNAMED, Sides, refuse_names, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
@@ -134,8 +134,7 @@ class Votes(Table, CountsItself):
         if a is None and b is None:
             return self
         if self.scale is not None:
-            expected = "no names where votes are grades of single responses"
-            raise InputError(argument="a" if a else "b", came=a or b, expected=expected)
+            refuse_names(a, b)
         return replace(self, own_sides=sides_of(self, a, b))
 
     @property

@@ -53,16 +53,18 @@ def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigur
 
     With values of a column, named `by`, the net win rate of each instead, or the mean grade.
     """
-    title, label = "Shares and win rate with intervals", "share or win rate"
-    named = estimates.sides.named
+    named, a, b = estimates.sides.named, *estimates.sides
+    title, label = f"How often {a} or {b} is better", "share or win rate"
     # The win rate says what the net win rate says, on the scale of the shares.
     rows = {named(name): of for name, of in estimates.estimates.items() if name != estimates.main}
     sides, unit, is_graded = None, 100, "win rate" not in rows
     if is_graded:
         title, label = "Shares of grades", "share"
+    else:
+        rows[f"win rate of {a}"] = rows.pop("win rate")
     if estimates.by:
         label = estimates.main
-        ends = f"{named('B')} wins more", f"{named('A')} wins more"
+        ends = f"{b} wins more", f"{a} wins more"
         sides, unit = (None, 1) if is_graded else (ends, 100)
         rows = {"all items": estimates.estimates[label]}
         rows |= {str(value): part[label] for value, part in estimates.by.items()}
@@ -91,7 +93,7 @@ def _estimates(
 ) -> ReportFigure:
     note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
     note += " alone."
-    if "win rate" in (label, *rows):
+    if any(map(_is_rate, (label, *rows))):
         note += " Dashed: no difference."
     if len(rows) > _MOST:
         note += f" The first {_MOST} of {len(rows)}."
@@ -106,6 +108,11 @@ def _estimates(
     label = f"{label} in percent" if unit == 100 else label
     draw = partial(draw_intervals, points, series, "", label, sides, unit)
     return ReportFigure(name, title, note, draw)
+
+
+def _is_rate(name: str) -> bool:
+    """Whether half is where there is no difference."""
+    return name.startswith("win rate")
 
 
 def draw_intervals(
@@ -142,7 +149,7 @@ def draw_intervals(
                 markeredgewidth=0.4,
             )
     for place, name in enumerate(points):
-        if "win rate" in (name, label.removesuffix(" in percent")) and sides is None:
+        if sides is None and (_is_rate(name) or _is_rate(label)):
             axis.plot([unit / 2] * 2, [place - 0.5, place + 0.5], color=INK, ls=(0, (3, 2)), lw=1)
     axis.set_yticks(range(len(points)), list(wrapped(points, _IN_ROW).values()))
     axis.set_ylim(len(points) - 0.5, -0.5)
