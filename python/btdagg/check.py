@@ -28,8 +28,9 @@ from btdagg.votes.table import listing
 
 _FEWEST = 10  # labels that a model is calibrated on
 _MARGIN = 0.03  # of a release gate
-# One-sided level 5% and power 80%, as Phi has them.
-_REACH = 1.6449 + 0.8416
+# One-sided level 5%, and with it power 80%, as Phi has them.
+_ONE_SIDED = 1.6449
+_REACH = _ONE_SIDED + 0.8416
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -40,9 +41,10 @@ _CALLED = {
     "score": "rating grade points judge_score value",
     "label": "gold gold_label human human_label human_preference expert",
     "judge": "judge_model grader evaluator judge_name",
-    "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id",
-    "order": "position shown_first presentation",
-    "sample": "run repeat trial iteration seed",
+    "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id "
+    "reviewer colleague person",
+    "order": "position shown_first first_shown presentation",
+    "sample": "run repeat trial attempt iteration seed",
     "group": "prompt_id cluster source_id",
     "criterion": "aspect dimension rubric_item annotation_name metric",
     "system_a": "generator_1",
@@ -65,6 +67,7 @@ _PLACES = {"1": "A", "1.0": "A", "2": "B", "2.0": "B", "1.5": "tie"}  # where th
 # Words that need no meaning, numbers where there is a -1.
 _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
+_OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in a file's name
 _MOST_WORDS = 8  # different ones, in a column of verdicts
 
 
@@ -89,6 +92,7 @@ class FileCheck:
     def __str__(self) -> str:
         facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
         what = f"{self.kind}{'' if self.format == 'btdagg' else f' in the format {self.format}'}"
+        what = "a table" if what == "unknown in the format table" else what
         lines = [f"{self.source}: {'; '.join([what, *facts])}."]
         return "\n".join([*lines, *(f"  wrong: {problem}" for problem in self.problems)])
 
@@ -110,7 +114,8 @@ class Check:
         if self.command:
             return "\n".join([*lines, f"Next: {self.command}"])
         to_fill = (own.command for own in self.files if own.kind == "unknown" and own.command)
-        return "\n".join([*lines, *(f"Next, with each ... filled in: {text}" for text in to_fill)])
+        what = "(words: A, B, tie or missing; orders: AB or BA)"
+        return "\n".join([*lines, *(f"Next, with each ... filled in {what}: {t}" for t in to_fill)])
 
 
 def check(files: Sequence[str | os.PathLike[str]]) -> Check:
@@ -244,6 +249,9 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
         names["criterion"] = "name"
     if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
         names |= {"judge": names["rater"], "rater": None}
+    if not names["label"] and (names["rater"] or _OF_PEOPLE.search(os.path.basename(own.source))):
+        is_judged = names["judge"] is not None
+        names |= {} if is_judged else {"label": names["vote"], "vote": None}
     verdict = next((name for name in _VERDICTS if names[name]), None)
     wide = {} if verdict in ("vote", "label") or names["criterion"] else _scores_in(table)
     if len(wide) == 1:
@@ -264,14 +272,17 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
     mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
     is_named = verdict in ("vote", "label")
     meanings = _meanings(own, table, names[str(verdict)] or "") if is_named else {}
+    orders = _orders(own, table, names["order"])
+    said = (("--map", mapping), ("--criteria", wide), ("--words", meanings), ("--order", orders))
     options = "".join(
         f" {flag} {shlex.quote(','.join(f'{name}={value}' for name, value in pairs.items()))}"
-        for flag, pairs in (("--map", mapping), ("--criteria", wide), ("--words", meanings))
+        for flag, pairs in said
         if pairs
     )
     if own.problems:
         own.kind = "unknown"
-        own.command = f"btdagg import {shlex.quote(own.source)}{options} -o votes.parquet"
+        name = _unused("labels.csv" if verdict == "label" else "votes.parquet")
+        own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
         return None
     if is_named and not meanings and suffix_of(own.source) != ".json":
         table = read_table(table, [], columns=mapping)
@@ -310,6 +321,16 @@ def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
     if unknown and not own.problems:
         own.problems = [f"the words {listing(unknown)} in {column} are not known"]
     return {word: sure.get(word, "...") for word in words if word not in ours}
+
+
+def _orders(own: FileCheck, table: Table, column: str | None) -> dict[str, str]:
+    """Return "..." for each word of an order that is not AB or BA."""
+    words = [] if column is None else table.values(column).drop_nulls().unique().to_list()
+    unknown = sorted(word for word in words if word.strip().upper() not in ("AB", "BA"))
+    if not unknown or len(unknown) > _MOST_WORDS:
+        return {}
+    own.problems += [f"the words {listing(unknown)} in {column} are not AB or BA"]
+    return dict.fromkeys(unknown, "...")
 
 
 def _facts_of_votes(votes: Votes) -> dict[str, Any]:
@@ -397,15 +418,18 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         _, units = np.unique(groups, return_inverse=True)
         of_groups = np.bincount(units, values - values.mean())
         spread = max(spread, math.sqrt(float((of_groups**2).sum())) / n_labels)
-    deviation, half = spread * math.sqrt(n_labels), 1.96 * spread
+    half = 1.96 * spread
     texts.append(
         f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}, with the votes of "
         "the other items more closely. They are enough to calibrate on."
     )
-    if what != "mean grade":
-        needed = math.ceil((deviation * _REACH / _MARGIN) ** 2)
-        verb = "these are enough" if n_labels >= needed else "no gate with these"
-        texts.append(f"A gate with a margin of {_MARGIN} takes about {needed:,} labels: {verb}.")
+    if labels.scale is None:  # of A less B, as a gate has it
+        needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
+        least = 2 * _ONE_SIDED * spread - _MARGIN
+        texts.append(
+            f"By them alone a gate with a margin of {_MARGIN} passes where the net win rate comes "
+            f"out above {least:+.2f}; if A and B are equally good it takes about {needed:,} labels."
+        )
     if votes is None:
         return [
             *texts,

@@ -61,7 +61,9 @@ def test_what_labels_support(folder):
     values = (read_labels("labels.csv").labels + 1) / 2
     half = 1.96 * values.std(ddof=1) / math.sqrt(20)
     assert f"± {half:.2f}" in checked.supports[1]
-    assert "no gate with these" in checked.supports[2]
+    net = read_labels("labels.csv").labels.std(ddof=1)  # of A less B, as a gate has it
+    assert f"above {1.6449 * net / math.sqrt(20) - 0.03:+.2f};" in checked.supports[2]
+    assert f"about {math.ceil((net * 2.4865 / 0.03) ** 2):,} labels" in checked.supports[2]
     assert checked.command == "btdagg evaluate votes.csv labels.csv"
 
 
@@ -176,7 +178,9 @@ def test_unknown_words_are_never_guessed(folder, words, unknown):
     assert f"the words {unknown} in winner are not known" in str(checked)
     template = "".join(f",{word}=..." for word in unknown.split(", "))[1:]
     last = f"btdagg import file.csv --map item=qid,vote=winner --words {template} -o votes.parquet"
-    assert str(checked).splitlines()[-1] == f"Next, with each ... filled in: {last}"
+    assert str(checked).splitlines()[-1] == (
+        f"Next, with each ... filled in (words: A, B, tie or missing; orders: AB or BA): {last}"
+    )
 
 
 # Exports of other tools
@@ -331,3 +335,17 @@ def test_check_prints_or_gives_json(folder, cli):
     assert out.splitlines()[-1] == "Next: btdagg evaluate votes.csv labels.csv"
     status, out, _ = cli("check", "votes.csv", "labels.csv", "--json")
     assert json.loads(out)["files"][0]["facts"]["items"] == 40
+
+
+def test_people_and_orders_in_own_words(folder):
+    (folder / "own.csv").write_text("id,judge,shown_first,verdict\nq1,m,new,a\nq1,m,old,b\n")
+    (folder / "people.csv").write_text("id,reviewer,verdict\nq1,Ada,A\nq1,Ben,same\n")
+    (folder / "gold_set.csv").write_text("id,preferred\nq1,new\n")
+    order, people, gold = (check([f"{name}.csv"]) for name in ("own", "people", "gold_set"))
+    assert "the words new, old in shown_first are not AB or BA" in str(order)
+    assert order.files[0].command.endswith("--order new=...,old=... -o votes.parquet")
+    assert people.files[0].kind == "labels"
+    assert people.files[0].options == ["--column item=id", "--column label=verdict",
+                                       "--column rater=reviewer"]  # fmt: skip
+    assert "label=preferred" in gold.files[0].command
+    assert gold.files[0].command.endswith("--words new=... -o new_labels.csv")
