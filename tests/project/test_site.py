@@ -22,8 +22,8 @@ TASKS = (
     ("stop calls early", "online.html", "rule.stops_one("),
 )
 LOOKED_AT = (
-    "index", "gate", "estimates", "grades", "trusted", "benchmarks", "data", "method", "notebook",
-    "reference/python", "reference/python/model", "reference/commands/run", "report/index",
+    "index", "gate", "benchmarks", "method", "notebook", "reference/python/model",
+    "reference/commands/run", "report/index",
 )  # fmt: skip
 
 

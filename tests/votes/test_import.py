@@ -241,7 +241,8 @@ def test_labels_and_ratings_of_a_table(cli):
     assert btdagg.paper.read_ratings("people.csv").raters.tolist() == ["p", "q"]
     assert btdagg.read_labels("people.csv").labels.tolist() == [1, 0]
     table(item=["x", "x"], gold=["A", "B"])
-    with pytest.raises(InputError, match=r"rows 1 and 2: both have item 'x', with labels 1 and -1"):
+    expected = r"rows 1 and 2: both have item 'x', with labels 1 and -1; where .*'rater'"
+    with pytest.raises(InputError, match=expected):
         read("votes.csv", columns={"label": "gold"})
 
 

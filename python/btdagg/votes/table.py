@@ -271,10 +271,13 @@ def refuse_duplicates(
         raise InputError(_both_have(table, repeats, key) + remedy, argument=argument)
 
 
-def without_repeats(table: AnyTable, key: Sequence[str], column: str, *others: str) -> AnyTable:
+def without_repeats(
+    table: AnyTable, key: Sequence[str], column: str, *others: str, remedy: str = ""
+) -> AnyTable:
     """Keep one row per key: the first with a value in `column`, or the first if all are null.
 
-    Rows of a key that differ in `column` or the others are an :class:`InputError`.
+    Rows of a key that differ in `column` or the others are an :class:`InputError`, which ends with
+    the remedy.
     """
     import polars as pl
 
@@ -287,7 +290,8 @@ def without_repeats(table: AnyTable, key: Sequence[str], column: str, *others: s
         differing = rows.with_columns(first.alias(PLACE)).filter(pl.col(name) != pl.col(PLACE))
         if differing.height:
             values = f"{differing[PLACE][0]} and {differing[name][0]}"
-            raise InputError(f"{_both_have(table, differing, key)}, with {name}s {values}")
+            text = f"{_both_have(table, differing, key)}, with {name}s {values}{remedy}"
+            raise InputError(text, argument="columns" if remedy else None)
     present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
     kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
     return table.with_data(kept.select(frame.columns))

@@ -242,7 +242,8 @@ def as_labels(rows: Table) -> pl.DataFrame:
     """Return the label of each item, which its rows agree on, and the columns that are of items."""
     labels = rows.frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
     key = [name for name in ("item", "criterion") if name in labels]
-    frame = without_repeats(rows.with_data(labels), key, "label").frame
+    remedy = "; where several people labelled it, columns={'rater': 'NAME'} reads who they are"
+    frame = without_repeats(rows.with_data(labels), key, "label", remedy=remedy).frame
     return frame.select("item", "label", pl.exclude("item", "label", "format"), "format")
 
 
