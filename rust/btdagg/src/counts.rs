@@ -137,7 +137,7 @@ pub trait CountValue: Copy + Send + Sync + Display + sealed::Sealed {
     fn small(self) -> usize;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

@@ -64,10 +64,7 @@ impl Panel {
         });
         let panel = Self::new(judges.collect(), file.number("eta0")?)?
             .with_smoothing(file.number("alpha")?, file.number("kappa")?)?;
-        Ok(match file.provenance()? {
-            Some(provenance) => panel.with_provenance(provenance),
-            None => panel,
-        })
+        Ok(panel.with_provenance(file.provenance()?))
     }
 }
 
@@ -150,10 +147,7 @@ impl Object {
     fn model(&self) -> Result<Model, Error> {
         let model = Model::new(self.number("beta")?, self.number("eta0")?, self.number("gamma")?)?
             .with_smoothing(self.number("alpha")?, self.number("kappa")?)?;
-        Ok(match self.provenance()? {
-            Some(provenance) => model.with_provenance(provenance),
-            None => model,
-        })
+        Ok(model.with_provenance(self.provenance()?))
     }
 
     fn provenance(&self) -> Result<Option<Provenance>, Error> {

@@ -84,8 +84,8 @@ impl Model {
 
     /// The same model, knowing what it was fitted to.
     #[must_use]
-    pub fn with_provenance(self, provenance: Provenance) -> Self {
-        Self { provenance: Some(Arc::new(provenance)), ..self }
+    pub fn with_provenance(self, provenance: impl Into<Option<Provenance>>) -> Self {
+        Self { provenance: provenance.into().map(Arc::new), ..self }
     }
 
     /// What the model was fitted to, if that is known.

@@ -85,8 +85,8 @@ impl Panel {
 
     /// The same panel, knowing what it was fitted to.
     #[must_use]
-    pub fn with_provenance(self, provenance: Provenance) -> Self {
-        Self { provenance: Some(provenance), ..self }
+    pub fn with_provenance(self, provenance: impl Into<Option<Provenance>>) -> Self {
+        Self { provenance: provenance.into(), ..self }
     }
 
     /// What the panel was fitted to, if that is known.

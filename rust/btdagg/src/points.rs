@@ -96,13 +96,12 @@ impl Points {
         sums
     }
 
-    /// Adds to each row its mean probabilities when each point counts as much as its weight.
-    pub(crate) fn add_means(&self, weights: &[f64], means: &mut [LabelWeights]) {
-        for (columns, means) in self.probabilities.iter().zip(means) {
-            for (column, mean) in columns.iter().zip(means) {
-                *mean += weights.iter().zip(column).map(|(w, &p)| w * f64::from(p)).sum::<f64>();
-            }
-        }
+    /// Mean probabilities of each row when each point counts as much as its weight.
+    pub(crate) fn means(&self, weights: &[f64]) -> Vec<LabelWeights> {
+        let mean = |column: &Vec<f32>| -> f64 {
+            weights.iter().zip(column).map(|(w, &p)| w * f64::from(p)).sum()
+        };
+        self.probabilities.iter().map(|columns| columns.each_ref().map(mean)).collect()
     }
 }
 

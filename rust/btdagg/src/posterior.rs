@@ -75,17 +75,10 @@ struct Part {
 }
 
 impl Part {
-    fn new(
-        points: &Points,
-        log_prior: Vec<f64>,
-        losses: Vec<f64>,
-        log_evidence: f64,
-        n_rows: usize,
-    ) -> Self {
+    fn new(points: &Points, log_prior: Vec<f64>, losses: Vec<f64>, log_evidence: f64) -> Self {
         let weights = softmax(gibbs(&log_prior, &losses, RATE));
-        let mut means = vec![[0.0; 3]; n_rows];
-        points.add_means(&weights, &mut means);
-        Self { thetas: points.thetas.clone(), log_prior, losses, weights, log_evidence, means }
+        let (thetas, means) = (points.thetas.clone(), points.means(&weights));
+        Self { thetas, log_prior, losses, weights, log_evidence, means }
     }
 
     /// The heaviest point.
@@ -112,8 +105,7 @@ fn gibbs(log_prior: &[f64], losses: &[f64], rate: f64) -> Vec<f64> {
 /// ```
 #[derive(Debug)]
 pub struct Posteriors {
-    rows: Vec<Row>,
-    counts: Vec<Counts>,
+    set: CalibrationSet,
     region: Region,
     densities: Densities,
     grid_cell: [Vector; 3],
@@ -121,8 +113,6 @@ pub struct Posteriors {
     log_densities: Vec<f64>,
     /// The neighbours' parameters, and the share of the weak prior beside them.
     neighbours: Option<(Points, f64)>,
-    alpha: f64,
-    kappa: f64,
 }
 
 impl Posteriors {
@@ -138,31 +128,20 @@ impl Posteriors {
         {
             return Err(Error::value("weak_share", share, "a number from 0 to 1"));
         }
-        let rows = set.rows.rows.clone();
+        let rows = &set.rows.rows;
         let region = Region::new(&Bounds::default())?;
         let axes = Grid::new(region.grid());
         let densities = Densities::new(&axes);
-        let grid = Points::of_grid(&axes, &rows)?;
+        let grid = Points::of_grid(&axes, rows)?;
         let log_densities = densities.logs(&grid.thetas);
         let [beta, eta0, gamma] = &axes.axes;
         let steps = [beta[1].ln() - beta[0].ln(), eta0[1] - eta0[0], gamma[1] - gamma[0]];
         let mut grid_cell = [[0.0; 3]; 3];
         (0..3).for_each(|i| grid_cell[i][i] = steps[i] * steps[i] / 12.0);
         let neighbours =
-            prior.map(|(prior, share)| Ok((Points::new(prior.thetas.clone(), &rows)?, share)));
+            prior.map(|(prior, share)| Ok((Points::new(prior.thetas.clone(), rows)?, share)));
         let neighbours = neighbours.transpose()?;
-        Ok(Self {
-            rows,
-            counts: set.counts.clone(),
-            region,
-            densities,
-            grid_cell,
-            grid,
-            log_densities,
-            neighbours,
-            alpha: set.alpha,
-            kappa: set.kappa,
-        })
+        Ok(Self { set: set.clone(), region, densities, grid_cell, grid, log_densities, neighbours })
     }
 
     /// The posterior of some labels of the rows: weights that sum to the number of labels, or of
@@ -176,7 +155,7 @@ impl Posteriors {
         occurrences: Option<&[f64]>,
     ) -> Result<Posterior, Error> {
         for got in [Some(labels.len()), occurrences.map(<[f64]>::len)].into_iter().flatten() {
-            same_length("labels", got, self.rows.len(), "the rows")?;
+            same_length("labels", got, self.rows().len(), "the rows")?;
         }
         let labelled: Vec<f64> = labels.iter().map(|weights| weights.iter().sum()).collect();
         let n_labels: f64 = labelled.iter().sum();
@@ -188,16 +167,15 @@ impl Posteriors {
             Some((points, weak_share)) if n_labels < ENOUGH => {
                 let uniform = -to_f64(points.thetas.len() as u64).ln();
                 let log_prior = vec![uniform; points.thetas.len()];
-                let evidence = log_evidence(&log_prior, points, labels, n_labels, 0.0);
+                let evidence = log_evidence(&log_prior, points, labels, 0.0);
                 let losses = points.losses(labels);
                 let log_share = (1.0 - weak_share).ln();
-                let part =
-                    Part::new(points, log_prior, losses, evidence + log_share, self.rows.len());
+                let part = Part::new(points, log_prior, losses, evidence + log_share);
                 (weak_share.ln(), vec![part])
             }
             _ => (0.0, Vec::new()),
         };
-        let mut votes = self.votes(labels, occurrences, 1.0, n_labels)?;
+        let mut votes = self.votes(labels, occurrences, 1.0)?;
         votes.log_evidence += log_weak + (1.0 - NOTHING).ln();
         let mut nothing = self.nothing(labels);
         nothing.log_evidence += log_weak + NOTHING.ln();
@@ -207,14 +185,14 @@ impl Posteriors {
         if n_labels == 0.0 && parts.len() == 3 {
             shares = vec![1.0, 0.0, 0.0]; // nothing to weigh the parts by
         }
-        let mut probabilities = vec![[0.0; 3]; self.rows.len()];
+        let mut probabilities = vec![[0.0; 3]; self.rows().len()];
         for (share, part) in shares.iter().zip(&parts) {
             for (sums, means) in probabilities.iter_mut().zip(&part.means) {
                 sums.iter_mut().zip(means).for_each(|(sum, mean)| *sum += share * mean);
             }
         }
         let theta = self.closest(&probabilities, occurrences, &parts, &shares)?;
-        let matched_rate = matched_rate(&self.rows, &labelled, theta).unwrap_or(RATE);
+        let matched_rate = matched_rate(self.rows(), &labelled, theta).unwrap_or(RATE);
         let held = |back: usize| shares.len().checked_sub(back).map_or(0.0, |place| shares[place]);
         let shares = [held(3), held(2), held(1)];
         Ok(Posterior {
@@ -222,9 +200,13 @@ impl Posteriors {
             shares,
             matched_rate,
             parts,
-            alpha: self.alpha,
-            kappa: self.kappa,
+            alpha: self.set.alpha,
+            kappa: self.set.kappa,
         })
+    }
+
+    fn rows(&self) -> &[Row] {
+        &self.set.rows.rows
     }
 
     /// The weak prior's part, whose losses count for that factor.
@@ -233,17 +215,16 @@ impl Posteriors {
         labels: &[LabelWeights],
         occurrences: &[f64],
         factor: f64,
-        n_labels: f64,
     ) -> Result<Part, Error> {
-        let thresholds = Thresholds::new(&self.counts, occurrences);
+        let thresholds = Thresholds::new(&self.set.counts, occurrences);
         let scaled: Vec<LabelWeights> =
             labels.iter().map(|weights| weights.map(|weight| factor * weight)).collect();
         let (log_prior, sums) = thresholds.log_prior(&self.grid, &self.log_densities, RATE, None);
         let losses = self.grid.losses(&scaled);
         let weights = softmax(gibbs(&log_prior, &losses, RATE));
         if carriers(&weights) >= CARRIERS {
-            let evidence = log_evidence(&log_prior, &self.grid, labels, n_labels, 0.0);
-            return Ok(Part::new(&self.grid, log_prior, losses, evidence, self.rows.len()));
+            let evidence = log_evidence(&log_prior, &self.grid, labels, 0.0);
+            return Ok(Part::new(&self.grid, log_prior, losses, evidence));
         }
         let mut spread = Spread::new(&self.grid.thetas, &weights, &self.grid_cell);
         // A cell of the grid, in which its cells' prior is summed.
@@ -252,7 +233,7 @@ impl Posteriors {
         loop {
             tried += 1;
             let lattice = Lattice::new(&spread, &self.region);
-            let points = Points::new(lattice.thetas, &self.rows)?;
+            let points = Points::new(lattice.thetas, self.rows())?;
             let log_densities = self.densities.logs(&points.thetas);
             let (log_prior, _) = thresholds.log_prior(&points, &log_densities, RATE, Some(&sums));
             let losses = points.losses(&scaled);
@@ -262,8 +243,8 @@ impl Posteriors {
             if carriers(&weights) >= LATTICE_CARRIERS && at_edge < AT_EDGE || tried == MAX_LATTICES
             {
                 let log_volume = (lattice.volume / grid_volume).ln();
-                let evidence = log_evidence(&log_prior, &points, labels, n_labels, log_volume);
-                return Ok(Part::new(&points, log_prior, losses, evidence, self.rows.len()));
+                let evidence = log_evidence(&log_prior, &points, labels, log_volume);
+                return Ok(Part::new(&points, log_prior, losses, evidence));
             }
             spread = Spread::new(&points.thetas, &weights, &lattice.cell);
         }
@@ -286,7 +267,7 @@ impl Posteriors {
             losses: vec![0.0],
             weights: vec![1.0],
             log_evidence,
-            means: vec![[side, tie, side]; self.rows.len()],
+            means: vec![[side, tie, side]; self.rows().len()],
         }
     }
 
@@ -302,7 +283,7 @@ impl Posteriors {
             weights: p.map(|p| weight * p),
             ..*row
         };
-        let rows = self.rows.iter().zip(probabilities).zip(occurrences).map(row);
+        let rows = self.rows().iter().zip(probabilities).zip(occurrences).map(row);
         let rows = WeightedRows::new(rows.filter(|row| row.weights != [0.0; 3]).collect())?;
         let mut mean = [0.0; 3];
         for (part, share) in parts.iter().zip(shares) {
@@ -324,7 +305,7 @@ impl Posteriors {
     ) -> Result<Vec<Vector>, Error> {
         let occurrences: Vec<f64> = labels.iter().map(|weights| weights.iter().sum()).collect();
         let n_labels: f64 = occurrences.iter().sum();
-        let part = self.votes(labels, &occurrences, (cap / n_labels).min(1.0), n_labels)?;
+        let part = self.votes(labels, &occurrences, (cap / n_labels).min(1.0))?;
         let mut chosen = reserved(n)?;
         let mut sum = 0.0;
         for (theta, weight) in part.thetas.iter().zip(&part.weights) {
@@ -412,10 +393,9 @@ fn log_evidence(
     log_prior: &[f64],
     points: &Points,
     labels: &[LabelWeights],
-    n_labels: f64,
     log_volume: f64,
 ) -> f64 {
-    if n_labels == 0.0 {
+    if labels.iter().flatten().all(|weight| *weight == 0.0) {
         return 0.0;
     }
     let likelihoods = points.log_likelihoods(labels);

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::counts::sealed::Sealed;
 use crate::error::same_length;
 use crate::{Counts, Error, Label};
 
@@ -122,18 +123,12 @@ impl<K: Eq + Hash + Clone> Tally<K> {
 }
 
 /// A vote: a label as −1, 0 or +1, or how strongly it is for B (down to −1) or A (up to +1).
-pub trait Vote: Copy + sealed::Sealed {
+pub trait Vote: Copy + Sealed {
     /// Adds it to counts; the row goes into the error.
     ///
     /// # Errors
     /// [`Error::Input`] if it is no vote.
     fn add_to(self, counts: &mut Counts, row: usize) -> Result<(), Error>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for i8 {}
-    impl Sealed for f64 {}
 }
 
 impl Vote for i8 {

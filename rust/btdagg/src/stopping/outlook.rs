@@ -36,7 +36,9 @@ impl Outlook {
         let decisive = |ties: usize| to_counts([n - ties, ties, 0]);
         let tie_logit = |votes: Counts| model.tie_logit(votes.tie, votes.minus);
         let etas: Vec<_> = (0..=n).map(decisive).map(tie_logit).collect();
-        let outlook = |(counts, chance): ([usize; 3], f64)| {
+        let chance_of = predictive.sequence_chance(n);
+        let outlook = |counts: [usize; 3]| {
+            let chance = chance_of(counts);
             let Counts { minus, plus, .. } = to_counts(counts);
             let (u, eta) = (model.margin_logit(minus, plus), etas[counts[1]]);
             let mut labels = [0.0; 3];
@@ -44,7 +46,7 @@ impl Outlook {
             let risks = davidson::risks(davidson::probabilities(u, eta));
             Self { labels, errors: risks.map(|risk| risk * chance), followed: [0.0; 3] }
         };
-        counts_of(n).zip(predictive.sequence_chances(n, counts_of(n))).map(outlook).collect()
+        counts_of(n).map(outlook).collect()
     }
 
     /// Chance of the sequence.

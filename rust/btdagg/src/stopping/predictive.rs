@@ -46,14 +46,10 @@ impl Predictive {
         &self.components
     }
 
-    /// Chance of one sequence of votes for each of the counts of `n` votes that `lattice` lists.
-    pub(crate) fn sequence_chances<'a>(
-        &'a self,
-        n: usize,
-        lattice: impl Iterator<Item = [usize; 3]> + 'a,
-    ) -> impl Iterator<Item = f64> + 'a {
+    /// The chance of one sequence of `n` votes, by its counts.
+    pub(crate) fn sequence_chance(&self, n: usize) -> impl Fn([usize; 3]) -> f64 {
         let kinds: Vec<_> = self.components.iter().map(|&(w, a)| Kind::new(w, a, n)).collect();
-        lattice.map(move |counts| kinds.iter().map(|kind| kind.chance(counts)).sum())
+        move |counts| kinds.iter().map(|kind| kind.chance(counts)).sum()
     }
 
     /// Chances of the next vote after the votes so far, in label order.
@@ -77,12 +73,7 @@ impl Predictive {
         }
         let [minus, tie, plus] = counts;
         let next = [[minus + 1, tie, plus], [minus, tie + 1, plus], [minus, tie, plus + 1]];
-        let mut chances = [0.0; 3];
-        for (chance, found) in
-            chances.iter_mut().zip(self.sequence_chances(total + 1, next.into_iter()))
-        {
-            *chance = found;
-        }
+        let chances = next.map(self.sequence_chance(total + 1));
         let sum = super::lattice::mirrored_sum(chances[0], chances[1], chances[2]);
         Ok(chances.map(|chance| chance / sum))
     }
@@ -132,7 +123,7 @@ mod tests {
         let mut ways = vec![1.0];
         for n in 1..=20_usize {
             ways.push(ways[n - 1] * to_f64(n as u64));
-            let chances = predictive.sequence_chances(n, counts_of(n));
+            let chances = counts_of(n).map(predictive.sequence_chance(n));
             let total: f64 = counts_of(n)
                 .zip(chances)
                 .map(|([m, t, p], chance)| chance * ways[n] / ways[m] / ways[t] / ways[p])
@@ -149,7 +140,7 @@ mod tests {
         for alpha in [[least, least, most], [most; 3], [least; 3], [least, most, most]] {
             let predictive = Predictive::new(&[(1.0, alpha)]).unwrap();
             for n in [1, MAX_VOTES] {
-                let chances: Vec<f64> = predictive.sequence_chances(n, counts_of(n)).collect();
+                let chances: Vec<f64> = counts_of(n).map(predictive.sequence_chance(n)).collect();
                 assert!(chances.iter().all(|c| c.is_normal() && *c <= 1.0), "{alpha:?} {n}");
             }
         }

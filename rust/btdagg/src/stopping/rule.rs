@@ -6,6 +6,7 @@ use super::outlook::{Outlook, to_counts};
 use super::{Forecast, Predictive};
 use crate::counts::{CountRow, Counts, Rows};
 use crate::error::same_length;
+use crate::index::to_f64;
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Model};
 
@@ -186,7 +187,7 @@ impl StoppingRule {
     pub fn of_strengths(mut self) -> Self {
         let stops = if self.is_lossless { 0..self.n } else { 0..0 };
         for votes in stops.flat_map(counts_of) {
-            let left = to_f64(self.n - votes.iter().sum::<usize>());
+            let left = to_f64((self.n - votes.iter().sum::<usize>()) as u64);
             let at = &mut self.cells[cell(votes, self.n)];
             if *at & STOP != 0 && fractional::settled(&self.model, to_counts(votes), left).is_none()
             {
@@ -414,7 +415,7 @@ impl StoppingRule {
             let first = cells[0];
             if cells.iter().all(|cell| *cell == first) { first } else { OPEN }
         } else if total.is_multiple_of(self.step) {
-            let label = fractional::settled(&self.model, counts, to_f64(self.n - total));
+            let label = fractional::settled(&self.model, counts, to_f64((self.n - total) as u64));
             label.map_or(OPEN, |label| STOP | label.column_bits())
         } else {
             OPEN
@@ -426,8 +427,8 @@ impl StoppingRule {
     fn settles_after(&self, counts: Counts, more: usize, left: usize) -> bool {
         Label::ALL.into_iter().any(|label| {
             let mut after = counts;
-            *after.of(label) += to_f64(more);
-            fractional::settled(&self.model, after, to_f64(left - more)).is_some()
+            *after.of(label) += to_f64(more as u64);
+            fractional::settled(&self.model, after, to_f64((left - more) as u64)).is_some()
         })
     }
 
@@ -469,11 +470,6 @@ impl StoppingRule {
             Ok(())
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of votes")]
-const fn to_f64(number: usize) -> f64 {
-    number as f64
 }
 
 fn beyond(counts: Counts, row: usize, n: usize) -> Error {
