@@ -2,7 +2,7 @@
 
 use crate::region::Vector;
 use crate::rows::{Row, WeightedRows};
-use crate::{Error, Execution, Parameters, davidson};
+use crate::{Error, Execution, Parameters};
 
 impl WeightedRows {
     /// Mean DRPS, gradient and Hessian.
@@ -37,8 +37,7 @@ impl Expansion {
     ///
     /// The score is `e₁² + e₂²` with `e₁ = p(−1) − H(−1)` and `e₂ = p(+1) − 1 + H(0)`.
     pub(crate) fn add_row(&mut self, row: &Row, parameters: Parameters) {
-        let u = parameters.margin_logit(row.s);
-        let [minus, tie, plus] = davidson::probabilities(u, parameters.tie_logit(row.t));
+        let [minus, tie, plus] = parameters.probabilities(row.s, row.t);
         let lean = plus - minus;
         let spread = minus + plus - lean * lean;
         // First and second derivatives of the two tails by u, by eta, and by both.

@@ -50,11 +50,8 @@ impl VoteScale {
     /// [`Error::Input`] if there are fewer than two, or they are not finite and rising.
     pub fn new(votes: &[f64]) -> Result<Self, Error> {
         if votes.len() < 2 {
-            return Err(Error::input(
-                "votes",
-                format!("has {} values", votes.len()),
-                "two or more",
-            ));
+            let came = format!("has {} values", votes.len());
+            return Err(Error::input("votes", came, "two or more"));
         }
         for (row, pair) in votes.windows(2).enumerate() {
             if !(pair[0] < pair[1] && pair[0].is_finite() && pair[1].is_finite()) {

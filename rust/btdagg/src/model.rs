@@ -36,6 +36,10 @@ impl Parameters {
     pub(crate) fn tie_logit(&self, t: f64) -> TieLogit {
         TieLogit::new(self.eta0, self.gamma, t)
     }
+
+    pub(crate) fn probabilities(&self, s: f64, t: f64) -> [f64; 3] {
+        davidson::probabilities(self.margin_logit(s), self.tie_logit(t))
+    }
 }
 
 /// A Bradley–Terry–Davidson model of labels given vote counts: three fitted numbers and two

@@ -5,7 +5,7 @@ use crate::loss_table::{each_beta, single};
 use crate::memory::{filled, reserved};
 use crate::region::Vector;
 use crate::rows::{LabelWeights, Row};
-use crate::{Error, Parameters, davidson, vectors};
+use crate::{Error, vectors};
 
 /// Probabilities of the labels of each row at each point.
 #[derive(Debug)]
@@ -103,10 +103,6 @@ impl Points {
         };
         self.probabilities.iter().map(|columns| columns.each_ref().map(mean)).collect()
     }
-}
-
-pub(crate) fn probabilities(row: &Row, parameters: Parameters) -> [f64; 3] {
-    davidson::probabilities(parameters.margin_logit(row.s), parameters.tie_logit(row.t))
 }
 
 /// The logarithm of a sum of exponentials.

@@ -346,9 +346,7 @@ impl Posterior {
         counts: &[Counts],
         execution: Execution<'_>,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        self.average(counts, RATE, execution, |parameters, s, t| {
-            davidson::probabilities(parameters.margin_logit(s), parameters.tie_logit(t))
-        })
+        self.average(counts, RATE, execution, |parameters, s, t| parameters.probabilities(s, t))
     }
 
     /// The mean of something of each item's features over the parameters.

@@ -2,7 +2,7 @@
 
 use crate::memory::collected;
 use crate::parallel::for_each_part;
-use crate::{Error, Execution, Parameters, davidson};
+use crate::{Error, Execution, Parameters};
 
 /// Rows whose losses are summed as one block, whatever the number of threads.
 pub(crate) const SUM_BLOCK: usize = 1024;
@@ -120,8 +120,7 @@ impl Row {
     /// `q(−)² + p(+)²`, `p(−)² + p(+)²` or `p(−)² + q(+)²`. Nothing is subtracted from 1, so
     /// each term is accurate relative to itself.
     fn loss(&self, parameters: Parameters) -> [f64; 4] {
-        let u = parameters.margin_logit(self.s);
-        let [minus, tie, plus] = davidson::probabilities(u, parameters.tie_logit(self.t));
+        let [minus, tie, plus] = parameters.probabilities(self.s, self.t);
         let (not_minus, not_plus) = (tie + plus, minus + tie);
         // How the two tails react to the margin and to the tie logit; all four are positive.
         let (minus_falls, plus_rises) = (minus * (2.0 * plus + tie), plus * (2.0 * minus + tie));

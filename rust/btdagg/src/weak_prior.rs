@@ -139,7 +139,6 @@ mod tests {
     use crate::Bounds;
     use crate::Parameters;
     use crate::features::features;
-    use crate::points::probabilities;
     use crate::region::Region;
     use crate::rows::Row;
 
@@ -177,7 +176,7 @@ mod tests {
                     .zip(labels)
                     .zip(occurrences)
                     .map(|((row, label), share)| {
-                        let [minus, _, plus] = probabilities(row, Parameters::of(*theta));
+                        let [minus, _, plus] = Parameters::of(*theta).probabilities(row.s, row.t);
                         let over = if label == 1 { 1.0 - plus } else { plus };
                         share / 6.0 * (minus * minus + over * over)
                     })

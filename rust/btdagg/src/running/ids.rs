@@ -35,11 +35,8 @@ impl<'a> Texts<'a> {
         for &value in std::iter::once(&start).chain(ends) {
             if value < least || usize::try_from(value).map_or(true, |end| end > most) {
                 let came = format!("has a text that ends at {value}");
-                return Err(Error::input(
-                    "items",
-                    came,
-                    format!("a number from {least} to {most}"),
-                ));
+                let expected = format!("a number from {least} to {most}");
+                return Err(Error::input("items", came, expected));
             }
             least = value;
         }

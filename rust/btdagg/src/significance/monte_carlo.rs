@@ -21,32 +21,26 @@ const MAX_PARTS: u64 = 4096;
 pub(crate) struct MonteCarlo<'a> {
     units: &'a [f64],
     signs: Signs,
-    n_resamples: u64,
-    alternative: Alternative,
+    test: &'a PermutationTest,
     /// The observed sum, moved towards the others by what rounding can do.
     threshold: f64,
 }
 
 impl<'a> MonteCarlo<'a> {
-    pub(crate) fn new(test: &PermutationTest, differences: &'a Differences) -> Self {
+    pub(crate) fn new(test: &'a PermutationTest, differences: &'a Differences) -> Self {
         let (sum, tolerance) = (differences.sum, differences.tolerance());
         let threshold = match test.alternative {
             Alternative::TwoSided => sum.abs() - tolerance,
             Alternative::Less => sum + tolerance,
             Alternative::Greater => sum - tolerance,
         };
-        Self {
-            units: &differences.units,
-            signs: Signs::new(test.seed, test.stream),
-            n_resamples: test.n_resamples.get(),
-            alternative: test.alternative,
-            threshold,
-        }
+        let signs = Signs::new(test.seed, test.stream);
+        Self { units: &differences.units, signs, test, threshold }
     }
 
     /// `(hits + 1) / (n_resamples + 1)`: the observed signs are one of the patterns.
     pub(crate) fn p_value(&self, execution: Execution<'_>) -> Result<f64, Error> {
-        let n_blocks = self.n_resamples.div_ceil(BLOCK);
+        let n_blocks = self.test.n_resamples.get().div_ceil(BLOCK);
         let n_parts = n_blocks.min(MAX_PARTS);
         let mut hits = vec![0; index(n_parts)];
         for_each_part(&mut hits, 1, execution, |start, parts, mut watch| {
@@ -61,11 +55,12 @@ impl<'a> MonteCarlo<'a> {
 
     /// As [`p_value`](Self::p_value), on the calling thread.
     pub(crate) fn p_value_alone(&self, watch: &mut Watch<'_>) -> Result<f64, Error> {
-        self.hits(0..self.n_resamples.div_ceil(BLOCK), watch).map(|hits| self.share(hits))
+        self.hits(0..self.test.n_resamples.get().div_ceil(BLOCK), watch)
+            .map(|hits| self.share(hits))
     }
 
     fn share(&self, hits: u64) -> f64 {
-        to_f64(hits + 1) / (to_f64(self.n_resamples) + 1.0)
+        to_f64(hits + 1) / (to_f64(self.test.n_resamples.get()) + 1.0)
     }
 
     /// Sign patterns in these blocks whose sum is as extreme as the observed one.
@@ -76,7 +71,7 @@ impl<'a> MonteCarlo<'a> {
         let mut hits = 0;
         for block in blocks {
             let first = block * BLOCK;
-            let len = BLOCK.min(self.n_resamples - first);
+            let len = BLOCK.min(self.test.n_resamples.get() - first);
             sums.clear();
             sums.resize(index(len), 0.0);
             for (word, units) in (0..).zip(self.units.chunks(WORD)) {
@@ -94,7 +89,7 @@ impl<'a> MonteCarlo<'a> {
     }
 
     fn is_hit(&self, sum: f64) -> bool {
-        match self.alternative {
+        match self.test.alternative {
             Alternative::TwoSided => sum.abs() >= self.threshold,
             Alternative::Less => sum <= self.threshold,
             Alternative::Greater => sum >= self.threshold,

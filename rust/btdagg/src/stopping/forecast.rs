@@ -9,8 +9,8 @@ pub struct Forecast {
     pub error: f64,
 }
 
-impl From<Forecast> for [f64; 3] {
-    fn from(Forecast { votes_left, change, error }: Forecast) -> Self {
-        [votes_left, change, error]
+impl From<[f64; 3]> for Forecast {
+    fn from([votes_left, change, error]: [f64; 3]) -> Self {
+        Self { votes_left, change, error }
     }
 }

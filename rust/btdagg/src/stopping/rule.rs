@@ -49,8 +49,8 @@ pub struct StoppingRule {
     is_lossless: bool,
     /// By minus, tie and plus, each up to `n`.
     cells: Vec<u8>,
-    /// By place.
-    forecasts: Vec<Forecast>,
+    /// By place, as a [`Forecast`].
+    forecasts: Vec<[f64; 3]>,
     /// By place, made when first asked for: fewest votes after which an item may be settled.
     asks: OnceLock<Vec<u8>>,
 }
@@ -173,8 +173,7 @@ impl StoppingRule {
             .iter()
             .map(|outlook| {
                 let per_chance = 1.0 / outlook.chance();
-                let [votes_left, change, error] = outlook.followed.map(|joint| joint * per_chance);
-                Forecast { votes_left, change, error }
+                outlook.followed.map(|joint| joint * per_chance)
             })
             .collect();
         let (cells, is_lossless) = (cells(n, &decided), criterion == Criterion::Lossless);
@@ -237,10 +236,7 @@ impl StoppingRule {
     /// As [`stops`](Self::stops).
     pub fn forecast(&self, counts: Counts) -> Result<Option<Forecast>, Error> {
         let around = self.around(counts, 0)?;
-        Ok((!self.forecasts.is_empty()).then(|| {
-            let [votes_left, change, error] = self.mean_forecast(&around);
-            Forecast { votes_left, change, error }
-        }))
+        Ok((!self.forecasts.is_empty()).then(|| self.mean_forecast(&around).into()))
     }
 
     /// How many votes to ask for at once: the fewest after which the item may be settled, 0 where
@@ -322,7 +318,7 @@ impl StoppingRule {
     /// What is expected of an item without votes; `None` without a predictive distribution.
     #[must_use]
     pub fn start(&self) -> Option<Forecast> {
-        self.forecasts.first().copied()
+        self.forecasts.first().copied().map(Into::into)
     }
 
     /// Whether each row of counts is settled.
@@ -372,13 +368,13 @@ impl StoppingRule {
             return Err(no_predictive());
         }
         let between = |_, around: &Around| self.mean_forecast(around);
-        self.map(rows, out, execution, |_, votes| self.forecasts[place(votes)].into(), between)
+        self.map(rows, out, execution, |_, votes| self.forecasts[place(votes)], between)
     }
 
     fn mean_forecast(&self, around: &Around) -> [f64; 3] {
         let mut mean = [0.0; 3];
         for (votes, weight) in around.votes.iter().zip(around.weights) {
-            let forecast: [f64; 3] = self.forecasts[place(*votes)].into();
+            let forecast = self.forecasts[place(*votes)];
             mean.iter_mut().zip(forecast).for_each(|(sum, x)| *sum += weight * x);
         }
         mean
