@@ -50,37 +50,31 @@ impl CalibrationSet {
     }
 
     /// Number of items with a weight above 0.
-    #[must_use]
     pub const fn n_items(&self) -> usize {
         self.n_items
     }
 
     /// Number of distinct rows, a row and its mirror image being one.
-    #[must_use]
     pub fn n_distinct(&self) -> usize {
         self.rows.rows.len()
     }
 
     /// Weight of all items together by label, in label order; up to a common factor.
-    #[must_use]
     pub const fn label_weights(&self) -> [f64; 3] {
         self.label_weights
     }
 
     /// Largest number of votes of an item.
-    #[must_use]
     pub const fn max_votes(&self) -> u64 {
         self.max_votes
     }
 
     /// Whether some item leans to a side; if none does, the loss does not depend on beta.
-    #[must_use]
     pub fn has_margins(&self) -> bool {
         self.rows.has_margins()
     }
 
     /// Whether tie features differ; if not, eta0 and gamma cannot be told apart.
-    #[must_use]
     pub fn has_tie_contrast(&self) -> bool {
         self.rows.has_tie_contrast()
     }

@@ -47,21 +47,18 @@ impl<V: Copy> Table<V> {
 
 impl CompiledModel {
     /// The model that was compiled.
-    #[must_use]
     pub const fn model(&self) -> &Model {
         &self.model
     }
 
     /// The label of least expected absolute error; equal risks give a tie.
     #[inline]
-    #[must_use]
     pub fn decide(&self, counts: Counts) -> Label {
         self.decisions.get(counts).unwrap_or_else(|| self.model.decide(counts))
     }
 
     /// Probabilities of −1, 0 and +1.
     #[inline]
-    #[must_use]
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
         self.probabilities.get(counts).unwrap_or_else(|| self.model.probabilities(counts))
     }
@@ -71,7 +68,6 @@ impl Model {
     /// Tabulates decisions and probabilities for all counts up to `max_count`.
     ///
     /// Decisions are tabulated for counts below 128 at most, probabilities below 64.
-    #[must_use]
     pub fn compile(&self, max_count: u64) -> CompiledModel {
         let n = max_count.saturating_add(1);
         CompiledModel {

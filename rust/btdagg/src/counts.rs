@@ -20,20 +20,17 @@ pub struct Counts {
 
 impl Counts {
     /// Counts in label order.
-    #[must_use]
     pub fn new(minus: impl Into<f64>, tie: impl Into<f64>, plus: impl Into<f64>) -> Self {
         Self { minus: minus.into(), tie: tie.into(), plus: plus.into() }
     }
 
     /// Whole counts in label order; beyond 2⁵³ they are rounded.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "features do not see it")]
     pub const fn whole(minus: u64, tie: u64, plus: u64) -> Self {
         Self { minus: minus as f64, tie: tie as f64, plus: plus as f64 }
     }
 
     /// Number of votes.
-    #[must_use]
     pub fn total(self) -> f64 {
         // Both sides first, so that the mirror image has the same bits.
         (self.minus + self.plus) + self.tie
@@ -58,7 +55,6 @@ impl Counts {
     }
 
     /// Number of votes as an integer: the next larger one, but for rounding.
-    #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -69,7 +65,6 @@ impl Counts {
     }
 
     /// The three as integers, if they are whole.
-    #[must_use]
     pub fn as_whole(self) -> Option<[u64; 3]> {
         let [minus, tie, plus] = [self.minus, self.tie, self.plus].map(whole);
         Some([minus?, tie?, plus?])

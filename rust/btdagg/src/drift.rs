@@ -43,7 +43,6 @@ pub struct ConformalTest {
 
 impl ConformalTest {
     /// A test against a reference with so many items at each level.
-    #[must_use]
     pub fn new(reference: Vec<u64>, seed: u64) -> Self {
         let shares = vec![1.0 / to_f64(N_BETS as u64); N_BETS];
         Self { pool: reference, n_seen: 0, seed, shares, log_capital: 0.0, log_peak: 0.0 }

@@ -23,7 +23,6 @@ pub struct Features {
 /// assert!((f.s - 0.5 * 4.0_f64.ln()).abs() < 1e-15);
 /// assert!((f.t - (2.0_f64 / 5.0).ln()).abs() < 1e-15);
 /// ```
-#[must_use]
 pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Features {
     Features {
         s: margin(counts.minus, counts.plus, alpha),
@@ -34,7 +33,6 @@ pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Features {
 /// Log-odds margin of the decisive votes, `s = ½ ln((plus + alpha) / (minus + alpha))`.
 ///
 /// Positive where A leads; swapping A and B negates it exactly.
-#[must_use]
 pub fn margin(minus: f64, plus: f64, alpha: f64) -> f64 {
     let trailing = minus.min(plus) + alpha;
     let size = 0.5 * ln_ratio((plus - minus).abs(), trailing);
@@ -44,7 +42,6 @@ pub fn margin(minus: f64, plus: f64, alpha: f64) -> f64 {
 /// Tie evidence, `t = ln((tie + kappa) / (tie + decisive + kappa))`, at most 0.
 ///
 /// `decisive` is the number of votes that are no ties.
-#[must_use]
 pub fn tie(tie: f64, decisive: f64, kappa: f64) -> f64 {
     -ln_ratio(decisive, tie + kappa)
 }

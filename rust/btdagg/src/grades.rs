@@ -320,7 +320,6 @@ impl GradeModel {
     }
 
     /// Number of grades.
-    #[must_use]
     pub fn n_grades(&self) -> usize {
         self.intercepts.len() + 1
     }
@@ -358,7 +357,6 @@ impl GradeModel {
     /// the highest: beyond them the decision is a higher grade.
     ///
     /// Where beta is 0 the mean does not matter, and they are infinite.
-    #[must_use]
     pub fn thresholds(&self) -> Vec<f64> {
         let thresholds = (0..self.intercepts.len()).map(|boundary| {
             if self.beta > 0.0 {

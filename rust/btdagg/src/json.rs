@@ -30,7 +30,6 @@ impl Model {
     }
 
     /// The model as versioned JSON; floats keep every bit.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let (alpha, kappa) = self.smoothing();
         let Parameters { beta, eta0, gamma } = self.parameters();

@@ -17,13 +17,11 @@ impl Label {
     pub const ALL: [Self; 3] = [Self::Minus, Self::Tie, Self::Plus];
 
     /// −1, 0 or +1.
-    #[must_use]
     pub const fn value(self) -> i8 {
         self as i8
     }
 
     /// Column of this label in arrays with one column per label: 0, 1 or 2.
-    #[must_use]
     pub const fn column(self) -> usize {
         self.column_bits() as usize
     }

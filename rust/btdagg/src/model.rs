@@ -18,13 +18,11 @@ pub struct Parameters {
 
 impl Parameters {
     /// Of beta, eta0 and gamma.
-    #[must_use]
     pub const fn of([beta, eta0, gamma]: [f64; 3]) -> Self {
         Self { beta, eta0, gamma }
     }
 
     /// Beta, eta0 and gamma.
-    #[must_use]
     pub const fn vector(self) -> [f64; 3] {
         [self.beta, self.eta0, self.gamma]
     }
@@ -93,31 +91,26 @@ impl Model {
     }
 
     /// What the model was fitted to, if that is known.
-    #[must_use]
     pub fn provenance(&self) -> Option<&Provenance> {
         self.provenance.as_deref()
     }
 
     /// The three fitted numbers.
-    #[must_use]
     pub const fn parameters(&self) -> Parameters {
         self.parameters
     }
 
     /// Smoothing constants alpha and kappa.
-    #[must_use]
     pub const fn smoothing(&self) -> (f64, f64) {
         (self.alpha, self.kappa)
     }
 
     /// Margin and tie feature.
-    #[must_use]
     pub fn features(&self, counts: Counts) -> Features {
         features::features(counts, self.alpha, self.kappa)
     }
 
     /// Probabilities of −1, 0 and +1.
-    #[must_use]
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
         let Counts { minus, tie, plus } = counts;
         let eta = self.tie_logit(tie, minus + plus);
@@ -125,13 +118,11 @@ impl Model {
     }
 
     /// Expected absolute error of answering −1, 0 and +1.
-    #[must_use]
     pub fn risks(&self, counts: Counts) -> [f64; 3] {
         davidson::risks(self.probabilities(counts))
     }
 
     /// The label of least expected absolute error; equal risks give a tie.
-    #[must_use]
     pub fn decide(&self, counts: Counts) -> Label {
         let Counts { minus, tie, plus } = counts;
         let eta = self.tie_logit(tie, minus + plus);
@@ -151,7 +142,6 @@ impl Model {
     /// assert!(!model.always_ties(9));
     /// # Ok::<(), btdagg::Error>(())
     /// ```
-    #[must_use]
     pub fn always_ties(&self, n_votes: u64) -> bool {
         // Of all items with as many decisive votes the unanimous ones lead furthest. Where ties
         // make a tie likelier, none is best and so are as many decisive votes as there can be.

@@ -90,13 +90,11 @@ impl Panel {
     }
 
     /// What the panel was fitted to, if that is known.
-    #[must_use]
     pub const fn provenance(&self) -> Option<&Provenance> {
         self.provenance.as_ref()
     }
 
     /// The judges, in the order in which their counts are given.
-    #[must_use]
     pub fn judges(&self) -> &[Judge] {
         &self.judges
     }

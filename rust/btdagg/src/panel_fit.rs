@@ -78,7 +78,6 @@ impl PanelSet {
     }
 
     /// Number of parameters.
-    #[must_use]
     pub const fn width(&self) -> usize {
         2 * self.n_judges + 1
     }

@@ -24,13 +24,11 @@ pub struct Execution<'a> {
 
 impl Execution<'_> {
     /// On the calling thread, to the end.
-    #[must_use]
     pub const fn single() -> Self {
         Self { n_threads: NonZeroUsize::MIN, should_stop: None }
     }
 
     /// On at most `n_threads` threads, the calling one among them.
-    #[must_use]
     pub const fn threads(n_threads: NonZeroUsize) -> Self {
         Self { n_threads, should_stop: None }
     }

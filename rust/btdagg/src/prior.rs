@@ -49,7 +49,6 @@ impl Prior {
     }
 
     /// The parameters.
-    #[must_use]
     pub fn parameters(&self) -> Vec<Parameters> {
         self.thetas.iter().copied().map(Parameters::of).collect()
     }
@@ -74,13 +73,11 @@ impl Prior {
 
 impl CalibrationSet {
     /// Label weights of the rows, whose sum is the number of items.
-    #[must_use]
     pub fn labels(&self) -> Vec<LabelWeights> {
         self.labels_worth(to_f64(self.n_items() as u64))
     }
 
     /// Label weights of the rows, whose sum is so many labels.
-    #[must_use]
     pub fn labels_worth(&self, n_labels: f64) -> Vec<LabelWeights> {
         let scale = n_labels / self.rows.total_weight;
         self.rows.rows.iter().map(|row| row.weights.map(|weight| weight * scale)).collect()

@@ -46,7 +46,6 @@ impl Provenance {
     /// let counts: [[u8; 3]; 2] = [[3, 0, 5], [8, 0, 0]];
     /// assert!(provenance.is_exceeded_by(&counts[..]));
     /// ```
-    #[must_use]
     pub fn is_exceeded_by<R: Rows + ?Sized>(&self, rows: &R) -> bool {
         let Some(n_votes) = self.n_votes else { return false };
         let mut buffer = Vec::new();

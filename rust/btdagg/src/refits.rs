@@ -93,7 +93,6 @@ impl Refits {
     }
 
     /// Number of cells, and so of weights of a refit.
-    #[must_use]
     pub fn n_cells(&self) -> usize {
         self.places.len()
     }

@@ -38,7 +38,6 @@ impl<K> Default for Tally<K> {
 
 impl<K: Eq + Hash + Clone> Tally<K> {
     /// No votes yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,7 +100,6 @@ impl<K: Eq + Hash + Clone> Tally<K> {
     }
 
     /// Counts of one item; `None` if it has no votes.
-    #[must_use]
     pub fn get<Q: Eq + Hash + ?Sized>(&self, item: &Q) -> Option<Counts>
     where
         K: Borrow<Q>,
@@ -110,13 +108,11 @@ impl<K: Eq + Hash + Clone> Tally<K> {
     }
 
     /// Items in the order in which they were first seen.
-    #[must_use]
     pub fn items(&self) -> &[K] {
         &self.items
     }
 
     /// Counts of each of the [`items`](Self::items).
-    #[must_use]
     pub fn counts(&self) -> &[Counts] {
         &self.counts
     }

@@ -52,7 +52,6 @@ impl<'a> Texts<'a> {
 
 impl Keys<'_> {
     /// Number of rows.
-    #[must_use]
     pub const fn len(&self) -> usize {
         match self {
             Self::Integers(keys) => keys.len(),
@@ -61,7 +60,6 @@ impl Keys<'_> {
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

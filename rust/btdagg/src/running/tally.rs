@@ -104,26 +104,22 @@ struct Routed {
 impl RunningTally {
     /// No votes yet. One that `deduplicates` counts a sample once however often it comes; ids are
     /// integers unless it `has_texts`.
-    #[must_use]
     pub fn new(deduplicates: bool, has_texts: bool) -> Self {
         let shards = vec![Shard::default(); 1 << SHARD_BITS];
         Self { shards, lanes: Vec::new(), deduplicates, has_texts }
     }
 
     /// Whether ids are texts.
-    #[must_use]
     pub const fn has_texts(&self) -> bool {
         self.has_texts
     }
 
     /// Number of items.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.ids.len()).sum()
     }
 
     /// Whether there are no items.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -251,7 +247,6 @@ impl RunningTally {
     }
 
     /// Counts of the item of a row, if there is one.
-    #[must_use]
     pub fn counts(&self, keys: &Keys<'_>, row: usize) -> Option<Counts> {
         let hash = keys.hash(row);
         let shard = &self.shards[shard_of(hash)];
@@ -296,7 +291,6 @@ impl RunningTally {
     }
 
     /// Channel and number of 64 samples of every lane that holds votes.
-    #[must_use]
     pub fn lanes(&self) -> &[(u32, u32)] {
         &self.lanes
     }
@@ -453,7 +447,6 @@ fn route(
 }
 
 /// Ids of another kind than those of a tally.
-#[must_use]
 pub fn other_kind() -> Error {
     Error::input("items", "are of another kind than before", "integers or strings as before")
 }

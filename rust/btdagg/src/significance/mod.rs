@@ -100,7 +100,6 @@ pub struct PermutationResult {
 
 impl PermutationResult {
     /// Whether the p-value is from the whole null distribution.
-    #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.n_resamples.is_none()
     }

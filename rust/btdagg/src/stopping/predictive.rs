@@ -41,7 +41,6 @@ impl Predictive {
     }
 
     /// Weight and Dirichlet parameters of each component; weights sum to 1.
-    #[must_use]
     pub fn components(&self) -> &[(f64, [f64; 3])] {
         &self.components
     }

@@ -198,13 +198,11 @@ impl StoppingRule {
     }
 
     /// The model that decides by all `n` votes.
-    #[must_use]
     pub const fn model(&self) -> &Model {
         &self.model
     }
 
     /// The most votes an item gets.
-    #[must_use]
     pub const fn n(&self) -> usize {
         self.n
     }
@@ -316,7 +314,6 @@ impl StoppingRule {
     }
 
     /// What is expected of an item without votes; `None` without a predictive distribution.
-    #[must_use]
     pub fn start(&self) -> Option<Forecast> {
         self.forecasts.first().copied().map(Into::into)
     }
