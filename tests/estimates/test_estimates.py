@@ -267,15 +267,6 @@ def test_differences_are_corrected_for_their_number():
     assert list(found.differences) == list(itertools.combinations([0, 1, 2], 2))
 
 
-def test_a_panel_is_a_proxy():
-    counts, _, labels = drawn(400, 80, seed=2)
-    other = np.random.default_rng(3).multinomial(8, [0.3, 0.4, 0.3], size=400)
-    panel = np.stack([counts, other], axis=1)
-    one = estimate(panel, labels).estimates["net win rate"]
-    assert one.low < one.value < one.high
-    assert 0 < one.weight <= 1
-
-
 def test_more_labels_make_an_interval_narrower():
     counts, _, labels = drawn(20_000, 200, seed=1)
     found = estimate(counts, labels)

@@ -50,14 +50,6 @@ def test_matrices_and_shares_equal_a_plain_count():
     np.testing.assert_array_equal(found.gold, found.methods[1].gold)
 
 
-def test_sides_mirror():
-    items = some_items()
-    mirrored = LabelledItems(items.evidence.counts[:, ::-1], -items.labels, items.groups)
-    one, other = (distributions(each, n_splits=3, share=0.2) for each in (items, mirrored))
-    for a, b in zip(one.methods, other.methods, strict=True):
-        np.testing.assert_array_equal(a.matrices, b.matrices[:, ::-1, ::-1])
-
-
 def test_a_label_that_no_item_has_has_no_percentages():
     confusion = distributions(some_items(labels=(-1, 1)), n_splits=3).methods[0]
     assert np.isnan(confusion.percentages[1]).all()

@@ -1,12 +1,10 @@
-"""Sweeps over votes and labels: against slow loops, and on real votes."""
+"""Sweeps over votes and labels: against slow loops."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, evaluate, sweep_calibration
-from btdagg.methods import Davidson, MajorityVote
 from draws import balanced_counts, made, mae_on, random_splits, table
 
 
@@ -87,34 +85,6 @@ def test_sweeps_say_what_is_wrong():
         evaluate(votes, np.zeros(60))
 
 
-# Real votes
-
-
-@pytest.fixture(scope="module")
-def math_votes(shared):
-    votes = pl.scan_parquet(shared / "data/rb2/votes.parquet").filter(
-        pl.col("task").cast(pl.String) == "math", pl.col("judge").cast(pl.String) == "gpt-5.4"
-    )
-    return read_votes(votes.collect()), read_labels(shared / "data/rb2/labels.csv")
-
-
-def test_real_sweeps_go_the_papers_way(math_votes):
-    votes, labels = math_votes
-    votes = votes.filter({"template": "base", "temperature": "default"})
-    (over_votes,) = evaluate(
-        votes, labels, n_votes=[1, 4, 8], protocol=Protocol(RandomSplits(size=100, n_splits=10))
-    ).sweeps
-    davidson, majority = ([point.mae.mean() for point in curve] for curve in over_votes.curves)
-    assert davidson[2] < davidson[0]
-    assert davidson[2] < majority[2]
-    methods = (Davidson(), MajorityVote())
-    (over_labels,) = sweep_calibration(
-        votes, labels, [20, 200], aggregators=methods, protocol=Protocol(RandomSplits(n_splits=20))
-    ).sweeps
-    few, many = (point.mae.mean() for point in over_labels.curves[0])
-    assert many < few
-
-
 def test_parts_that_fail_are_named():
     votes, labels = made(templates=("p",))
     for row in votes:
@@ -134,11 +104,3 @@ def test_parts_that_fail_are_named():
     ((key, reason),) = found.skipped
     assert key == ("few",)
     assert reason.startswith("calibrating on 10 of 2 items leaves none")
-    over_votes = evaluate(
-        read_votes(table(votes + few)),
-        labels,
-        n_votes=[4, 6],
-        protocol=Protocol(RandomSplits(size=10, n_splits=2)),
-    )
-    assert [sweep.key for sweep in over_votes.sweeps] == [("j",)]
-    assert [key for key, _ in over_votes.skipped] == [("few",)]

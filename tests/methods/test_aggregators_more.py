@@ -1,11 +1,9 @@
-"""The paper's other aggregators: slow definitions, symmetry, tie rules, evidence, real votes."""
+"""The paper's other aggregators: slow definitions, symmetry, tie rules, evidence."""
 
 import itertools
 import math
-from collections import defaultdict
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +40,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning
 
 SCORES = ("mean", "min", "product")
 WEIGHTED = [*(SoftSelfConsistency(score) for score in SCORES), ConfidenceWeightedVote()]
-DECIDED = ("greedy", "few-shot", "gsa", "usc")  # columns of decisions, which few votes have
 
 
 def read(items, decisions=(), **more):
@@ -400,38 +397,6 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
         evaluate(votes, labels, n_votes=[3], aggregators=methods, **settings)
     with pytest.raises(InputError, match="there are no decisions of 'gsa'"):
         comparison_of(sample.counts, sample.labels, methods[2:], **settings)
-
-
-# Real votes
-
-
-@pytest.fixture(scope="module")
-def real_scores(shared):
-    """MAE by method, averaged over judges and tasks, with the margin for a confidence."""
-    votes = pl.read_parquet(shared / "data/rb2/votes.parquet")
-    votes = votes.filter(template="base", temperature="default", judge="claude-sonnet-4.6")
-    found = evaluate(
-        read_votes(votes),
-        read_labels(shared / "data/rb2/labels.csv"),
-        n_votes=[8],
-        aggregators=by_name(
-            [n for n in AGGREGATORS if n not in (*DECIDED, "weak", "neighbours", "threshold")]
-        ),
-        confidence="margin",
-        protocol=Protocol(RandomSplits(n_splits=5)),
-    )
-    assert len(found.cells) == 5
-    scores = defaultdict(list)
-    for cell in found.cells:
-        for method in cell.comparison.methods:
-            scores[method.name].append(method.mae.mean())
-    return {name: np.mean(values) for name, values in scores.items()}
-
-
-def test_calibrated_methods_beat_the_others_on_real_votes(real_scores):
-    calibrated = {real_scores.pop(name) for name in ("Davidson", "Davidson MAE", "isotonic")}
-    assert len(real_scores) == 6
-    assert max(calibrated) < min(real_scores.values())
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)

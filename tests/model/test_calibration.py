@@ -87,27 +87,6 @@ def test_no_random_start_finds_a_lower_point_on_real_votes(shared):
 
 
 @pytest.mark.usefixtures("quiet")
-def test_single_starts_are_left_in_local_minima_and_this_fit_is_not():
-    """Four votes an item, few decisive labels: one of the sets that the design warns of."""
-    rng = np.random.default_rng(11)
-    misses = 0
-    for _ in range(40):
-        counts, labels = simulated_set(rng)
-        items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
-        single = minimize(
-            lambda theta, items=items: items.loss(theta, 1),
-            [1.0, 0.0, 0.0],
-            jac=True,
-            method="L-BFGS-B",
-            bounds=list(zip(LOWER, UPPER, strict=True)),
-        )
-        found = calibrate(counts, labels).drps
-        assert found <= single.fun + 1e-10
-        misses += single.fun > found + 1e-4
-    assert misses >= 1
-
-
-@pytest.mark.usefixtures("quiet")
 def test_the_projected_gradient_vanishes_and_no_grid_point_is_lower():
     rng = np.random.default_rng(13)
     for _ in range(20):

@@ -101,18 +101,6 @@ def test_reversing_both_scales_mirrors_decisions_and_fits():
     assert other.model.beta == pytest.approx(fit.model.beta, rel=1e-6)
 
 
-def test_three_grades_with_symmetric_cuts_are_davidsons_model():
-    scale = Scale((-1, 0, 1), (-1, 0, 1))
-    davidson = DavidsonModel(1.3, 0.4, 0.0)
-    counts = np.array([[5, 0, 1], [0, 3, 3], [0, 0, 9], [2, 2, 2]])
-    s = davidson.features(counts).s
-    # A mean vote that is the margin feature of the same items.
-    shares = np.stack([(1 - s / 2) / 2, np.zeros(4), (1 + s / 2) / 2], axis=1)
-    model = GradeModel(2 * 1.3, (-0.4 / 2.6, 0.4 / 2.6), scale)
-    assert model.predict_proba(shares) == pytest.approx(davidson.predict_proba(counts), abs=1e-12)
-    assert (model.decide(shares) == davidson.decide(counts)).all()
-
-
 def test_a_sentence_says_from_which_mean_on():
     expected = (
         "People say 1; from a mean of 1.44 on 2; from 2.5 on 3; from 3.5 on 4; from 4.56 on 5."

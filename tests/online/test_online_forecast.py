@@ -60,20 +60,6 @@ def test_drawn_votes_are_those_of_the_items_without_replacement():
     assert shares == pytest.approx(counts[:, 2].mean() / 8, abs=0.01)
 
 
-def test_it_is_near_what_comes_on_a_new_task():
-    prior = prior_of([name for name in TASKS if name != "rb2-focus"], n=600)
-    new = simulate("rb2-focus", 2_000, 8, seed=5)
-    for row in online.forecast(prior, n_items=1000, n_votes=[8], n_labels=[0, 20]).rows:
-        known = np.arange(row.n_labels)
-        pair = (new.counts[known], new.labels[known]) if len(known) else (new.counts, None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = btdagg.calibrate(*pair, prior=prior).model
-        rest = slice(row.n_labels, None)
-        came = np.abs(model.decide(new.counts[rest]) - new.labels[rest]).mean()
-        assert row.mae == pytest.approx(came, abs=0.06)
-
-
 def test_tasks_that_are_too_small_are_left_out():
     (row,) = online.forecast(prior_of(TASKS[:1]), n_items=9, n_votes=[4], n_labels=[10]).rows
     assert 0 < row.low == row.mae == row.high < 1

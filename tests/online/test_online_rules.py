@@ -1,4 +1,4 @@
-"""Stopping rules against brute force, simulation and real votes."""
+"""Stopping rules against brute force and simulation."""
 
 import pickle
 import warnings
@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from btdagg.datasets import simulate
 from btdagg.model import CalibrationWarning
 from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan
 from btdagg.online.predictive import _log_chances
-from draws import random_splits
 
 models = st.builds(
     DavidsonModel,
@@ -291,47 +289,6 @@ def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
         side, tie, _ = tied
         for moved in ((side * factor, tie, side * factor), (side, tie * factor, side)):
             assert posterior(moved, ties) < posterior(tied, ties)
-
-
-@pytest.fixture(scope="session")
-def reward_bench(shared):
-    """Votes (n, 8), labels and groups by judge and task: base template, default temperature."""
-    strings = pl.col("item", "task", "judge", "template", "temperature").cast(pl.String)
-    votes = pl.read_parquet(shared / "data/rb2/votes.parquet").with_columns(strings)
-    votes = votes.filter(template="base", temperature="default").drop_nulls("vote")
-    labels = pl.read_csv(shared / "data/rb2/labels.csv")
-    cells = {}
-    for (judge, task), rows in votes.group_by("judge", "task"):
-        wide = rows.pivot(on="sample", index="item", values="vote").drop_nulls().sort("item")
-        wide = wide.join(labels.select("item", "label", "group"), on="item", maintain_order="left")
-        samples = wide.select(str(k) for k in range(8)).to_numpy()
-        cells[judge, task] = samples, wide["label"].to_numpy(), wide["group"].to_numpy()
-    return cells
-
-
-def test_fewer_votes_for_the_same_labels_on_real_votes(reward_bench):
-    found = []
-    for (_, task), (votes, labels, groups) in sorted(reward_bench.items()):
-        if task not in ("safety", "factuality", "focus", "math"):
-            continue
-        counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
-        for known, rest in random_splits(len(votes), size=50, n_splits=2, seed=0, groups=groups):
-            model = calibrated(counts[known], labels[known])
-            chances = fit_votes(counts[known], labels[known])
-            of_all = model.decide(counts[rest])
-            lossless = StoppingRule.lossless(model, 8).follow(votes[rest])
-            np.testing.assert_array_equal(lossless.labels, of_all)
-            risk = StoppingRule.risk_bounded(model, 8, chances, epsilon=0.05).follow(votes[rest])
-            error = [np.abs(label - labels[rest]).mean() for label in (risk.labels, of_all)]
-            changed = (risk.labels != of_all).mean()
-            found.append(
-                [lossless.n_votes.mean(), risk.n_votes.mean(), changed, error[0] - error[1]]
-            )
-    lossless_votes, risk_votes, changed, excess = np.mean(found, axis=0)
-    assert lossless_votes <= 5.9
-    assert risk_votes <= 5.0
-    assert changed <= 0.02
-    assert excess <= 0.005
 
 
 # Planner

@@ -166,14 +166,17 @@ def test_series_with_another_index_are_refused(name):
 # Imports
 
 
-def test_a_frame_is_read_without_importing_anything():
+def test_a_frame_is_read_without_importing_anything_and_tables_without_pyarrow():
     code = (
-        "import sys, pandas as pd, btdagg\n"
-        "others = {'polars', 'narwhals', 'pyarrow', 'scipy'}\n"
+        "import sys; sys.modules['pyarrow'] = None  # which pandas imports where it is\n"
+        "import pandas as pd, btdagg\n"
+        "others = {'polars', 'narwhals', 'scipy'}\n"
         "before = others & set(sys.modules)\n"
         "model = btdagg.DavidsonModel(beta=1.3, eta0=0.4, gamma=0.7)\n"
         "counts = pd.DataFrame({'plus': [9, 0], 'minus': [0, 9], 'tie': [0, 0]})\n"
         "assert model.decide(counts).tolist() == [1, -1]\n"
         "assert others & set(sys.modules) == before, sorted(others & set(sys.modules))\n"
+        "frame = pd.DataFrame({'item': pd.Categorical(['x', 'y']), 'vote': ['A', None]})\n"
+        "assert btdagg.read_votes(frame).counts()[1].tolist() == [[0, 0, 1], [0, 0, 0]]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

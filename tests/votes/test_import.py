@@ -847,14 +847,6 @@ def test_a_folder_without_files(folder):
 # All of them
 
 
-@pytest.mark.parametrize("name", ["vicuna80", "mtbench_order"])
-def test_real_votes_are_the_same_imported(shared, name):
-    file = shared / "data" / name / "votes.csv"
-    found = read(file)
-    assert (found.kind, found.formats) == ("votes", ("table",))
-    assert found.votes.tally().sort("item").equals(btdagg.read_votes(file).tally().sort("item"))
-
-
 def test_formats_may_be_mixed_but_not_judges_and_people():
     judged = lines([game("tie", "tie")], "a.jsonl")
     people = lines([{"question_id": 1, "model_a": "x", "model_b": "y", "winner": "tie",
@@ -864,13 +856,6 @@ def test_formats_may_be_mixed_but_not_judges_and_people():
     found = read([judged, people], kind="votes")
     assert found.formats == ("fastchat", "lmsys")
     assert found.frame["judge"].to_list() == ["gpt-4", "gpt-4", "expert_1"]
-
-
-def test_a_folder_is_its_files(folder):
-    (folder / "judged").mkdir()
-    lines([game("tie", "tie")], "judged/b.jsonl")
-    lines([game("tie", "tie", question_id=7)], "judged/a.jsonl")
-    assert read("judged").frame["group"].to_list() == ["7", "7", "81", "81"]
 
 
 def test_what_is_written_is_not_read_the_next_time(cli, folder):

@@ -15,17 +15,13 @@ import pytest
 import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate, labelled_tasks
 from btdagg.judge.pairs import read_pairs
 from btdagg.methods import by_name
-from btdagg.online import OnlineTally
 from btdagg.paper import read_ratings
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
-MATH = simulate("rb2-math", 80, 8, seed=2)
-TIES = simulate("rb2-ties", 80, 8, seed=3)
-SETTINGS = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
+LONG = simulate("rb2-math", 80, 8, seed=2).vote_columns()
 
 
 def write(path, text):
@@ -36,42 +32,6 @@ def write(path, text):
 def counted(votes):
     ids, counts = votes.counts()
     return dict(zip(ids.tolist(), counts.tolist(), strict=True))
-
-
-def wide(sample):
-    return {
-        "item": sample.items,
-        **dict(zip(("minus", "tie", "plus"), sample.counts.T, strict=True)),
-    }
-
-
-def joined(*parts):
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def with_task(columns, task):
-    return {**columns, "task": np.repeat(task, len(columns["item"]))}
-
-
-GOLD = joined(with_task(MATH.label_columns(), "math"), with_task(TIES.label_columns(), "ties"))
-WIDE = joined(wide(MATH), wide(TIES))
-LONG = joined(MATH.vote_columns(), TIES.vote_columns())
-
-
-# Counts whose task is known to the labels alone
-
-
-def test_counts_are_evaluated_by_the_task_of_the_labels():
-    counts, labels = read_votes(WIDE), read_labels(GOLD)
-    result = evaluate(counts, labels, **SETTINGS)
-    of_votes = evaluate(read_votes(LONG), labels, **SETTINGS)
-    assert [cell.key for cell in result.cells] == [("math",), ("ties",)]
-    for cell, expected in zip(result.cells, of_votes.cells, strict=True):
-        assert cell.comparison.n_items == 80
-        assert [m.mae.tolist() for m in cell.comparison.methods] == [
-            m.mae.tolist() for m in expected.comparison.methods
-        ]
-    assert list(labelled_tasks(counts, labels)) == ["math", "ties"]
 
 
 # Repeated samples
@@ -101,14 +61,6 @@ def test_equal_repeats_of_a_sample_count_once(tmp_path):
             assert counted(votes) == COUNTED
             assert (votes.frame.height, votes.n_missing) == (5, 2)
             assert votes.counts(1)[1].tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0]]
-        present = [row for row in rows if ONCE["vote"][row] is not None]
-        few = repeated(present)
-        tally = OnlineTally()
-        tally.add(few["item"], few["vote"], few["sample"], orders=few["order"])
-        ids, counts = tally.counts()
-        assert dict(zip(ids.tolist(), counts.tolist(), strict=True)) == {
-            item: COUNTED[item] for item in "xy"
-        }
 
 
 def test_a_missing_vote_beside_a_vote_of_the_sample_does_not_count():
@@ -120,11 +72,6 @@ def test_a_missing_vote_beside_a_vote_of_the_sample_does_not_count():
         assert votes.counts()[0].tolist() == first
         assert counted(votes) == {"x": [0, 1, 0], "y": [0, 0, 1]}
         assert votes.filter({"item": "x"}).frame["note"].to_list() == ["r"]
-
-
-def test_without_samples_every_row_is_a_vote():
-    assert counted(read_votes({"item": ["x", "x"], "vote": [1, 1]})) == {"x": [0, 0, 2]}
-    assert btdagg.tally(["x", "x"], [1, 1])[1].tolist() == [[0, 0, 2]]
 
 
 # Names of columns

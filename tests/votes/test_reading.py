@@ -1,13 +1,10 @@
-"""Reading votes, counts, labels and ratings: every source, every message, real data."""
+"""Reading votes, counts, labels and ratings: every source, every message."""
 
 import csv
 import json
-import os
 import random
-import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,11 +15,6 @@ import pytest
 from btdagg._core import InputError
 from btdagg.judge import read_pairs
 from btdagg.votes import Labels, align, read_labels, read_votes
-
-DATA = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[3] / "shared")) / "data"
-real_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the public votes are not here: set BTDAGG_SHARED"
-)
 
 ROWS = {
     "item": ["x", "x", "y", "x"],
@@ -240,19 +232,6 @@ def test_without_the_extra_the_message_says_how_to_get_it(library, monkeypatch):
         read_votes(ROWS)
     message = f"reading tables needs {library}: pip install 'btdagg[tables]'"
     assert str(error.value) == message
-
-
-def run(code):
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_pandas_is_read_without_pyarrow():
-    run(
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "import pandas as pd; from btdagg.votes import read_votes\n"
-        "frame = pd.DataFrame({'item': pd.Categorical(['x', 'y']), 'vote': ['A', None]})\n"
-        "assert read_votes(frame).counts()[1].tolist() == [[0, 0, 1], [0, 0, 0]]"
-    )
 
 
 # Votes
@@ -503,46 +482,6 @@ def test_align_refuses(ids, shape, labels, message):
     assert str(error.value) == message
 
 
-# Real votes
-
-
-def counts_by_pandas(frame):
-    table = pd.crosstab(frame["item"], frame["vote"])
-    return table.reindex(columns=[-1, 0, 1], fill_value=0)
-
-
-def assert_same_counts(votes, frame):
-    ids, counts = votes.counts()
-    assert ids.tolist() == frame["item"].astype(str).drop_duplicates().tolist()
-    expected = counts_by_pandas(frame.astype({"item": str})).loc[ids]
-    np.testing.assert_array_equal(counts, expected.to_numpy())
-
-
-@pytest.mark.soak
-@real_data
-def test_rewardbench_votes():
-    frame = pd.read_parquet(DATA / "rb2" / "votes.parquet")
-    votes = read_votes(DATA / "rb2" / "votes.parquet", strength="none")
-    assert (votes.frame.height, votes.n_missing) == (1_580_347, 0)
-    assert_same_counts(votes, frame)
-    where = {"judge": "gpt-5.4", "template": "base", "temperature": "default"}
-    base = votes.filter(where)
-    kept = frame[np.all([frame[column] == value for column, value in where.items()], axis=0)]
-    assert_same_counts(base, kept)
-    ids, counts = base.counts(3)
-    first = kept.astype({"item": str}).sort_values("sample", kind="stable").groupby("item").head(3)
-    expected = counts_by_pandas(first)
-    np.testing.assert_array_equal(counts, expected.loc[ids].to_numpy())
-    parts = votes.partition(["judge", "template"])
-    assert sum(part.frame.height for _, part in parts) == votes.frame.height
-    labels = read_labels(DATA / "rb2" / "labels.csv")
-    aligned = align(ids, counts, labels)
-    assert (aligned.ids.tolist(), aligned.n_unlabelled) == (ids.tolist(), 0)
-    gold = pd.read_csv(DATA / "rb2" / "labels.csv").set_index("item").loc[ids]
-    np.testing.assert_array_equal(aligned.labels, gold["label"])
-    np.testing.assert_array_equal(aligned.groups, gold["group"])
-
-
 class Dataset:
     """As a data set of Hugging Face: no frame, but it turns into one."""
 
@@ -613,9 +552,3 @@ def test_errors_have_the_names_of_the_source_and_end_with_the_argument_that_help
     with pytest.raises(InputError, match=text) as error:
         reads(frame, columns=columns)
     assert error.value.argument == argument
-
-
-def test_labels_may_be_in_own_words():
-    rows = {"item": [1, 2, 3], "label": ["ours", "Theirs", ""]}
-    labels = read_labels(rows, words={"ours": "A", "theirs": "B"})
-    assert (labels.labels.tolist(), labels.n_missing) == ([1, -1], 1)

@@ -184,33 +184,6 @@ def test_estimates_of_tables_use_the_mean_of_raters(files):
     assert any("mean of its raters" in one for one in not_worse(votes, labels, **B).remarks)
 
 
-def test_real_raters(shared):
-    """Of 480 items with three raters, two of each: the truth is the mean over all."""
-    everything = (
-        pl.read_csv(shared / "data/vicuna80/labels.csv")
-        .filter(pl.col("n_human") == 3)
-        .drop("label")
-    )
-    long = everything.unpivot(["human1", "human3"], index="item", variable_name="rater",
-                              value_name="label")  # fmt: skip
-    votes = pl.read_csv(shared / "data/vicuna80/votes.csv").filter(
-        pl.col("item").is_in(everything["item"].to_list())
-    )
-    votes = btdagg.read_votes(votes.filter(pl.col("judge") == votes["judge"][0]))
-    expected = (long["label"] == 0).mean()
-    labels = btdagg.read_labels(long)
-    assert (labels.labels == 0).mean() > 4 * expected
-    covered, ties = 0, []
-    for seed in range(10):
-        items = everything["item"].sample(100, seed=seed).to_list()
-        some = btdagg.read_labels(long.filter(pl.col("item").is_in(items)))
-        tie = estimate(votes, some).estimates["tie"]
-        covered += tie.low <= expected <= tie.high
-        ties.append(tie.value)
-    assert covered >= 8
-    assert np.mean(ties) == pytest.approx(expected, abs=0.03)
-
-
 # The rule
 
 

@@ -101,6 +101,8 @@ def test_signed_margins_strengths_and_probabilities():
     assert by_margin.counts()[1].tolist() == [[0.25, 1.25, 0.5], [0, 1, 0]]
     same = {"item": ["x", "x", "y"], "vote": ["B", "A", "tie"], "margin": [-1.0, 2.0, None]}
     assert read_votes(same, full_margin=4).counts()[1].tolist() == by_margin.counts()[1].tolist()
+    rows = {"item": ["x", "x", "y"], "margin": [-1.0, 2.0, 0.0]}
+    assert read_votes(rows, strength="none").counts()[1].tolist() == [[1, 0, 1], [0, 1, 0]]
     by_strength = read_votes({"item": [1, 1], "vote": [1, 0], "strength": [0.5, None]})
     assert by_strength.counts()[1].tolist() == [[0, 1.5, 0.5]]
     assert read_votes({"item": [1], "vote": [1], "confidence": [0.5]}).counts()[1].tolist() == [
@@ -208,6 +210,13 @@ BAD = {
     "shares": (
         {"p_minus": [0.2, 0.5], "p_tie": [0.3, 0.1], "p_plus": [0.5, 0.1]}, {}, 2, "p_minus", 0.5,
     ),
+    "a share missing": (
+        {"p_minus": [0.2, None], "p_tie": [0.3, 0.5], "p_plus": [0.5, 0.5]}, {}, 2, "p_minus", None,
+    ),
+    "a negative share": (
+        {"p_minus": [0.2, 0.5], "p_tie": [0.3, -0.25], "p_plus": [0.5, 0.75]}, {}, 2, "p_tie",
+        -0.25,
+    ),
 }  # fmt: skip
 
 
@@ -245,6 +254,8 @@ def test_bad_arguments_are_refused(columns, arguments, message):
 def test_counts_of_votes_with_a_strength_are_read_again():
     counts = read_votes({"item": [1, 2], "minus": [0.5, 0], "tie": [1.5, 1], "plus": [0, 2]})
     assert counts.counts()[1].tolist() == [[0.5, 1.5, 0], [0, 1, 2]]
+    evidence = counts.evidence()[1]
+    assert evidence.signs is evidence.counts
     assert Provenance.of(counts).strength == ""
     assert json.loads(json.dumps(Provenance(full_margins=[["a", "", 2]]).as_dict())) == {
         "full_margins": [["a", "", 2.0]]
@@ -300,17 +311,6 @@ def test_what_was_chosen_is_kept_and_said():
     assert np.array_equal(model.predict_proba(votes), model.predict_proba(expected))
     ties = read_votes({"item": ["x"], "vote": [0], "margin": [0.0]})
     assert model.decide(ties).tolist() == [0]  # without a warning
-
-
-def test_counts_with_fractions_have_no_signs():
-    counts = read_votes({"item": [1, 2], "minus": [0.5, 0], "tie": [1.5, 1], "plus": [0, 2]})
-    evidence = counts.evidence()[1]
-    assert evidence.signs is evidence.counts
-
-
-def test_signed_margins_are_votes_however_they_count():
-    rows = {"item": ["x", "x", "y"], "margin": [-1.0, 2.0, 0.0]}
-    assert read_votes(rows, strength="none").counts()[1].tolist() == [[1, 0, 1], [0, 1, 0]]
 
 
 def test_a_strength_that_was_asked_for_has_to_be_there():

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, align, calibrate, read_labels, read_votes
+from btdagg import InputError, calibrate, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.votes import source
 
@@ -253,18 +253,6 @@ def test_random_json_lines_are_read_as_python_reads_them(tmp_path, monkeypatch):
 
 
 # Votes and labels where arrays are taken
-
-
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_only_items_with_both_take_part_in_the_order_of_the_votes():
-    votes = read_votes(LONG.filter(pl.col("item") != SAMPLE.items[0]))
-    labels = read_labels(pl.DataFrame(GOLD).reverse().head(50))
-    items = align(*votes.counts(), labels)
-    assert calibrate(votes, labels).model == calibrate(items.counts, items.labels).model
-    assert calibrate(votes, labels).n_labels == len(items.ids) == 50
-    joined = votes.labelled(labels, 4)
-    assert joined.ids.tolist() == items.ids.tolist()
-    assert joined.counts.tolist() == votes.counts(4)[1][items.rows].tolist()
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
