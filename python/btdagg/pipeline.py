@@ -38,7 +38,7 @@ from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.grades import scale_of
 from btdagg.votes.join import LabelledCounts, with_task
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.sides import refuse_names, sides_of
+from btdagg.votes.sides import UNNAMED, refuse_names, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
 from btdagg.votes.table import Table, counts_of, listing, refuse, text
@@ -194,7 +194,7 @@ class Pipeline:
             )
         if points is not None:
             refuse_names(a, b)
-        self._sides = sides_of(self.pairs, a, b)
+        self._sides = sides_of(self.pairs, a, b) if points is None else UNNAMED
         judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
         self._others: Pairs | None = None
@@ -281,11 +281,11 @@ class Pipeline:
             strength, full_margin = strength_for(self.rule, judging.setup)
             if not set(STRENGTH_COLUMNS.get(strength, ())) <= set(frame.columns):
                 strength, full_margin = "none", None
-        elif alike is not None:
-            votes = read_votes(frame, **alike.how_to_read(Table(frame, pairs.source)))
-        else:
-            votes = read_votes(frame, strength=strength, full_margin=full_margin)
-        return votes.with_names(*self._sides) if votes.scale is None else votes
+        how: Mapping[str, Any] = {"strength": strength, "full_margin": full_margin}
+        if alike is not None and not isinstance(self.rule, StoppingRule):
+            how = alike.how_to_read(Table(frame, pairs.source))
+        votes = read_votes(frame, **how)
+        return votes if self._sides == UNNAMED else votes.with_names(*self._sides)
 
     def _fit(self, votes: Votes, labelling: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""

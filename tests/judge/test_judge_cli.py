@@ -171,3 +171,14 @@ def test_run_says_that_labelled_pairs_share_prompts(cli, folder):
     n_labels = pl.read_csv("labels.csv").height
     assert f"{n_labels} items share a prompt with another, and the labels have no column" in err
     assert "each item decided by models calibrated on" in out
+
+
+def test_a_store_keeps_the_names_of_the_pairs(cli, folder):
+    pairs = pl.read_ndjson("pairs.jsonl").with_columns(
+        system_a=pl.lit("chat-new"), system_b=pl.lit("chat-old")
+    )
+    pairs.write_ndjson("named.jsonl")
+    assert cli("judge", "named.jsonl", "--model", "simulated", "-n", "2", "-s", "v.db")[0] == 0
+    status, out, _ = cli("estimate", "v.db", "labels.csv")
+    assert status == 0
+    assert "\nchat-new wins " in out

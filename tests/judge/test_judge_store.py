@@ -42,7 +42,7 @@ def test_a_store_of_another_version(store_place):
         fill(store)
         with store._engine.begin() as connection:
             connection.execute(schema.about.update().values(version=7))
-    assert "a vote store of version 7, expected 5" in refused(store_place)
+    assert "a vote store of version 7, expected 6" in refused(store_place)
 
 
 def test_what_is_no_store(tmp_path):

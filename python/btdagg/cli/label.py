@@ -156,11 +156,11 @@ def label(
     # A judge may have a scale of its own.
     of_votes = scale and (scale_of(raw[-1]) or scale)
     of_judge = None if votes is None else read_votes(raw[-1], scale=of_votes)
-    called = sides_of(all_pairs, sides.a, sides.b)
-    if scale is not None:
+    called = UNNAMED
+    if scale is None:
+        called = sides_of(all_pairs, sides.a, sides.b)
+    else:
         refuse_names(sides.a, sides.b)
-    elif of_judge is not None and called == UNNAMED:
-        called = of_judge.sides
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:

@@ -74,10 +74,11 @@ class Pair:
 
     @property
     def about(self) -> tuple[str | None, ...]:
-        """What a store keeps: key, digest, task, criterion, and the item if the key is longer."""
+        """What a store keeps: key, digest, task, criterion, the item if not the key, systems."""
         name = None if self.key == self.item else self.item
-        fields = self.fields
-        return (self.key, self.digest, fields.get("task"), fields.get("criterion"), name)
+        of = self.fields.get
+        systems = (of(name) or None for name in ("system", "system_a", "system_b"))
+        return (self.key, self.digest, of("task"), of("criterion"), name, *systems)
 
 
 @readable

@@ -150,7 +150,7 @@ class Outcome:
             If there are too few labels.
         """
         scale, votes = self._assignment.scale, self._votes or self._no_votes()
-        if scale is None:
+        if self._sides != UNNAMED:
             votes = votes.with_names(*self._sides)
         planned = [answer for answer in answers if answer.item in self._assignment]
         rows = self.table(planned).drop("seconds", "note")

@@ -31,7 +31,8 @@ _BUSY_SECONDS = 60  # for which a writer waits for others
 
 # Tables
 
-VERSION = 5
+VERSION = 6
+SYSTEMS = ("system", "system_a", "system_b")
 PROBABILITIES = ("p_minus", "p_tie", "p_plus")
 
 # Strict tables of SQLite know few types.
@@ -78,6 +79,7 @@ items = table(
     Column("task", Text),
     Column("criterion", Text),
     Column("name", Text),
+    *(Column(name, Text) for name in SYSTEMS),
 )
 
 # Runs that ask. Each holds a lock while it lives; see owner.py.

@@ -28,7 +28,7 @@ _VOTE = (
     *(*_STRENGTH, "reason", "attempts"),
     *("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency", "finished"),
 )
-_OF_ITEMS = ("task", "criterion", "name")
+_OF_ITEMS = ("task", "criterion", "name", *schema.SYSTEMS)
 _EXCHANGE = ("model", "finish_reason", "messages", "reasoning", "answer")
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
 _LABELS = ("minus", "tie", "plus")
@@ -225,8 +225,9 @@ def votes_frame(
         )
         frame = frame.join(decided, on=key, how="left", maintain_order="left")
     frame = frame.with_columns(pl.coalesce("name", "item").alias("item"))
-    order = ["item", "task", "criterion", *_WAY, *names, *_VOTE, *(_EXCHANGE if exchanges else ())]
-    optional = ("task", "criterion", "reasoning_effort", *_STRENGTH)
+    order = ["item", "task", "criterion", *schema.SYSTEMS, *_WAY, *names, *_VOTE]
+    order += _EXCHANGE if exchanges else ()
+    optional = ("task", "criterion", *schema.SYSTEMS, "reasoning_effort", *_STRENGTH)
     unused = [name for name in optional if frame[name].null_count() == frame.height]
     points = store.grades
     unused += ["grade"] if points is None else ["order", "vote"]
