@@ -131,11 +131,73 @@ BRAINTRUST = rows(
     output="!",
     **{"scores.Factuality": lambda k: (0, 0.4, 1)[k % 3], "scores.Tone": lambda k: k % 2},
 )
+# Events of an experiment: braintrust.dev/docs/api-reference/experiments.
+SPANS = rows(
+    id="b{}",
+    span_id="s{}",
+    root_span_id="s{}",
+    scores=lambda k: {"Factuality": (0, 0.4, 1)[k % 3], "Tone": None if k == 3 else k % 2},
+)
+SPANS += [{"id": "part", "span_id": "sub", "root_span_id": "s0", "scores": {"Tone": 0.9}}]
+# developers.openai.com/api/reference/resources/evals/subresources/runs/subresources/output_items
+OUTPUT_ITEMS = rows(
+    object="eval.run.output_item",
+    id="outputitem_{}",
+    eval_id="eval_1",
+    run_id="evalrun_1",
+    status="pass",
+    datasource_item_id=lambda k: k,
+    datasource_item={"question": "?"},
+    results=lambda k: [{"name": "tone", "passed": k % 3 > 0, "score": float(1 + k % 5)}],
+    sample={"model": "gpt-5.4", "output": []},
+)
+# docs.langchain.com/langsmith/feedback-data-format
+FEEDBACK = rows(
+    id="f{}", created_at="2026-01-01", run_id="r{}", key="correctness", score=lambda k: k % 2,
+    value="", comment="", feedback_source="",
+)  # fmt: skip
 LABEL_STUDIO = [
     {"id": k, "prompt": "?", "answer1": "x", "answer2": "y", "annotator": rater,
      "comparison": won("right", "right", "left")(k), "annotation_id": 2 * k, "lead_time": 4.3}
     for k in range(N) for rater in (1, 2)
 ]  # fmt: skip
+
+
+def tasks(kind, answer):
+    """Tasks of Label Studio, which two people answered and one passed over.
+
+    As labelstud.io/guide/task_format and tags/{pairwise,choices,rating} have it.
+    """
+
+    def people(k):
+        values = {kind: {"selected" if kind == "pairwise" else kind: answer(k)}}
+        values["textarea"] = {"text": [f"since {k}"]}
+        result = [
+            {"id": "r", "from_name": kind, "to_name": "t1,t2", "type": kind, "value": value}
+            for kind, value in values.items()
+        ]
+        return [
+            {"id": 9, "completed_by": rater, "was_cancelled": rater == 3, "result": result}
+            for rater in (1, 2, 3)
+        ]
+
+    return json.dumps(rows(id=lambda k: k, data={"text1": "x"}, annotations=people, predictions=[]))
+
+
+def records(value):
+    """Records of Argilla with responses of two users, as Record.to_dict of its SDK has it."""
+
+    def responses(k):
+        preference = [{"value": value(k), "user_id": user} for user in ("3f0a", "77cd")]
+        return {
+            "preference": preference,
+            "comment": [{"value": f"since {k}", "user_id": "3f0a"}],
+        }
+
+    about = {"fields": {"prompt": "?"}, "metadata": {}, "suggestions": {}, "vectors": {}}
+    return json.dumps(rows(id="a{}", **about, responses=responses, _server_id="s{}"))
+
+
 PROLIFIC = [
     {"participant_id": f"p{rater}", "question_id": f"q{k}", "time_taken": 12,
      "preference": won("Right", "Same", "Left")(k + (rater == k % 7))}
@@ -197,6 +259,32 @@ EXPORTS = {
     "langsmith": ("run.csv", table(LANGSMITH), "votes", "task: correctness 30, conciseness 30"),
     "braintrust": ("experiment.csv", table(BRAINTRUST), "votes", "task: factuality 30, tone 30"),
     "label-studio": ("project.json", json.dumps(LABEL_STUDIO), "labels", "2 raters; "),
+    "label-studio-pairs": (
+        *("tasks.json", tasks("pairwise", won("right", "right", "left")), "labels", "2 raters; "),
+    ),
+    "label-studio-choices": (
+        "choices.json",
+        tasks("choices", won(["response_b"], ["Tie"], ["Response_A"])),
+        "labels",
+        "30 labels; of each: B 6, tie 6, A 18; 2 raters",
+    ),
+    "label-studio-rating": (
+        *("ratings.json", tasks("rating", lambda k: 1 + k % 5), "labels", "of each: 1 6, 2 6"),
+    ),
+    "argilla": ("records.json", records(won("B", "tie", "A")), "labels", "2 raters; "),
+    "argilla-rating": ("rated.json", records(lambda k: 1 + k % 5), "labels", "2 raters; "),
+    "openai-evals": (
+        *("items.json", json.dumps({"object": "list", "data": OUTPUT_ITEMS}), "votes"),
+        "mean grade 3.00",
+    ),
+    "braintrust-spans": ("spans.jsonl", lines(SPANS), "votes", "59 votes; 0 to 1"),
+    "braintrust-cells": (
+        "cells.csv",
+        table([row | {"scores": json.dumps(row["scores"])} for row in SPANS]),
+        "votes",
+        "59 votes; 0 to 1",
+    ),
+    "langsmith-feedback": ("feedback.csv", table(FEEDBACK), "votes", "task: correctness 30"),
     "prolific": ("form.csv", table(PROLIFIC), "labels", "9 items on which raters disagree"),
     "ragas": ("ragas.csv", table(RAGAS), "votes", "faithfulness 30, answer_relevancy 30"),
     "weave": ("weave.csv", table(WEAVE), "votes", "30 items; 30 votes"),

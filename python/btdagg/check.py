@@ -19,6 +19,8 @@ from btdagg.report.wording import counted
 from btdagg.votes import Labels, Scale, Table, Votes, read_labels, read_table, read_votes
 from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content
+from btdagg.votes.formats.nested import flat_table
+from btdagg.votes.formats.results import FEEDBACK
 from btdagg.votes.grades import inferred_points, scale_of
 from btdagg.votes.labels import RATERS
 from btdagg.votes.scale import written
@@ -170,7 +172,7 @@ def _points_of_words(votes: Table) -> tuple[float, ...] | None:
 
 def _kind_of(table: Table) -> str:
     columns = {*table.columns}
-    if not columns & {"item", *ITEM_NAMES}:
+    if not columns & {"item", *ITEM_NAMES} or columns >= FEEDBACK:  # of which ids are no items
         return "unknown"
     if {"a", "b"} <= columns or {"response_a", "response_b"} <= columns:
         return "pairs"
@@ -205,7 +207,12 @@ def _opened(own: FileCheck) -> Table | None:
     except InputError as error:
         own.problems, is_damaged = [str(error)], error.argument != "columns"
     try:
-        return None if is_damaged else _guessed(own, Content(own.source).table())
+        if os.path.isdir(own.source):
+            return None
+        content = Content(own.source)
+        if (flat := flat_table(content)) is not None:
+            return _guessed(own, flat)
+        return None if is_damaged else _guessed(own, content.table())
     except InputError as error:
         own.problems, own.kind, own.command = [str(error)], "unknown", ""
         return None

@@ -867,3 +867,24 @@ def test_what_is_written_is_not_read_the_next_time(cli, folder):
         said = one_line(*cli("import", "judged", "-o", output))
         assert said == f"--output is {output}, in judged, a folder that is read"
     assert "a file that is read" in one_line(*cli("import", "judged", "-o", "out.jsonl"))
+
+
+def test_a_question_and_an_id_of_nested_annotations(tmp_path):
+    """The id is one of the task's data, and one of two questions is chosen."""
+    result = [
+        {"from_name": "best", "type": "choices", "value": {"choices": ["B"]}},
+        {"from_name": "stars", "type": "rating", "value": {"rating": 4}},
+    ]
+    person = {"id": 7, "email": "ada@example.com"}
+    annotations = [{"completed_by": person, "was_cancelled": False, "result": result}]
+    task = {"id": 1, "data": {"qid": "q1"}, "annotations": annotations}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task]))
+    with pytest.raises(InputError, match="questions best, stars; columns="):
+        read(path)
+    imported = read(path, columns={"item": "qid", "label": "best"})
+    assert (imported.formats, imported.kind) == (("label-studio",), "ratings")
+    row = imported.frame.row(0, named=True)
+    assert (row["item"], row["rater"], row["vote"]) == ("q1", "ada@example.com", -1)
+    stars = read(path, columns={"label": "stars"}).frame.row(0, named=True)
+    assert (stars["item"], stars["score"]) == ("1", 4)

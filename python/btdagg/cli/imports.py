@@ -40,7 +40,8 @@ def import_(
         str | None,
         typer.Option(
             help="Format of the files: openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, "
-            "promptfoo, deepeval, rewardbench, inspect or table.",
+            "promptfoo, deepeval, openai-evals, braintrust, langsmith, rewardbench, label-studio, "
+            "argilla, inspect or table.",
             show_default="recognized by the content",
         ),
     ] = None,

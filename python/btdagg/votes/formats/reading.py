@@ -14,7 +14,15 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
-from btdagg.votes.formats import inspect_logs, lmsys, openai_batch, promptfoo, results, table
+from btdagg.votes.formats import (
+    inspect_logs,
+    lmsys,
+    nested,
+    openai_batch,
+    promptfoo,
+    results,
+    table,
+)
 from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
 from btdagg.votes.formats.rows import as_labels, as_ratings, as_votes, finished, graded
 from btdagg.votes.scale import Scale
@@ -37,6 +45,7 @@ FORMATS = {
         *lmsys.FORMATS,
         promptfoo.FORMAT,
         *results.FORMATS,
+        *nested.FORMATS,
         table.FORMAT,
     )
 }

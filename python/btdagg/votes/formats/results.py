@@ -1,7 +1,8 @@
-"""Results that have grades: DeepEval's test runs, ratings as of RewardBench 2."""
+"""Results that have grades: of DeepEval, OpenAI's evals, Braintrust, LangSmith, RewardBench 2."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 
+FEEDBACK = frozenset({"run_id", "key", "score"})  # columns of LangSmith's
 _CASES = ("testCases", "conversationalTestCases")
 _COLUMNS = ("item", "criterion", "judge", "system", "group", "task", "score", "status")
 
@@ -51,6 +53,42 @@ def _ratings(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ..
                 yield f"{row['id']}-{place}", None, *about, *end
 
 
+def _evals(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ...]]:
+    for row in content.objects():
+        system = (row.get("sample") or {}).get("model")
+        for result in row["results"]:
+            score = result["passed" if options.passes else "score"]
+            item = row["datasource_item_id"]
+            yield item, result["name"], None, system, None, None, score, None
+
+
+def _scores_by_name(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the scores of a Braintrust row; as a column of a table they are JSON."""
+    scores = row.get("scores")
+    if isinstance(scores, str) and scores.startswith("{"):
+        scores = json.loads(scores)
+    return scores if isinstance(scores, dict) else None
+
+
+def _has_spans(content: Content) -> bool:
+    if not {"id", "scores", "span_id"} <= content.columns:
+        return False
+    return any(_scores_by_name(row) is not None for row in content.objects())
+
+
+def _spans(content: Content, _: ImportOptions) -> Iterator[tuple[Any, ...]]:
+    """Yield the scores of the root spans, which are the rows of an experiment."""
+    for row in content.objects():
+        if row.get("root_span_id") in (None, row["span_id"]):
+            for name, score in (_scores_by_name(row) or {}).items():
+                yield row["id"], name, None, None, None, None, score, None
+
+
+def _feedback(content: Content, _: ImportOptions) -> Iterator[tuple[Any, ...]]:
+    for row in content.objects():
+        yield row["run_id"], row["key"], None, None, None, None, row["score"], None
+
+
 def _format(
     name: str,
     recognizes: Callable[[Content], bool],
@@ -68,5 +106,8 @@ def _format(
 
 FORMATS = (
     _format("deepeval", lambda c: any(kind in _run(c) for kind in _CASES), _cases),
+    _format("openai-evals", lambda c: {"datasource_item_id", "results"} <= c.columns, _evals),
+    _format("braintrust", _has_spans, _spans),
+    _format("langsmith", lambda c: c.columns >= FEEDBACK, _feedback),
     _format("rewardbench", _has_ratings, _ratings),
 )

@@ -1,0 +1,103 @@
+"""What people said in nested JSON: tasks of Label Studio, records of Argilla."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from btdagg._core import InputError
+from btdagg.votes.formats import table
+from btdagg.votes.formats.content import Content, Format, ImportOptions
+from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.table import Table, listing
+
+_SIDES = {"left": "A", "right": "B"}  # of two texts beside each other
+_ABOUT = ("item", "group", "task", "system_a", "system_b", "order")
+_MOST_WORDS = 8  # of a question that is no free text
+
+# The id of a task, its own data, who answered, the question and the answer.
+_Answer = tuple[Any, Mapping[str, Any], Any, str, Any]
+
+
+def _tasks(content: Content) -> Iterator[_Answer]:
+    for task in content.objects():
+        for annotation in task["annotations"]:
+            rater = annotation["completed_by"]
+            rater = rater.get("email") or rater["id"] if isinstance(rater, dict) else rater
+            for result in [] if annotation.get("was_cancelled") else annotation["result"]:
+                value, kind = result["value"], result["type"]
+                if kind == "pairwise":
+                    answer = _SIDES.get(value["selected"], value["selected"])
+                elif kind in ("choices", "rating", "number"):
+                    answer = value[kind]
+                else:
+                    continue
+                yield task["id"], task["data"], rater, result["from_name"], answer
+
+
+def _records(content: Content) -> Iterator[_Answer]:
+    for record in content.objects():
+        data = {**(record.get("fields") or {}), **(record.get("metadata") or {})}
+        for question, responses in record["responses"].items():
+            for response in responses:
+                yield record["id"], data, response["user_id"], question, response["value"]
+
+
+def _has_tasks(content: Content) -> bool:
+    return {"id", "data", "annotations"} <= content.columns
+
+
+def _has_records(content: Content) -> bool:
+    is_record = {"id", "fields", "responses"} <= content.columns
+    return is_record and isinstance(next(content.objects())["responses"], dict)
+
+
+def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Table | None:
+    """Return a row for each answer, with a label or a score; None where there are no tasks."""
+    answers_of = next((of for has, of in _READERS.values() if has(content)), None)
+    if answers_of is None:
+        return None
+    named = columns or {}
+    question = next((named[name] for name in table.VERDICTS if name in named), None)
+    by_question: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for identity, data, rater, name, answer in answers_of(content):
+        about = {own: data.get(named.get(own, own)) for own in dict.fromkeys((*_ABOUT, *named))}
+        row = about | {"item": identity if about["item"] is None else about["item"], "rater": rater}
+        words = answer if isinstance(answer, list) else [] if answer is None else [answer]
+        by_question.setdefault(name, []).append((row, ", ".join(map(str, words))))
+    kept, kinds = {}, set()
+    for name, answers in by_question.items():
+        verdicts = {word.lower() for _, word in answers if word}
+        is_grade = all(v.replace(".", "", 1).isdigit() or v in PASS_WORDS for v in verdicts)
+        if name == question or (question is None and (is_grade or len(verdicts) <= _MOST_WORDS)):
+            kept[name] = answers
+            kinds.add("score" if is_grade else "label")
+    if len(kinds) != 1:
+        raise InputError(
+            f"{content.name}: questions {listing(by_question)}; columns={{'label': ...}} says "
+            "which of them to read",
+            argument="columns",
+        )
+    rows = [
+        {n: None if v is None else str(v) for n, v in row.items() if n not in table.VERDICTS}
+        | {"criterion": name if len(kept) > 1 else None, **dict.fromkeys(kinds, word)}
+        for name, answers in kept.items()
+        for row, word in answers
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
+    return Table(frame.drop(empty), content.name)
+
+
+def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
+    flat = flat_table(content, options.columns)
+    kept = {name: name for name in options.columns if name not in table.VERDICTS}
+    return table.FORMAT.read(Content("", flat), replace(options, columns=kept))
+
+
+_READERS = {"label-studio": (_has_tasks, _tasks), "argilla": (_has_records, _records)}
+_USES = ("columns", "words", "order", "grades")
+FORMATS = tuple(Format(name, has, _read, _USES) for name, (has, _) in _READERS.items())
