@@ -347,12 +347,17 @@ class Pipeline:
         return replace(fitted, certificate=certificate)
 
 
-def labels_for(judging: Judging, labels: Source, points: Sequence[float] | None = None) -> Labels:
+def labels_for(
+    judging: Judging,
+    labels: Source,
+    points: Sequence[float] | None = None,
+    raters: Literal["mean", "majority", "drop"] = "mean",
+) -> Labels:
     """Read labels of what is judged: grades, of points or the template's, if it asks for them."""
     table = read_table(labels, [])
     grades = judging.setup.grades
     scale = None if grades is None else scale_of(table, table, grades, points)
-    return read_labels(table, scale=scale)
+    return read_labels(table, scale=scale, raters=raters)
 
 
 def _calibrated(items: LabelledCounts, **options: Any) -> Calibration | GradeCalibration:

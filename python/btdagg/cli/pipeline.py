@@ -20,6 +20,7 @@ from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import (
     Json,
     LabelGrades,
+    Raters,
     SideNames,
     Strengths,
     differences_said,
@@ -74,6 +75,7 @@ def run(
         ),
     ] = Path("out"),
     label_grades: LabelGrades = None,
+    raters: Raters = "mean",
     prior: PriorOption = None,
     agreement: Annotated[
         float | None,
@@ -108,7 +110,7 @@ def run(
     page = output / "report"
     raw_pairs, raw_labels = tables_of(settings.columns, pairs, labels)
     points = None if label_grades is None else points_of(label_grades, "label_grades")
-    gold = labels_for(judging, raw_labels, points)
+    gold = labels_for(judging, raw_labels, points, raters)
     with differences_said():
         pipeline = Pipeline(
             read_pairs(raw_pairs, criteria=settings.criteria),
