@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shlex
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ import numpy as np
 
 from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
+from btdagg.estimates.items import all_items
+from btdagg.estimates.prediction_powered import Estimates, estimate_items
 from btdagg.report.wording import counted
 from btdagg.votes import Labels, Scale, Table, Votes, read_labels, read_table, read_votes
 from btdagg.votes.formats import read, read_grades
@@ -25,6 +28,7 @@ from btdagg.votes.grades import inferred_points, scale_of
 from btdagg.votes.labels import RATERS
 from btdagg.votes.scale import written
 from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.sides import UNNAMED
 from btdagg.votes.source import ITEM_NAMES, suffix_of
 from btdagg.votes.table import listing
 
@@ -33,6 +37,7 @@ _MARGIN = 0.03  # of a release gate
 # One-sided level 5%, and with it power 80%, as Phi has them.
 _ONE_SIDED = 1.6449
 _REACH = _ONE_SIDED + 0.8416
+_LEVEL = 0.9  # of two sides
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -430,19 +435,46 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}, with the votes of "
         "the other items more closely. They are enough to calibrate on."
     )
-    if labels.scale is None:  # of A less B, as a gate has it
-        needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
-        least = 2 * _ONE_SIDED * spread - _MARGIN
-        texts.append(
-            f"By them alone a gate with a margin of {_MARGIN} passes where the net win rate comes "
-            f"out above {least:+.2f}; if A and B are equally good it takes about {needed:,} labels."
-        )
+    if labels.scale is None:
+        estimates = None if votes is None else _estimated(votes, labels)
+        texts.append(_of_a_gate(estimates, spread, n_labels))
     if votes is None:
         return [
             *texts,
             "The next thing is a judge's votes of these items: name their file too.",
         ], ""
     return texts, "estimate" if n_labels < 2 * _FEWEST else "evaluate"
+
+
+def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
+    """Estimate the net win rate as a gate does; None where A and B are many systems."""
+    if votes.sides == UNNAMED and {"system_a", "system_b"} <= {*votes.columns}:
+        return None
+    with warnings.catch_warnings(), suppress(InputError):
+        warnings.simplefilter("ignore")
+        return estimate_items(all_items(votes, labels), level=_LEVEL)
+    return None
+
+
+def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str:
+    """Say what passes a gate: by an estimate, or by how much the labels alone vary."""
+    gate = f"a gate with a margin of {_MARGIN} passes where the net win rate comes out above"
+    if estimates is None:  # twice the spread of the win rate is that of A less B
+        needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
+        least = 2 * _ONE_SIDED * spread - _MARGIN
+        takes = f"it takes about {needed:,} labels"
+        return f"By them alone {gate} {least:+.2f}; if A and B are equally good {takes}."
+    net = estimates.estimates[estimates.main]
+    wanted = estimates.labels_for(2 * _MARGIN * _ONE_SIDED / _REACH)
+    takes = "even labels of all items would be too few"
+    takes = takes if wanted is None else f"it takes about {wanted:,} labels"
+    first, second = estimates.sides
+    passing = [name for name, low in ((first, net.low), (second, -net.high)) if low > -_MARGIN]
+    return (
+        f"With the votes {gate} {net.value - net.low - _MARGIN:+.2f}. That of {first} is "
+        f"{net.value:+.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would pass. "
+        f"If they are equally good {takes}."
+    )
 
 
 def _next(checks: Sequence[FileCheck], verb: str) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels
+from btdagg import InputError, read_labels, read_votes
 from btdagg.check import check
+from btdagg.estimates import not_worse
 from tool_exports import EXPORTS
 
 VOTES = "item,judge,order,vote\n" + "".join(
@@ -61,10 +62,30 @@ def test_what_labels_support(folder):
     values = (read_labels("labels.csv").labels + 1) / 2
     half = 1.96 * values.std(ddof=1) / math.sqrt(20)
     assert f"± {half:.2f}" in checked.supports[1]
-    net = read_labels("labels.csv").labels.std(ddof=1)  # of A less B, as a gate has it
-    assert f"above {1.6449 * net / math.sqrt(20) - 0.03:+.2f};" in checked.supports[2]
-    assert f"about {math.ceil((net * 2.4865 / 0.03) ** 2):,} labels" in checked.supports[2]
     assert checked.command == "btdagg evaluate votes.csv labels.csv"
+
+
+@pytest.mark.parametrize("lead", [3, 5])
+def test_a_gate_is_said_as_the_gate_has_it(folder, lead):
+    """It passes where the difference is large, whatever there are of labels."""
+    rows = (f"q{n},{'A' if n % 6 < lead else 'B'}\n" for n in range(30))
+    (folder / "gold.csv").write_text("item,label\n" + "".join(rows))
+    text = check(["votes.csv", "gold.csv"]).supports[-1]
+    votes, labels = read_votes("votes.csv"), read_labels("gold.csv")
+    first = not_worse(votes, labels, candidate="A", baseline="B", margin=0.03)
+    second = not_worse(votes, labels, candidate="B", baseline="A", margin=0.03)
+    assert first.passed == (lead > 3)
+    passing = [own.candidate for own in (first, second) if own.passed]
+    assert f"{' and '.join(passing) or 'neither A nor B'} would pass" in text
+    assert f"above {first.estimate - first.lower - 0.03:+.2f}. " in text
+    assert f"That of A is {first.estimate:+.2f}: " in text
+
+
+def test_labels_alone_forecast_a_gate(folder):
+    text = check(["labels.csv"]).supports[1]
+    net = read_labels("labels.csv").labels.std(ddof=1)  # of A less B, as a gate has it
+    assert f"above {1.6449 * net / math.sqrt(20) - 0.03:+.2f};" in text
+    assert f"about {math.ceil((net * 2.4865 / 0.03) ** 2):,} labels" in text
 
 
 def test_labels_of_groups_tell_less(folder):

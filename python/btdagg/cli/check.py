@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from btdagg.cli.common import Json, print_json, say
+from btdagg.cli.common import Json, print_json, say, say_in_words
 
 
 def check(
@@ -32,5 +32,6 @@ def check(
     checked = look(files)
     if json:
         print_json(asdict(checked))
-    else:
-        say(str(checked))
+        return
+    for line in str(checked).splitlines():  # a command is copied whole
+        (say if line.startswith("Next") else say_in_words)(line)
