@@ -29,13 +29,10 @@ def _tasks(content: Content) -> Iterator[_Answer]:
             rater = rater.get("email") or rater["id"] if isinstance(rater, dict) else rater
             for result in [] if annotation.get("was_cancelled") else annotation["result"]:
                 value, kind = result["value"], result["type"]
-                if kind == "pairwise":
-                    answer = _SIDES.get(value["selected"], value["selected"])
-                elif kind in ("choices", "rating", "number"):
-                    answer = value[kind]
-                else:
-                    continue
-                yield task["id"], task["data"], rater, result["from_name"], answer
+                if kind in ("pairwise", "choices", "rating", "number"):
+                    answer = value["selected" if kind == "pairwise" else kind]
+                    answer = _SIDES.get(answer, answer) if kind == "pairwise" else answer
+                    yield task["id"], task["data"], rater, result["from_name"], answer
 
 
 def _records(content: Content) -> Iterator[_Answer]:

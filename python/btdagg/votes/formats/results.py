@@ -58,8 +58,8 @@ def _evals(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ...]
         system = (row.get("sample") or {}).get("model")
         for result in row["results"]:
             score = result["passed" if options.passes else "score"]
-            item = row["datasource_item_id"]
-            yield item, result["name"], None, system, None, None, score, None
+            about = row["datasource_item_id"], result["name"], None, system
+            yield *about, None, None, score, None
 
 
 def _scores_by_name(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -71,9 +71,8 @@ def _scores_by_name(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _has_spans(content: Content) -> bool:
-    if not {"id", "scores", "span_id"} <= content.columns:
-        return False
-    return any(_scores_by_name(row) is not None for row in content.objects())
+    has_columns = {"id", "scores", "span_id"} <= content.columns
+    return has_columns and any(_scores_by_name(row) is not None for row in content.objects())
 
 
 def _spans(content: Content, _: ImportOptions) -> Iterator[tuple[Any, ...]]:
