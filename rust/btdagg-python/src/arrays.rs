@@ -142,26 +142,11 @@ macro_rules! count_arrays {
             }
         }
 
-        /// Runs `$body` with `$values` bound to the values row by row, of whatever type they are.
-        macro_rules! with_values {
-            ($counts:expr, $values:ident => $body:expr) => {
+        /// Runs `$body` with `$array` bound to the array, of whatever type it is.
+        macro_rules! with_array {
+            ($counts:expr, $array:ident => $body:expr) => {
                 match &$counts {
-                    $($crate::arrays::CountArray::$variant(array) => {
-                        let $values = &*$crate::arrays::by_rows(array);
-                        $body
-                    })*
-                }
-            };
-        }
-
-        /// Runs `$body` with `$rows` bound to the rows of whatever type the array has.
-        macro_rules! with_rows {
-            ($counts:expr, $rows:ident => $body:expr) => {
-                match &$counts {
-                    $($crate::arrays::CountArray::$variant(array) => {
-                        let $rows = $crate::arrays::ArrayRows::new(&array.as_array());
-                        $body
-                    })*
+                    $($crate::arrays::CountArray::$variant($array) => $body),*
                 }
             };
         }
@@ -177,7 +162,8 @@ macro_rules! mapped {
         let py = $counts.py();
         let borrowed = crate::arrays::borrow_counts($counts, 3)?;
         crate::arrays::$written(py, $n, |out| {
-            with_rows!(borrowed, rows => {
+            with_array!(borrowed, array => {
+                let rows = crate::arrays::ArrayRows::new(array);
                 crate::call::run(py, $n_threads, |execution| {
                     $self.0.$method(&rows, out, execution)
                 })
@@ -209,10 +195,10 @@ pub struct ArrayRows<'a, T> {
     contiguous: Option<&'a [[T; 3]]>,
 }
 
-impl<'a, T: CountValue> ArrayRows<'a, T> {
-    pub fn new(view: &ArrayView2<'a, T>) -> Self {
-        let contiguous = view.to_slice().map(|all| all.as_chunks().0);
-        Self { view: *view, contiguous }
+impl<'a, T: CountValue + Element> ArrayRows<'a, T> {
+    pub fn new(array: &'a InMatrix<'_, T>) -> Self {
+        let view = array.as_array();
+        Self { view, contiguous: view.to_slice().map(|all| all.as_chunks().0) }
     }
 }
 

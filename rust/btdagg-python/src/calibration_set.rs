@@ -2,7 +2,7 @@ use btdagg::{Bounds, Error, Parameters};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{InMatrix, InVector, Untyped, Vector, borrow_counts, by_rows};
+use crate::arrays::{ArrayRows, InMatrix, InVector, Untyped, Vector, borrow_counts, by_rows};
 use crate::call::{raise, run};
 
 /// Labelled counts reduced to their distinct rows: the DRPS and its gradient.
@@ -23,7 +23,8 @@ impl CalibrationSet {
         let borrowed = borrow_counts(counts, 3)?;
         let labels = labels.as_slice()?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-        with_rows!(borrowed, rows => {
+        with_array!(borrowed, array => {
+            let rows = ArrayRows::new(array);
             run(counts.py(), 1, |execution| {
                 btdagg::CalibrationSet::new(&rows, labels, weights, (alpha, kappa), execution)
             })
@@ -42,7 +43,8 @@ impl CalibrationSet {
         let borrowed = borrow_counts(counts, 3)?;
         let weights = by_rows(&weights);
         let weights = weights.as_chunks().0;
-        with_rows!(borrowed, rows => {
+        with_array!(borrowed, array => {
+            let rows = ArrayRows::new(array);
             run(counts.py(), 1, |execution| {
                 btdagg::CalibrationSet::soft(&rows, weights, (alpha, kappa), execution)
             })

@@ -18,7 +18,8 @@ pub fn grade_means<'py>(
     let scale = VoteScale::new(&by_rows(&votes)).map_err(raise)?;
     let borrowed = borrow_counts(counts, votes.len()?)?;
     written(py, rows_of(counts), |out| {
-        with_values!(borrowed, counts => {
+        with_array!(borrowed, array => {
+            let counts = &*by_rows(array);
             run(py, n_threads, |execution| scale.means_into(counts, out, execution))
         })
     })
@@ -61,7 +62,8 @@ fn decided<'py, G: Element + Copy + Sync>(
     let thresholds = &*by_rows(thresholds);
     let grades = &grades[..grades.len().min(thresholds.len() + 1)];
     let array: Vector<'py, G> = written(py, rows_of(counts), |out| {
-        with_values!(borrowed, counts => {
+        with_array!(borrowed, array => {
+            let counts = &*by_rows(array);
             run(py, n_threads, |execution| {
                 scale.decide_into(counts, thresholds, grades, out, execution)
             })

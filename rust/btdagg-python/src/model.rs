@@ -1,7 +1,7 @@
 use btdagg::{CountValue, Counts, Error, Provenance};
 use pyo3::prelude::*;
 
-use crate::arrays::{Matrix, Untyped, Vector, borrow_counts, rows_of};
+use crate::arrays::{ArrayRows, Matrix, Untyped, Vector, borrow_counts, rows_of};
 use crate::call::raise;
 
 /// The Davidson model of the core: five numbers and what they say of counts.
@@ -58,7 +58,7 @@ impl Model {
 pub fn exceeds(counts: &Untyped<'_>, n_votes: u64) -> PyResult<bool> {
     let borrowed = borrow_counts(counts, 3)?;
     let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
-    with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
+    with_array!(borrowed, array => Ok(provenance.is_exceeded_by(&ArrayRows::new(array))))
 }
 
 /// A number of Python.

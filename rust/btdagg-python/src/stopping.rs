@@ -17,12 +17,6 @@ impl Predictive {
         stopping::Predictive::new(&components).map(Self).map_err(raise)
     }
 
-    /// Weight and Dirichlet parameters of each component.
-    #[getter]
-    fn components(&self) -> Vec<(f64, [f64; 3])> {
-        self.0.components().to_vec()
-    }
-
     /// Chances of the next vote in label order.
     fn next(&self, minus: usize, tie: usize, plus: usize) -> PyResult<(f64, f64, f64)> {
         self.0.next([minus, tie, plus]).map(Into::into).map_err(raise)
