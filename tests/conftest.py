@@ -56,6 +56,14 @@ def shared():
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, and a key to judge with; modules that override it fill it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+    return tmp_path
+
+
+@pytest.fixture
 def cli(capsys):
     """Run a command; exit status, standard output and standard error."""
 

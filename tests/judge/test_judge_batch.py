@@ -18,14 +18,21 @@ USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path):
+def server(folder, monkeypatch):
     """A server of batches, and a folder with ten pairs to work in."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
     monkeypatch.setattr(steps, "LOOK_AGAIN", (0.01, 0.02))
     monkeypatch.setattr(steps, "_ARRIVED_AFTER", 0.05)
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     made = BatchServer()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def other(server, monkeypatch):
+    """A server of Anthropic's batches, besides the other one."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-anthropic-0123456789")
+    made = AnthropicServer()
     yield made
     made.stop()
 
@@ -228,11 +235,11 @@ def test_where_nothing_works_nothing_is_marked(cli, server, answer, status, said
     assert json_of(cli("judge", *asking(server, "--batch", "--json")))["is_complete"]
 
 
-def test_faults_of_the_endpoint_pass(cli, server):
+def test_faults_of_the_endpoint_pass_and_who_waits_outlasts_many(cli, server):
     server.faults = {
         "upload": [500, 429],
         "create": ["lost", 503],
-        "look": [500, b'{"error": {"message": "busy"}}'],
+        "look": [500, b'{"error": {"message": "busy"}}', *[503, 500] * 8],
         "content": [500],
         "list": [500],
     }
@@ -241,12 +248,7 @@ def test_faults_of_the_endpoint_pass(cli, server):
     # One creation was lost on its way back: it was found, not made again.
     assert len(server.batches) == 1
     assert server.asked.total() == 40
-
-
-def test_who_waits_outlasts_an_endpoint_that_is_away(cli, server, monkeypatch):
-    server.faults = {"look": [503, 500] * 8}
-    assert json_of(cli("judge", *asking(server, "--batch", "--json")))["is_complete"]
-    assert server.calls.count("look") > 16
+    assert server.calls.count("look") > 18
 
 
 @pytest.mark.parametrize(
@@ -314,12 +316,13 @@ def test_cancelling(cli, server):
     assert len(rows_of("votes.db")) == 40
 
 
-@pytest.mark.parametrize(
-    "place", ["create:after", pytest.param("content:before", marks=pytest.mark.soak)]
-)
-def test_in_the_format_of_anthropic(cli, server, tmp_path, monkeypatch, place):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-tests-0123456789")
+KILLS = ("create:after", "content:before")
 
+
+@pytest.mark.parametrize(
+    "place", ["", *(pytest.param(place, marks=pytest.mark.soak) for place in KILLS)]
+)
+def test_in_the_format_of_anthropic(cli, other, tmp_path, place):
     def answer(params):
         if "0 + 0" in params["messages"][-1]["content"]:
             return 400, {"type": "invalid_request_error", "message": "too long"}
@@ -327,29 +330,20 @@ def test_in_the_format_of_anthropic(cli, server, tmp_path, monkeypatch, place):
         assert params["temperature"] == 0.5
         return 200, message("[[B]]")
 
-    other = AnthropicServer(answer)
+    other.answer = answer
     command = ["judge", "pairs.jsonl", "-m", "anthropic:m", "-n", "4", "--base-url", other.url]
     command += ["--batch", "--json", *config(prices={"prompt": 2, "completion": 8})]
-    other.die_at = place
-    other.victim = start(tmp_path, *command)
-    assert other.victim.wait(timeout=60) < 0
-    other.victim.communicate()
+    if place:
+        other.die_at = place
+        other.victim = start(tmp_path, *command)
+        assert other.victim.wait(timeout=60) < 0
+        other.victim.communicate()
     status, _, err = cli(*command)
     assert status == 3, err
     assert statuses_of("votes.db") == {"ok": 36, "failed": 4}
     assert {row["cost"] for row in rows_of("votes.db")} == {None, 0.5 * (2e-3 + 8e-4)}
     assert set(other.asked.values()) == {1}
     assert len(other.batches) == 1
-    other.stop()
-
-
-@pytest.fixture
-def other(server, monkeypatch):
-    """A server of Anthropic's batches, besides the other one."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-anthropic-0123456789")
-    made = AnthropicServer()
-    yield made
-    made.stop()
 
 
 def written(cli, server, store, model="anthropic:m", *options):

@@ -11,50 +11,50 @@ import pytest
 import btdagg
 from btdagg.judge.store import NoStoreError, VoteStore
 from commands import one_line
+from judge_endpoints import completion
 from judging import config, pairs_of, start, statuses_of
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
-SECRET = "sk-secret-of-the-tests-42424242"
+SECRET = "sk-of-the-tests-0123456789"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder):
     """A folder to work in, with 40 pairs and the labels of most."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     frame = pairs_of(40).frame
     frame.write_ndjson("pairs.jsonl")
     labels = [0 if number % 3 == 0 else (-1 if number % 3 == 1 else 1) for number in range(40)]
     gold = pl.DataFrame({"item": frame["item"], "label": labels})
     gold.head(30).write_csv("labels.csv")
-    return tmp_path
+    return folder
 
 
 def test_pairs_to_votes_and_on(cli, folder, judge_server):
+    pairs_of(10).frame.write_ndjson("pairs.jsonl")
     server = judge_server("--api-key", SECRET)
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
     status, out, err = cli(*options, "-n", "4", *config(prices={"prompt": 1, "completion": 2}))
     assert (status, err) == (0, "")
-    assert "160 new votes, 0 there before: 160 ok" in out
-    assert "160 calls (0 repeated)" in out
-    assert len(server.log()) == 160
+    assert "40 new votes, 0 there before: 40 ok" in out
+    assert "40 calls (0 repeated)" in out
+    assert len(server.log()) == 40
     status, out, err = cli(*options, "-n", "6", "--json")
     found = json.loads(out)
-    assert found["statuses"] == {"ok": 80}
-    assert found["stored"] == {"ok": 160}
+    assert found["statuses"] == {"ok": 20}
+    assert found["stored"] == {"ok": 40}
     assert found["is_complete"]
 
     status, out, err = cli("votes", "v.db", "--json")
     (summary,) = json.loads(out)
-    assert (summary["judge"], summary["template"], summary["n_votes"]) == ("m", "response", 240)
-    assert summary["n_ab"] == summary["n_ba"] == 120
+    assert (summary["judge"], summary["template"], summary["n_votes"]) == ("m", "response", 60)
+    assert summary["n_ab"] == summary["n_ba"] == 30
     tokens = server.stats()["tokens"]
     assert summary["prompt_tokens"] == tokens["prompt"]
     status, out, err = cli("votes", "v.db")
     assert "response" in out.splitlines()[1]
     status, out, err = cli("votes", "v.db", "--export", "votes.parquet")
-    assert out == "wrote votes.parquet: 240 votes, 0 samples without one\n"
+    assert out == "wrote votes.parquet: 60 votes, 0 samples without one\n"
     _, counts = btdagg.read_votes("votes.parquet").counts()
     assert (counts.sum(axis=1) == 6).all()
     assert SECRET.encode() not in b"".join(
@@ -90,21 +90,22 @@ def test_a_dry_run_makes_no_store(cli, folder, store_place):
         VoteStore(store_place, create=False)
 
 
-def test_a_process_is_interrupted_and_goes_on(cli, folder, judge_server):
-    server = judge_server("--latency-ms", "50")
+def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
+    server = endpoint(lambda _: time.sleep(0.1) or (200, completion()))
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
-    options += ["-n", "4"]
-    process = start(folder, *options)
-    while len(server.log()) < 20:
+    options += ["-n", "2"]
+    process = start(folder, *options, *config(concurrency=4))
+    while len(server.requests) < 10:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "stopping: calls under way have a few seconds to finish" in err
     assert "Traceback" not in err
-    assert statuses_of("v.db") == {"ok": len(server.log())}
+    assert statuses_of("v.db") == {"ok": len(server.requests)}
+    assert len(server.requests) < 80
     assert cli(*options)[0] == 0
-    assert len(server.log()) == 160
+    assert len(server.requests) == 80
 
 
 def test_one_command_to_labels(cli, folder):

@@ -17,14 +17,13 @@ TOKEN = "token-of-the-gateway-0123456789"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder, monkeypatch):
     """A folder to work in, with 10 pairs, and a key."""
-    monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, KEY)
     monkeypatch.setenv("GATEWAY_TOKEN", TOKEN)
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
-    return tmp_path
+    return folder
 
 
 def options(url, *more):
@@ -105,12 +104,9 @@ def test_headers_are_sent_and_kept_nowhere(cli, folder, endpoint):
     assert not holds(folder, TOKEN)
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"X": "$" + TOKEN}, {"X": [TOKEN]}, f"Authorization: {TOKEN}"],
-)
-def test_what_is_no_header_is_refused_without_a_word_of_it(cli, folder, headers):
-    status, out, err = cli(*options("http://127.0.0.1:9/v1", *config(headers=headers)))
+def test_what_is_no_header_is_refused_without_a_word_of_it(cli, folder):
+    headers = config(headers={"X": "$" + TOKEN})
+    status, out, err = cli(*options("http://127.0.0.1:9/v1", *headers))
     assert status == 2
     assert "header" in err
     assert TOKEN not in out + err

@@ -231,9 +231,7 @@ def test_methods_that_cannot_be(tmp_path, store):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+def folder(folder):
     PAIRS.frame.drop("label").write_ndjson("pairs.jsonl")
     pl.DataFrame(LABELS).head(4).write_csv("labels.csv")
 
@@ -243,16 +241,15 @@ def test_methods_on_the_command_line(judge_server, cli, folder):
     common = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
     for method in METHODS:
         labels = ["--labels", "labels.csv", *config(examples=3)] if method == "few-shot" else []
-        status, out, err = cli(*common, "--method", method, *labels)
-        assert status == 0, err
         name = method.replace("-", "_")
-        assert out.splitlines()[-1].startswith(f"{N_ITEMS} items decided: {name}")
-        found = json.loads(cli(*common, "--method", method, *labels, "--json")[1])
+        if method == "few-shot":
+            said = cli(*common, "--method", method, *labels)[1].splitlines()[-1]
+            assert said.startswith(f"{N_ITEMS} items decided: {name}")
+        status, out, err = cli(*common, "--method", method, *labels, "--json")
+        assert status == 0, err
+        found = json.loads(out)
         assert (found["columns"][0], found["n_decided"], found["undecided"]) == (name, N_ITEMS, [])
         assert [run["is_complete"] for run in found["runs"]] == [True] * len(found["runs"])
-        assert found["runs"][-1]["stored"] == {
-            "ok": N_ITEMS * (1 if method in ("gsa", "usc") else 2)
-        }
     assert len(server.log()) == N_ITEMS * (2 + 2 + 4 + 1 + 1)
     assert cli("votes", "votes.db", "--export", "votes.csv")[0] == 0
     names = "majority,greedy,few-shot,gsa,usc"
@@ -263,13 +260,7 @@ def test_methods_on_the_command_line(judge_server, cli, folder):
     assert all(word in out for word in ("majority", "greedy", "few-shot", "GSA", "USC"))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--method", "few-shot"], "--labels and --method few-shot go together"),
-        (["--labels", "labels.csv"], "--labels and --method few-shot go together"),
-    ],
-)
-def test_options_that_do_not_go_together(cli, folder, options, message):
+@pytest.mark.parametrize("options", [["--method", "few-shot"], ["--labels", "labels.csv"]])
+def test_options_that_do_not_go_together(cli, folder, options):
     status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *options)
-    assert (status, err) == (2, f"btdagg: {message}\n")
+    assert (status, err) == (2, "btdagg: --labels and --method few-shot go together\n")

@@ -83,15 +83,13 @@ def test_a_file_that_cannot_be_read(cli, tmp_path, monkeypatch, text, message):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder):
     """A folder to work in: 20 pairs, labels of the first 12."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
     frame = pairs_of(20).frame
     frame.write_ndjson("pairs.jsonl")
     labels = [(0, -1, 1)[number % 3] for number in range(20)]
     pl.DataFrame({"item": frame["item"], "label": labels}).head(12).write_csv("labels.csv")
-    return tmp_path
+    return folder
 
 
 def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_server):

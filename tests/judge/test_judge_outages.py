@@ -11,12 +11,10 @@ from judging import config, pairs_of, rows_of, start, statuses_of
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder):
     """A folder to work in, with 10 pairs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
-    return tmp_path
+    return folder
 
 
 def options(url, *more):

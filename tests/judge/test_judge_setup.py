@@ -5,26 +5,18 @@ import shutil
 import ssl
 import subprocess
 
-import polars as pl
 import pytest
 
 from commands import one_line
 from judge_endpoints import completion, error
 from judging import config, pairs_of, rows_of
 
-KEY = "sk-of-the-tests-0123456789"
-
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder to work in: 20 pairs, labels of the first 12."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    frame = pairs_of(20).frame
-    frame.write_ndjson("pairs.jsonl")
-    labels = [(0, -1, 1)[number % 3] for number in range(20)]
-    pl.DataFrame({"item": frame["item"], "label": labels}).head(12).write_csv("labels.csv")
-    return tmp_path
+def folder(folder):
+    """A folder to work in, with 20 pairs."""
+    pairs_of(20).frame.write_ndjson("pairs.jsonl")
+    return folder
 
 
 def judge(cli, url, *options, model="m"):

@@ -254,9 +254,7 @@ def test_the_simulated_judge_votes_as_often_as_it_says(tmp_path, allow_tie):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_endpoint_gives_them(cli, judge_server, tmp_path, monkeypatch, stream):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+def test_an_endpoint_gives_them(cli, judge_server, folder, stream):
     PAIRS.frame.write_ndjson("pairs.jsonl")
     server = judge_server()
     status, _, err = cli(

@@ -63,15 +63,8 @@ def test_the_level_of_the_test():
     assert [turned.see(bad) for _ in range(24)] == [False] * 23 + [True]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    pairs_of(40).frame.write_ndjson("pairs.jsonl")
-    return tmp_path
-
-
 def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
+    pairs_of(40).frame.write_ndjson("pairs.jsonl")
     server = judge_server("--faults", "truncated=0.2")
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
     status, out, err = cli(*options, "-s", "v.db")

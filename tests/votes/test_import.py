@@ -14,11 +14,7 @@ from btdagg import InputError
 from btdagg.votes.formats import read, read_grades
 from commands import one_line
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def lines(rows, name="rows.jsonl"):

@@ -7,7 +7,7 @@ import pytest
 from btdagg import read_labels, read_votes
 from commands import one_line
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("folder")]
 pytest.importorskip("inspect_ai")  # a page of the docs fails in CI where it is not there
 
 from inspect_ai import Epochs, Task, eval
@@ -37,12 +37,6 @@ def logged(values=VOTES, **metadata):
     (log,) = eval(task, model=get_model("mockllm/model"), log_dir="logs", display="none")
     assert log.status == "success"
     return log
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_logs_are_votes_by_epoch(cli):

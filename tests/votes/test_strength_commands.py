@@ -21,10 +21,9 @@ WIN = 6  # the first row of one
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     pl.DataFrame({"item": ITEMS, "label": SIDES}).write_csv("labels.csv")
-    return tmp_path
+    return folder
 
 
 def write(rows, path="votes.csv"):
