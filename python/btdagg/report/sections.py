@@ -175,9 +175,7 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
             maps[name] = named_after(figures.grades_figure(calibration.model), *whose)
             continue
         with report.skipping(name):
-            by_name: dict[str, Aggregator] = {}
-            if name in fits:
-                by_name[fits[name].name] = fits[name]
+            by_name: dict[str, Aggregator] = {fits[name].name: fits[name]} if name in fits else {}
             # What neighbours a method has is for an evaluation to say.
             for method in study.own_methods:
                 if method.name not in by_name and not needs_of(method).neighbours:
@@ -228,14 +226,14 @@ QUESTIONS = (
     Question(
         "parameters",
         "What calibration finds",
-        "The three numbers of the model. A high nu moves labels towards ties; a low nu leaves the "
-        "votes as they are.",
+        "The numbers of the model. Of pairs, a high nu moves labels towards ties, and a low nu "
+        "leaves the votes as they are; of grades, where in the mean vote each begins.",
         _parameters,
     ),
     Question(
         "labels",
         "Which labels are mistaken for which",
-        "Gold labels against those of the calibrated model and of majority vote.",
+        "Labels of people against those of the calibrated model and of the plain vote.",
         _labels,
     ),
     Question(
@@ -247,25 +245,11 @@ QUESTIONS = (
     Question(
         "behaviour",
         "How each method decides",
-        "All possible counts of an item, and how each method decides them.",
+        "What becomes of all possible votes on an item.",
         _behaviour,
     ),
 )
 """In the order in which they stand in the report."""
-
-_OF_GRADES = {
-    "votes": "",
-    "calibration": "",
-    "parameters": "The mean vote from which on the model decides each grade.",
-    "labels": "Grades of people against those of the calibrated model and of the mode.",
-    "behaviour": "How likely people give each grade by the mean vote, and where decisions change.",
-}
-QUESTIONS_OF_GRADES = tuple(
-    replace(question, text=_OF_GRADES[question.name] or question.text)
-    for question in QUESTIONS
-    if question.name in _OF_GRADES
-)
-"""Those that grades answer: they have no side, nor a place where a response was shown."""
 
 
 def write_scores(report: ReportFolder, scores: Scores) -> None:
@@ -300,7 +284,9 @@ def write_protocols(
     """Write all other sections; what the votes do not allow is skipped, with the reason."""
     for key, reason in study.refused.items():
         report.skipped(key_of(key), reason)
-    for question in QUESTIONS_OF_GRADES if study.is_graded else questions:
+    # Grades have no side, nor a place where a response was shown.
+    of_grades = (question for question in QUESTIONS if question.name != "order")
+    for question in of_grades if study.is_graded else questions:
         report.section(question.name, question.title, question.text, folded=True)
         with report.skipping():
             question.answer(study, report)
