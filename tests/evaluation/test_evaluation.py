@@ -22,7 +22,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits, evaluate
 from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.scores import averages, lines
-from btdagg.methods import Decided, MajorityVote, RoundedMedian
+from btdagg.methods import Decided, MajorityVote
 from btdagg.model import CalibrationWarning
 from draws import comparison_of, random_splits
 
@@ -378,32 +378,6 @@ def test_counts_are_evaluated_like_votes():
     with pytest.raises(InputError) as error:
         evaluate(counts, read_labels(MATH.label_columns()), n_votes=[4])
     assert str(error.value) == "data frame: n_votes needs single votes, and these are counts"
-
-
-def test_aggregators_and_progress_are_handed_on():
-    votes = read_votes(columns_of(judged(MATH, "g"), judged(MATH_AGAIN, "h")))
-    totals, steps = [], []
-
-    def start(total):
-        totals.append(total)
-        return lambda: steps.append(1)
-
-    every = [RoundedMedian(), Recorder()]
-    found = evaluate(
-        votes,
-        read_labels(MATH.label_columns()),
-        n_votes=[1, 3, 5],
-        aggregators=every,
-        progress=start,
-        **SETTINGS,
-    )
-    assert totals == [2 * 3 * 4]
-    assert len(steps) == 2 * 3 * 4
-    assert len(every[1].fits) == 2 * 3 * 4
-    for cell in found.cells:
-        assert [method.name for method in cell.comparison.methods] == [
-            "rounded median", "recorder"
-        ]  # fmt: skip
 
 
 def two_judges(second=MATH_AGAIN):

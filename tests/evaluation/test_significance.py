@@ -283,20 +283,6 @@ def test_rules_of_combination():
     assert combine_pvalues([0.25, 0.25]).tolist() == 0.5
 
 
-def test_combined_pvalues_of_overlapping_splits_do_not_call_too_often():
-    rng = np.random.default_rng(0)
-    splits = np.array([rng.permutation(60)[:40] for _ in range(10)])
-    losses = rng.integers(0, 2, size=(1500, 2, 60))
-    combined = np.array(
-        [
-            combine_pvalues(split_pvalues(list(both[:, splits].swapaxes(0, 1))))[0, 1]
-            for both in losses
-        ]
-    )
-    for level in (0.05, 0.1, 0.2):
-        assert (combined <= level).mean() < level + 5 * (level * (1 - level) / 1500) ** 0.5
-
-
 # Corrections and clusters
 
 

@@ -118,15 +118,8 @@ def test_it_answers_in_every_form(folder, cli, options):
 
 def test_a_prompt_that_it_cannot_read_ends_the_run(folder, cli):
     Path("mine.toml").write_text('user = """{first} or {second}? {answer}"""\n')
-    message = one_line(
-        *cli(
-            "judge",
-            "sums/pairs.jsonl",
-            "-m",
-            "simulated",
-            *config(template="mine.toml"),
-        )
-    )
+    asking = ("judge", "sums/pairs.jsonl", "-m", "simulated")
+    message = one_line(*cli(*asking, *config(template="mine.toml")))
     assert "finds no <response_a> and <response_b> in the prompt" in message
 
 

@@ -182,12 +182,7 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
     shown = {
         "": [written, weak, "Davidson", "threshold", "majority vote"],
         "--prior none": ["Davidson", "majority vote"],
-        "--prior weak": [written, "Davidson", "threshold", "majority vote"],
-        "--methods davidson,median --prior neighbours": [
-            written, weak, "Davidson", "rounded median"
-        ],
         "--methods davidson,median": ["Davidson", "rounded median"],
-        "-f task=math": [written, weak, "Davidson", "threshold", "majority vote"],
         "-f task=math --prior weak": [written, "Davidson", "threshold", "majority vote"],
     }  # fmt: skip
     for options, names in shown.items():

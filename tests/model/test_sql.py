@@ -517,24 +517,13 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
     PANEL.save(panel)
     columns = ["item=Q", "vote=V", "sample=S", "sample=order", "task=T", "judge=J"]
     named = [word for column in columns for word in ("--column", column)]
-    options = [
-        "--votes",
-        "main.votes",
-        *named,
-        "--filter",
-        "Judge=a",
-        "--filter",
-        "Judge=b",
-    ]
+    options = ["--votes", "main.votes", *named, "--filter", "Judge=a", "--filter", "Judge=b"]
     table = VotesTable(
         ["main", "votes"], item="Q", vote="V", sample=["S", "order"], task="T", judge="J",
         where={"Judge": ["a", "b"]},
     )  # fmt: skip
     for arguments, printed in (
-        (
-            [model, "--dialect", "sqlite", "--column", "plus=a"],
-            MODEL.to_sql("sqlite", plus="a"),
-        ),
+        ([model, "-d", "sqlite", "--column", "plus=a"], MODEL.to_sql("sqlite", plus="a")),
         (
             [model, *options, "-d", "spark", "--probabilities"],
             MODEL.to_sql_query("spark", table, probabilities=True),

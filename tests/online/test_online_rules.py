@@ -339,26 +339,11 @@ def test_rules_are_values():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: StoppingRule.lossless(MODEL, 9, step=2),
-            "n is 9, expected a multiple of the step",
-        ),
-        (
-            lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES),
-            "price is nothing, expected a price or",
-        ),
-        (
-            lambda: LOSSLESS.expected_votes,
-            "votes is nothing, expected the distribution of the votes",
-        ),
-        (
-            lambda: LOSSLESS.stops([[1, 2, 3], [4, 4, 1]]),
-            r"counts\[1\] has 9 votes, expected at most",
-        ),
-        (
-            lambda: LOSSLESS.follow([[1] * 8, [2] * 8]),
-            r"votes\[1, 0\] is 2.0, expected a number from -1 to",
-        ),
+        (lambda: StoppingRule.lossless(MODEL, 9, step=2), "n is 9, expected a multiple of the"),
+        (lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES), "price is nothing, expected a price"),
+        (lambda: LOSSLESS.expected_votes, "votes is nothing, expected the distribution of the"),
+        (lambda: LOSSLESS.stops([[1, 2, 3], [4, 4, 1]]), r"counts\[1\] has 9 votes, expected at"),
+        (lambda: LOSSLESS.follow([[1] * 8, [2] * 8]), r"votes\[1, 0\] is 2.0, expected a number"),
         (lambda: plan([[1, 2, 3]], [1], n_items=1, n_labels=()), r"n_labels is \(\), expected at"),
     ],
 )

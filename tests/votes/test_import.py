@@ -708,17 +708,6 @@ def test_promptfoo_grades():
         read("document.json")
 
 
-def test_mt_bench_scores_are_grades_or_compared():
-    rated = [
-        {"question_id": 1, "model": "m", "judge": ["gpt-4", "single-v1"], "score": score,
-         "judgment": "", "turn": turn} for turn, score in ((1, 9), (2, -1))
-    ]  # fmt: skip
-    imported = read_grades(lines(rated), scale=btdagg.Scale(range(1, 11), (0, 1)))
-    assert rows(imported, "item", "score", "judge") == [
-        ("1|1|m", 9, "gpt-4"), ("1|2|m", None, "gpt-4"),
-    ]  # fmt: skip
-
-
 def test_answers_with_grades():
     texts = ["So: [[4]]", "Grade: 2", "[[9]]", "Hard to say."]
     batch = lines(request(f"x{k}", completion(text)) for k, text in enumerate(texts))
