@@ -92,18 +92,6 @@ def test_confidences_decide_by_definition_mirrored_and_in_any_order(aggregator, 
     assert aggregator.decide(read(turned)).tolist() == (-labels).tolist()
 
 
-@given(items=some_items)
-@settings(deadline=None)
-def test_summaries_of_confidences_are_those_of_the_votes(items):
-    found = read(dict(enumerate(items))).confidences
-    for row, pairs in enumerate(items):
-        for column, values in enumerate(by_label(pairs).values()):
-            assert found.total[row, column] == pytest.approx(math.fsum(values), rel=1e-12)
-            assert found.least[row, column] == min(values, default=math.inf)
-            product = math.exp(found.log_product[row, column])
-            assert product == pytest.approx(math.prod(values), rel=1e-12)
-
-
 def test_a_label_without_votes_is_out_of_the_question():
     only = read({"plus": [(1, 0.0)], "missing": [(None, 0.9)], "minus": [(-1, 0.0), (-1, 0.0)]})
     for score in SCORES:

@@ -66,15 +66,6 @@ def test_swapping_the_sides_mirrors_every_bit(model, counts):
     np.testing.assert_array_equal(model.features(mirrored).t, model.features(counts).t)
 
 
-@given(models, items, st.randoms(use_true_random=False))
-def test_permuting_the_items_permutes_the_results(model, counts, random):
-    order = np.array(random.sample(range(len(counts)), len(counts)))
-    np.testing.assert_array_equal(model.decide(counts[order]), model.decide(counts)[order])
-    np.testing.assert_array_equal(
-        model.predict_proba(counts[order]), model.predict_proba(counts)[order]
-    )
-
-
 @given(models, labelled_items(), st.randoms(use_true_random=False))
 def test_the_loss_sees_neither_order_nor_sides(model, labelled, random):
     counts, labels = labelled
