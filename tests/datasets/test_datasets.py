@@ -1,12 +1,13 @@
 """The public data sets: WMT23 from its archive, RewardBench 2 from rows of its public schema."""
 
+import csv
 import gzip
 import http.server
 import io
 import json
 import tarfile
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -36,6 +37,11 @@ def german(shared):
     return shared / "data/wmt23" / f"{ENDE}.tar.gz"
 
 
+@pytest.fixture(scope="module")
+def everything(archive):
+    return load_wmt23(archive, drop_identical=False)
+
+
 @pytest.mark.parametrize("code", ["zhen", "ende"])
 def test_wmt23_equals_the_tidy_table_row_by_row(shared, archive, german, code):
     tidy = pl.read_csv(shared / f"data/wmt23/ratings_{code}.csv")
@@ -58,6 +64,24 @@ def test_wmt23_majorities_of_six_are_the_gold_of_the_paper(shared, pair, wanted)
     ratings = load_wmt23(folder / f"{wmt23._SIDE_BY_SIDE[pair]}.tar.gz", ratings=6)
     gold = majority_vote(ratings.counts())
     assert [int((gold == label).sum()) for label in (1, 0, -1)] == wanted
+
+
+def test_wmt23_scores_average_to_those_that_the_archive_carries(archive, everything):
+    ours = defaultdict(list)
+    for row in everything.frame.iter_rows(named=True):
+        for side in "ab":
+            ours[row["segment"], row[f"system_{side}"]].append(row[f"mqm_{side}"])
+    theirs = {}
+    with tarfile.open(archive) as members:
+        lines = io.TextIOWrapper(members.extractfile(ZHEN), encoding="utf-8", newline="\n")
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            segment = json.loads(row["metadata"]).get("segment")
+            if segment:
+                theirs[int(row["globalSegId"]), row["system"]] = segment["metrics"]["MQM"]
+    assert len(theirs) == 3770
+    assert theirs.keys() == ours.keys()
+    for key, mean in theirs.items():
+        assert sum(ours[key]) / 3 == pytest.approx(mean, abs=1e-12)
 
 
 def test_wmt23_archive_is_the_one_whose_checksum_is_known(german, cache, serving):

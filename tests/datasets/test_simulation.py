@@ -4,11 +4,14 @@ Labels are drawn from the Davidson model here, so its errors say that the simula
 work, and nothing of judges; `test_thurstone.py` has the simulation in which they are not.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
-from btdagg import DavidsonModel, InputError, majority_vote
+from btdagg import DavidsonModel, InputError, calibrate, majority_vote, mean_absolute_error
 from btdagg.datasets import REGIMES, simulate
+from btdagg.model import CalibrationWarning
 
 MANY = 50_000
 NAMES = sorted(REGIMES)
@@ -25,6 +28,13 @@ def label_shares(labels):
 
 def true_model(regime):
     return DavidsonModel(regime.beta, float(np.log(regime.nu)), regime.gamma)
+
+
+def fitted_model(counts, labels):
+    with warnings.catch_warnings():
+        # With fifty labels, or nu near its bound in truth, a fit at a bound is to be expected.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return calibrate(counts, labels).model
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,6 +74,37 @@ def test_votes_of_an_item_are_exchangeable(many, name):
     assert near > 0.3  # an item's votes agree
     assert late == pytest.approx(near, abs=0.03)
     assert far == pytest.approx(near, abs=0.03)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fit_on_many_items_finds_the_rule_that_drew_the_labels(many, name):
+    sample = many[name]
+    truth = true_model(REGIMES[name])
+    fitted = fitted_model(sample.counts[:20_000], sample.labels[:20_000]).decide(sample.counts)
+    assert (fitted == truth.decide(sample.counts)).mean() > 0.97
+    risks = truth.risks(sample.counts)
+    excess = np.take_along_axis(risks, fitted[:, None] + 1, axis=1)[:, 0] - risks.min(axis=1)
+    assert excess.mean() < 0.001
+
+
+@pytest.mark.parametrize(
+    ("name", "majority_4", "majority_12"),
+    [
+        ("wmt-en-de", 0.671, 0.648),
+        ("wmt-zh-en", 0.549, 0.527),
+        ("rb2-precise-if", 0.498, 0.552),
+        ("rb2-factuality", 0.615, 0.647),
+        ("rb2-math", 0.360, 0.384),
+        ("rb2-focus", 0.394, 0.403),
+        ("rb2-safety", 0.373, 0.402),
+        ("rb2-ties", 0.155, 0.158),
+    ],
+)
+def test_majority_vote_errs_about_as_much_as_in_the_paper(many, name, majority_4, majority_12):
+    sample = many[name]
+    for n, paper in ((4, majority_4), (12, majority_12)):
+        error = mean_absolute_error(sample.labels, majority_vote(sample.first(n)))
+        assert error == pytest.approx(paper, abs=0.15)
 
 
 def test_the_same_seed_gives_the_same_bits():

@@ -17,8 +17,9 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.parts import LabelledItems
-from btdagg.methods import Davidson, Isotonic
+from btdagg.methods import Davidson, Decided, Isotonic
 from btdagg.paper import transfer_matrix
+from btdagg.votes import Evidence
 from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -132,6 +133,16 @@ def test_a_certain_difference_has_the_pvalue_of_its_signs_and_an_interval_with_a
     assert -2 <= low < mean < high
     # Of few groups there may be many others that do otherwise.
     assert high < 0 or n_groups < 20
+
+
+def test_methods_of_which_one_is_always_right_have_different_ranks():
+    right, wrong = Decided("right"), Decided("wrong")
+    gold = np.tile([-1, 0, 1], 10)
+    decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
+    evidence = Evidence(np.ones((30, 3), dtype=np.int64), decisions=decided)
+    found = comparison_of(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
+    assert found.mae_ranking.ranks.tolist() == [2, 1]
+    assert found.mae_ranking.pvalues[0, 1] == 2.0**-29
 
 
 def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():

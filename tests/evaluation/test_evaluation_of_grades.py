@@ -347,6 +347,16 @@ def test_neighbours_are_the_other_parts_without_what_is_held_out():
     assert fitted.model == btdagg.calibrate_grades(few, own, FIVE, prior=[model]).model
 
 
+def test_kappa_is_that_of_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    for seed in range(5):
+        counts, gold = drawn(seed, 50)
+        result = evaluate(counts, gold, scale=FIVE, aggregators=PLAIN, protocol=QUICK)
+        for method, line in zip(PLAIN, lines(result), strict=True):
+            theirs = metrics.cohen_kappa_score(gold, method.decide(counts), weights="quadratic")
+            assert line.kappa.mean == pytest.approx(theirs, abs=1e-12)
+
+
 def test_the_table_of_a_model_has_the_least_mean_of_each_grade():
     model = btdagg.GradeModel(2, (1.5, 2.5, 3.5, 9), FIVE)
     table = grades_table({"tone": model})

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from btdagg import InputError, paired_permutation_test, pairwise_pvalues, rank_clusters
 from btdagg.evaluation import combine_pvalues, holm, split_pvalues, statistically_tied
@@ -185,6 +186,27 @@ def test_the_observed_signs_are_a_hit_however_sums_are_rounded():
     assert ties == pytest.approx(5 / 8, abs=0.025)
 
 
+def test_monte_carlo_pvalues_are_uniform_under_the_null():
+    rng = np.random.default_rng(0)
+    n_tests, n_resamples = 4000, 199
+    found = np.array(
+        [
+            [
+                pvalue(d, np.zeros(30), alternative=alternative, n_resamples=n_resamples, seed=seed)
+                for alternative in ALTERNATIVES
+            ]
+            for seed, d in enumerate(rng.normal(size=(n_tests, 30)))
+        ]
+    )
+    for level in (0.01, 0.05, 0.2, 0.5):
+        # False alarms at just that rate: (199 + 1) * level is whole. Five standard deviations.
+        allowed = 5 * (level * (1 - level) / n_tests) ** 0.5
+        assert np.abs((found <= level + 1e-12).mean(axis=0) - level).max() < allowed
+    steps = np.arange(1, n_resamples + 2) / (n_resamples + 1)
+    for pvalues in found.T:
+        assert stats.kstest(pvalues - 0.5 * steps[0], "uniform").pvalue > 1e-6
+
+
 def test_bits_depend_on_the_seed_alone_and_not_on_threads():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 130))
@@ -259,6 +281,20 @@ def test_rules_of_combination():
     for rule in ("twice-median", "mean"):
         assert combine_pvalues(pvalues[:1], rule=rule).tolist() == [0.01, 1.0]
     assert combine_pvalues([0.25, 0.25]).tolist() == 0.5
+
+
+def test_combined_pvalues_of_overlapping_splits_do_not_call_too_often():
+    rng = np.random.default_rng(0)
+    splits = np.array([rng.permutation(60)[:40] for _ in range(10)])
+    losses = rng.integers(0, 2, size=(1500, 2, 60))
+    combined = np.array(
+        [
+            combine_pvalues(split_pvalues(list(both[:, splits].swapaxes(0, 1))))[0, 1]
+            for both in losses
+        ]
+    )
+    for level in (0.05, 0.1, 0.2):
+        assert (combined <= level).mean() < level + 5 * (level * (1 - level) / 1500) ** 0.5
 
 
 # Corrections and clusters
