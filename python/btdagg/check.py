@@ -377,7 +377,8 @@ def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
     names = {-1: "B", 0: "tie", 1: "A"} if labels.scale is None else {}
     each = {str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)}
     facts: dict[str, Any] = {"labels": len(labels.labels)}
-    facts |= {"items without a label": labels.n_missing, "of each": each}
+    of_each = "of each, by most raters" if labels.n_disputed else "of each"
+    facts |= {"items without a label": labels.n_missing, of_each: each}
     if labels.groups is not None:
         facts["groups"] = len({*labels.groups.tolist()})
     if "rater" in table.columns:

@@ -54,6 +54,7 @@ def test_what_is_in_labels(folder):
     assert (own.facts["raters"], own.facts["labels an item"]) == (2, [2])
     disagree = sum(n % 3 - 1 != n % 2 for n in range(20))
     assert own.facts["items on which raters disagree"] == disagree
+    assert "of each, by most raters" in own.facts
 
 
 def test_what_labels_support(folder):
