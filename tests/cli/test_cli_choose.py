@@ -11,7 +11,10 @@ import btdagg
 from btdagg.estimates import choose
 from commands import one_line
 
-DRAWN = ["item", "stratum", "probability", "design", "seed", "round", "label"]
+DRAWN = [
+    *("item", "unit", "stratum", "probability", "least_probability"),
+    *("design", "seed", "round", "label"),
+]
 
 
 @pytest.fixture
@@ -88,6 +91,8 @@ def test_the_file_says_what_is_drawn(cli, folder, design):
     assert found["stratum"].to_list() == expected.strata[expected.rows].tolist()
     assert found.select("design", "seed", "round").unique().rows() == [(design, 0, 1)]
     assert found["label"].null_count() == 40
+    assert found["unit"].unique().to_list() == ["item"]
+    assert found["least_probability"].unique().to_list() == [expected.probabilities.min()]
 
 
 @pytest.mark.parametrize("options", [["--design", "stratified"], ["--group", "prompt"], []])
@@ -115,6 +120,7 @@ def test_groups_come_whole_with_their_names(cli, folder):
     found = drawn(cli, "--items", "10", "--group", "Prompt")
     assert found.columns == ["item", "group", *DRAWN[1:]]
     assert found["group"].n_unique() == 10
+    assert found["unit"].unique().to_list() == ["group"]
     assert found.height == 30
     assert all(group == f"p{int(item[1:]) // 3}" for item, group in found["item", "group"].rows())
     more = ["--items", "12", "--group", "prompt", "--after", "to_label.csv", "-o", "more.csv"]
@@ -122,6 +128,14 @@ def test_groups_come_whole_with_their_names(cli, folder):
         "drew 12 of 100 groups with 36 items, 6 items of them new: simple sample, seed 0, "
         "probability 0.12; wrote more.csv\n"
     )
+
+
+def test_a_file_from_before_there_were_units_is_topped_up(cli, folder):
+    drawn(cli, "--items", "20")
+    edited(lambda rows: rows.drop("unit", "least_probability"))
+    more = drawn(cli, "--items", "30", "--after", "to_label.csv", name="more.csv")
+    assert more.columns == DRAWN
+    assert more.select("unit", "least_probability").unique().rows() == [("item", 0.1)]
 
 
 def test_items_of_several_tasks_are_known_by_both(cli, folder):

@@ -29,7 +29,7 @@ from btdagg.cli.common import (
 from btdagg.cli.reporting import ReportOption, names, open_report, print_report_table, say_where
 from btdagg.estimates.items import all_items, with_remarks
 from btdagg.estimates.prediction_powered import estimate_items
-from btdagg.estimates.sample_design import COLUMNS
+from btdagg.estimates.sample_design import REQUIRED
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
     difference_fields,
@@ -163,7 +163,7 @@ def about_drawing(data: Data, has_design: bool) -> list[str]:
     """Return remarks on how the labelled items were drawn."""
     remarks = []
     gold = data.gold
-    if gold.n_missing and set(COLUMNS) - {"task", "group"} <= set(gold.columns):
+    if gold.n_missing and {*REQUIRED} <= {*gold.columns}:
         remarks.append(
             f"{gold.n_missing} items of {gold.source} were drawn and have no label; if people left "
             "out those that were hard, the labels are no sample of all items"

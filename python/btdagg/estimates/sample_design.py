@@ -42,14 +42,20 @@ WHOLE = "all"
 _NO_VOTES = "no votes"
 _STRATA = tuple(f"{label} {lead}" for label in ("B", "tie", "A") for lead in ("divided", "clear"))
 
-COLUMNS = ("item", "task", "group", "stratum", "probability", "design", "seed", "round", "label")
+COLUMNS = (
+    *("item", "task", "group", "unit", "stratum", "probability", "least_probability"),
+    *("design", "seed", "round", "label"),
+)
 """Columns of the table, `task` and `group` where there are any. Labels are filled in by people."""
+
+REQUIRED = ("item", "stratum", "probability", "design", "seed", "round")
+"""Those without which a sample cannot be topped up; older files have no others."""
 
 _ROUNDING = 1e-9  # of probabilities that went through other programs
 _MOST = 2**53 - 1  # whole numbers that a table can hold
 
 _DRAWN = Spec(
-    ("item", "stratum", "probability", "design", "seed", "round"),
+    REQUIRED,
     {
         **LABELS.kinds,
         "stratum": names,
@@ -343,8 +349,10 @@ class Drawing:
         import polars as pl
 
         return self.items[chosen.rows].with_columns(
+            unit=pl.lit("item" if self._group is None else "group"),
             stratum=pl.Series(chosen.strata[chosen.rows].tolist(), dtype=pl.String),
             probability=pl.Series(chosen.probabilities[chosen.rows]),
+            least_probability=pl.lit(float(chosen.probabilities.min())),
             design=pl.lit(chosen.design),
             seed=pl.lit(chosen.seed, pl.Int64),
             round=pl.lit(round_, pl.Int64) if isinstance(round_, int) else round_,

@@ -310,7 +310,14 @@ VOTES = Spec(
 COUNTS = Spec(("item",), {"item": ids, "task": names, "judge": names}, ("item", "task", "judge"))
 LABELS = Spec(
     ("item", "label"),
-    {"item": ids, "label": votes, "group": groups, "task": names},
+    {
+        "item": ids,
+        "label": votes,
+        "group": groups,
+        "task": names,
+        "unit": names,
+        "least_probability": fractions,
+    },
     ("task", "item"),
 )
 HISTOGRAM = Spec(
