@@ -1,5 +1,6 @@
 """`btdagg serve` under load: mixed bodies, several models, restarts and a kill.
 
+First one client asks for a label over a connection that it keeps open, 1,000 times in turn.
 The load comes from a process of its own. Every answer is checked against the model whose digest it
 bears. Four fifths of the time the server is restarted by SIGTERM: a request of which it has read
 something has to be answered. In the last fifth it is killed: there an answer may be lost, but none
@@ -54,6 +55,7 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
         model.save(folder / f"m{number}.json")
     port = free_port()
     server = Server(port, folder)
+    kept = np.array(one_connection(port, 1000)) * 1e3
     graceful = Load(port, 0.8 * seconds, n_clients, seed=0)
     n_errors = 0
     for _ in range(n_restarts := 1 if seconds < 60 else 5):
@@ -75,6 +77,8 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
     times = np.array(first["times"]) * 1e3
     return {
         "seconds": seconds,
+        "one_connection_p50_ms": round(float(np.quantile(kept, 0.5)), 2),
+        "one_connection_p99_ms": round(float(np.quantile(kept, 0.99)), 2),
         "clients": n_clients,
         "answers": sum(first["statuses"].values()),
         "statuses": first["statuses"],
@@ -123,6 +127,23 @@ class Server:
         text = Path(self.log.name).read_text()
         self.log.close()
         return text.count("Traceback")
+
+
+def one_connection(port: int, n_requests: int) -> list[float]:
+    """Seconds from request to answer, one after the other over a connection that is kept open."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    body, times = json.dumps({"counts": [[1, 0, 11]]}), []
+    for _ in range(n_requests):
+        start = time.perf_counter()
+        connection.request("POST", "/v1/decide?model=m0", body, headers)
+        response = connection.getresponse()
+        content = response.read()
+        times.append(time.perf_counter() - start)
+        if response.status != 200:
+            raise RuntimeError(content)
+    connection.close()
+    return times
 
 
 class Load:

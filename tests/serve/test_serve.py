@@ -513,6 +513,15 @@ def test_who_leaves_within_a_body_leaves_no_traceback_and_a_port_is_not_shared(s
     assert "Traceback" not in scorer.log.read_text()
 
 
+def test_no_answer_waits_for_the_acknowledgement_of_its_headers():
+    with (
+        bound("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_what_was_accepted_is_finished_at_shutdown(scorer):
     body = json.dumps({"counts": COUNTS}).encode()
     assert scorer.ask("POST", "/v1/decide", body)[0] == 401
