@@ -6,7 +6,6 @@ import math
 import os
 import re
 import shlex
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -451,8 +450,7 @@ def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
     """Estimate the net win rate as a gate does; None where A and B are many systems."""
     if votes.sides == UNNAMED and {"system_a", "system_b"} <= {*votes.columns}:
         return None
-    with warnings.catch_warnings(), suppress(InputError):
-        warnings.simplefilter("ignore")
+    with suppress(InputError):
         return estimate_items(all_items(votes, labels), level=_LEVEL)
     return None
 

@@ -361,10 +361,9 @@ def labels_for(
 
 
 def _calibrated(items: LabelledCounts, **options: Any) -> Calibration | GradeCalibration:
-    with quiet():  # they are among the notes
-        if items.scale is None:
-            return calibrate(items.counts, items.labels, **options)
-        return calibrate_grades(items.counts, items.labels, items.scale, **options)
+    if items.scale is None:
+        return quiet(calibrate)(items.counts, items.labels, **options)
+    return quiet(calibrate_grades)(items.counts, items.labels, items.scale, **options)
 
 
 async def label_pairs(

@@ -1,6 +1,7 @@
 """What clients do with requests and replies, each behind a mock transport of its library."""
 
 import asyncio
+import warnings
 from dataclasses import replace
 
 import httpx2
@@ -193,6 +194,38 @@ EVERYTHING = ChatRequest(
     response_format={"type": "json_schema", "json_schema": {"name": "v", "schema": SCHEMA}},
     extra={"extra": 1},
 )  # fmt: skip
+
+
+def test_requests_that_overlap_leave_warnings_as_they_were():
+    """The first to begin is the first to end."""
+
+    async def main():
+        both, first = asyncio.Event(), asyncio.Event()
+        n_asked = 0
+
+        async def handle(_):
+            nonlocal n_asked
+            n_asked += 1
+            if n_asked == 1:
+                await both.wait()
+            else:
+                both.set()
+                await first.wait()
+            message = {"role": "assistant", "content": "[[A]]"}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return httpx2.Response(200, json={"id": "1", "model": "m", "choices": [choice]})
+
+        client = DIALECTS[0].client_of("http://x/v1", transport=httpx2.MockTransport(handle))
+        calls = [asyncio.create_task(client.complete(REQUEST)) for _ in range(2)]
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        first.set()
+        await asyncio.gather(*calls)
+        await client.close()
+
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic_ai\.")
+    before = list(warnings.filters)
+    asyncio.run(main())
+    assert warnings.filters == before
 
 
 def test_what_anthropic_is_sent():

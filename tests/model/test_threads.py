@@ -7,12 +7,15 @@ threads compute at once: `pytest --noconftest tests/model/test_threads.py`.
 import sys
 import sysconfig
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import btdagg
+from btdagg.methods import Davidson, voting_behaviour
+from btdagg.model import CalibrationWarning
 from btdagg.online import OnlineTally
 
 N_THREADS, N_ROUNDS = 8, 6
@@ -135,3 +138,22 @@ def test_a_permutation_test_gives_the_same_p_value_to_every_thread(labels):
         return btdagg.paired_permutation_test(one, other, seed=3).pvalue
 
     assert set(at_once(test, 4)) == {test(0)}
+
+
+def test_threads_that_estimate_leave_warnings_as_they_were(counts, labels):
+    """Fits that would warn of a bound do so in none of the threads, and afterwards as before."""
+    one_label = np.ones(12, dtype=int)
+
+    def work(number):
+        btdagg.estimate(counts, labels, seed=number)
+        btdagg.evaluate(counts[:12], labels[:12], aggregators=[Davidson(prior=None)])
+        voting_behaviour(Davidson(prior="weak").fit(counts, labels), 50)
+
+    work(0)  # other libraries add filters when they are imported
+    before = list(warnings.filters)
+    at_once(work, 4)
+    assert warnings.filters == before
+    for fit in (btdagg.calibrate, Davidson().fit):
+        with pytest.warns(CalibrationWarning) as caught:
+            fit(counts[:12], one_label)
+        assert {warning.filename for warning in caught} == {__file__}

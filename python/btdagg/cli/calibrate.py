@@ -90,16 +90,15 @@ def calibrate(
     table, items, neighbours, about = _read(context, reading)
     scale = items.scale
     calibration: AnyCalibration
-    with quiet():  # printed below
-        fitted_prior = chosen_prior(prior, neighbours, scale)
-        how: Any = {
-            "prior": fitted_prior,
-            "provenance": replace(Provenance.of(table), n_votes=n_votes),
-        }
-        if scale is None:
-            calibration = btdagg.calibrate(items.counts, items.labels, **how)
-        else:
-            calibration = btdagg.calibrate_grades(items.counts, items.labels, scale, **how)
+    fitted_prior = chosen_prior(prior, neighbours, scale)
+    how: Any = {
+        "prior": fitted_prior,
+        "provenance": replace(Provenance.of(table), n_votes=n_votes),
+    }
+    if scale is None:  # warnings are printed below
+        calibration = quiet(btdagg.calibrate)(items.counts, items.labels, **how)
+    else:
+        calibration = quiet(btdagg.calibrate_grades)(items.counts, items.labels, scale, **how)
     done = what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
     remarks = [*what_is_pooled(table, "fits"), *items.remarks, *about]

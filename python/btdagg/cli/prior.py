@@ -61,9 +61,8 @@ def chosen_prior(
             return btdagg.fit_prior(neighbours)
         from btdagg.model.calibration_set import quiet
 
-        with quiet():
-            fits = [btdagg.calibrate_grades(*own, scale) for own in neighbours.values()]
-        return [fit.model for fit in fits]
+        fit = quiet(btdagg.calibrate_grades)
+        return [fit(*own, scale).model for own in neighbours.values()]
     if scale is not None:
         expected = "weak or none" + (", or neighbours" if neighbours else "")
         raise InputError(argument="prior", came=option, expected=expected)

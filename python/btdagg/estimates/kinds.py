@@ -11,6 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.validation import as_checked_counts, as_outcomes
 from btdagg.estimates.mean import QUANTITIES, Quantities
 from btdagg.model.calibration import calibrate
+from btdagg.model.calibration_set import quiet
 from btdagg.model.grade_fit import calibrate_grades
 from btdagg.model.panel import as_panel_counts, calibrate_panel
 from btdagg.votes.scale import Scale
@@ -68,8 +69,9 @@ def _calibrated_pairs(
 ) -> Predictor:
     labels = places.astype(np.int8) - 1
     if counts.ndim == 3:
-        return calibrate_panel(counts, labels, weights=weights, groups=groups).model
-    return calibrate(counts, labels, weights=weights, prior=prior).model
+        return quiet(calibrate_panel)(counts, labels, weights=weights, groups=groups).model
+    # Whatever a fit is worth, the labels correct it.
+    return quiet(calibrate)(counts, labels, weights=weights, prior=prior).model
 
 
 def _counts_of_pairs(counts: ArrayLike) -> NDArray[Any]:
@@ -124,6 +126,7 @@ def kind_of(scale: Scale | None) -> Kind:
         prior: Any,
     ) -> Predictor:
         prior, labels = "votes" if prior == "weak" else prior, scale.grade_values[places]
-        return calibrate_grades(counts, labels, scale, prior=prior, weights=weights).model
+        fit = quiet(calibrate_grades)
+        return fit(counts, labels, scale, prior=prior, weights=weights).model
 
     return Kind(names, quantities, "mean grade", features, counts, outcomes, calibrated, scale)

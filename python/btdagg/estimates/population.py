@@ -27,7 +27,6 @@ from btdagg.estimates.mean import (
     unknown_mean,
 )
 from btdagg.evaluation.significance import t_quantile
-from btdagg.model.calibration_set import quiet
 from btdagg.votes.scale import Scale, listed
 
 if TYPE_CHECKING:
@@ -120,8 +119,7 @@ def calibrated(
     """Calibrate on the labels of items, as `cross_fitted` does on those of all folds but one."""
     # Each label that raters gave is one of its own, which weighs what their share is.
     row, place = np.nonzero(outcomes)
-    with quiet():  # whatever a fit is worth, the labels correct it.
-        return kind.calibrated(counts[row], place, outcomes[row, place], groups[row], prior)
+    return kind.calibrated(counts[row], place, outcomes[row, place], groups[row], prior)
 
 
 def _turned(values: NDArray[Any], sign: NDArray[np.int8]) -> NDArray[Any]:

@@ -15,9 +15,8 @@ from btdagg.evaluation.metrics import krippendorff_alpha
 from btdagg.evaluation.new_items import Losses, NewItems, disagreement
 from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits, signed_error
 from btdagg.methods import Aggregator, MajorityVote
-from btdagg.methods.base import Refittable, is_written, needs_of
+from btdagg.methods.base import Calibrated, Refittable, is_written, needs_of
 from btdagg.methods.grades import VotedGrade
-from btdagg.model.calibration_set import quiet
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -119,12 +118,13 @@ def with_neighbours(
 
 
 def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitted:
-    """Return a fitted copy, without the warnings of a calibration.
+    """Return a fitted copy; what a calibration warns of stays in it.
 
     A hundred splits would warn a hundred times, and the next one fits the same aggregator again.
     """
-    with quiet():
-        return copy(aggregator).fit(counts, labels)
+    own = copy(aggregator)
+    fit = own.fit_quietly if isinstance(own, Calibrated) else own.fit
+    return fit(counts, labels)
 
 
 class _SplitDecisions(NamedTuple):

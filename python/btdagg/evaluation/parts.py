@@ -397,6 +397,5 @@ def _neighbour(items: LabelledItems, kept: NDArray[np.bool_]) -> Any:
     """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a `GradeModel`."""
     counts, labels, scale = items.evidence.counts[kept], items.labels[kept], items.evidence.scale
     if scale is not None:
-        with quiet():
-            return calibrate_grades(counts, labels, scale).model
+        return quiet(calibrate_grades)(counts, labels, scale).model
     return next(iter(fit_prior([(counts, labels)]).neighbours.values()))

@@ -120,6 +120,9 @@ class ModelClient:
         with needs(provided.extra, f"asking a model of {self.provider}"):
             for module in ("httpx2", "pydantic_ai.direct", provided.library):
                 import_module(module)
+        # It warns of settings that it leaves out; `check` refuses them. The filter stays: if each
+        # request had its own, those that overlap would put back each other's.
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic_ai\.")
         if base_url is not None:
             _require_address(base_url, provided.address)
         self.base_url = base_url or os.environ.get(provided.address_variable) or provided.address
@@ -265,14 +268,12 @@ class ModelClient:
             "model_request_parameters": parameters,
             "instrument": None if _exchange.get().is_sent else False,  # no span if nothing is sent
         }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of settings that are not sent: `check` says so
-            if not self._stream:
-                return await model_request(**sent)
-            async with model_request_stream(**sent) as stream:
-                async for _ in stream:
-                    pass
-                return stream.get()
+        if not self._stream:
+            return await model_request(**sent)
+        async with model_request_stream(**sent) as stream:
+            async for _ in stream:
+                pass
+            return stream.get()
 
     def _adapts(self, fault: ChatError, request: ChatRequest, structured: str) -> bool:
         """Whether a refused request can be put in another way: from now on it is."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
-from btdagg.votes.provenance import ProvenanceWarning
+from btdagg.model.calibration_set import warn_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -105,7 +105,13 @@ class Calibrated:
     calibration: Any
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Set `calibration` by counts and (n,) labels, and return itself."""
+        """Set `calibration` by counts and (n,) labels, warn as it does, and return itself."""
+        self.fit_quietly(counts, labels)
+        warn_of(self.calibration.warnings)
+        return self
+
+    def fit_quietly(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Set `calibration` as `fit` does, which keeps what it would warn of."""
         object.__setattr__(self, "calibration", self._calibrate(counts, labels))
         return self
 
@@ -115,6 +121,13 @@ class Calibrated:
             raise not_fitted(self.name)
         labels: NDArray[Any] = self.calibration.model.decide(self._counts(counts))
         return labels
+
+    def for_any_votes(self) -> Self:
+        """Return a copy whose model does not say which votes it was fitted for."""
+        model = replace(self.calibration.model, provenance=None)
+        other = copy(self)
+        object.__setattr__(other, "calibration", replace(self.calibration, model=model))
+        return other
 
     def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> Any:
         raise NotImplementedError
@@ -152,8 +165,8 @@ def voting_behaviour(aggregator: Aggregator, n_votes: int) -> np.ma.MaskedArray[
     possible = plus + minus <= n_votes
     labels = np.zeros(possible.shape, dtype=np.int8)
     counts = np.stack([minus, n_votes - plus - minus, plus], axis=-1)
-    with warnings.catch_warnings():
+    if isinstance(aggregator, Calibrated) and aggregator.calibration is not None:
         # The number of votes is what is asked about; these are no items that someone decides.
-        warnings.simplefilter("ignore", ProvenanceWarning)
-        labels[possible] = aggregator.decide(counts[possible])
+        aggregator = aggregator.for_any_votes()
+    labels[possible] = aggregator.decide(counts[possible])
     return np.ma.array(labels, mask=~possible)

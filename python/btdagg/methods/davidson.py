@@ -12,7 +12,7 @@ from btdagg._util.readable import readable
 from btdagg.methods.base import Calibrated, Needs
 from btdagg.model.absolute_error import MaeCalibration, calibrate_by_mae
 from btdagg.model.calibration import Calibration, calibrate
-from btdagg.model.calibration_set import Bounds
+from btdagg.model.calibration_set import Bounds, quiet
 from btdagg.model.posterior import decisions_under, refitted
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Davidson(Calibrated):
         if self.needs.neighbours:
             raise InputError("neighbours needs votes of other tasks or judges, or a prior")
         how: Any = {name: getattr(self, name) for name in ("prior", "alpha", "kappa", "bounds")}
-        return calibrate(counts, labels, **how)
+        return quiet(calibrate)(counts, labels, **how)
 
     def refitted(
         self, counts: ArrayLike, labels: NDArray[np.int8], weights: NDArray[np.float64]
@@ -91,4 +91,4 @@ class DavidsonMAE(Calibrated):
 
     def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> MaeCalibration:
         how: Any = {name: getattr(self, name) for name in ("alpha", "kappa", "bounds")}
-        return calibrate_by_mae(counts, labels, **how)
+        return quiet(calibrate_by_mae)(counts, labels, **how)

@@ -12,6 +12,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import same_length
 from btdagg.methods.base import Aggregator, Calibrated, Needs, WithoutFit, not_fitted
 from btdagg.methods.mean_vote import isotonic_points
+from btdagg.model.calibration_set import quiet
 from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
 from btdagg.votes.scale import Scale
 
@@ -83,7 +84,7 @@ class CalibratedGrades(Calibrated):
     def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> GradeCalibration:
         if self.needs.neighbours:
             raise InputError("neighbours needs votes of other criteria, tasks or judges")
-        return calibrate_grades(counts, labels, self.scale, prior=self.prior)
+        return quiet(calibrate_grades)(counts, labels, self.scale, prior=self.prior)
 
 
 @dataclass(frozen=True)

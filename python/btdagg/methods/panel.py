@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg._util.readable import readable
 from btdagg.methods.base import Calibrated, Needs
+from btdagg.model.calibration_set import quiet
 from btdagg.model.panel import PanelCalibration, calibrate_panel
 from btdagg.votes.evidence import Evidence
 
@@ -31,7 +32,7 @@ class Panel(Calibrated):
     calibration: PanelCalibration | None = field(default=None, hash=False)
 
     def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> PanelCalibration:
-        return calibrate_panel(self._counts(counts), labels, judges=self.judges)
+        return quiet(calibrate_panel)(self._counts(counts), labels, judges=self.judges)
 
     def _counts(self, counts: ArrayLike) -> NDArray[np.int64]:
         evidence = Evidence.of(counts)

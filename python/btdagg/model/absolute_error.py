@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +12,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
 from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set, quiet
+from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
 from btdagg.votes.join import labelled_items
@@ -50,6 +49,8 @@ class MaeCalibration(Displayed):
         Mean discrete ranked probability score of the model on the calibration set.
     n_labels : int
         Labelled items.
+    warnings : tuple of str
+        What was warned of, as text.
     """
 
     model: DavidsonModel
@@ -57,8 +58,10 @@ class MaeCalibration(Displayed):
     bound: float
     drps: float
     n_labels: int
+    warnings: tuple[str, ...] = ()
 
 
+@warning
 def calibrate_by_mae(
     counts: ArrayLike,
     labels: ArrayLike,
@@ -96,8 +99,7 @@ def calibrate_by_mae(
     """
     rows, gold = labelled_items(counts, labels)
     bounds = Bounds() if bounds is None else bounds
-    with quiet():
-        usual = calibrate(rows, gold, alpha=alpha, kappa=kappa, bounds=bounds)
+    usual = quiet(calibrate)(rows, gold, alpha=alpha, kappa=kappa, bounds=bounds)
     n = len(gold)
     items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
     if len(items.s) > _MOST_ITEMS:
@@ -121,18 +123,14 @@ def calibrate_by_mae(
         drps = scores.loss(point, 1)[0]
         if (reached, drps) < (errors, best):
             errors, best, model = reached, drps, candidate
-    if errors > least:
-        warnings.warn(
-            f"absolute error {errors} on {n} labels, and {least} is not ruled out",
-            CalibrationWarning,
-            stacklevel=2,
-        )
+    unproven = f"absolute error {errors} on {n} labels, and {least} is not ruled out"
     return MaeCalibration(
         model=model,
         mae=errors / n,
         bound=min(errors, least) / n,
         drps=best,
         n_labels=n,
+        warnings=(unproven,) if errors > least else (),
     )
 
 

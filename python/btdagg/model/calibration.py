@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,8 +15,8 @@ from btdagg._util.validation import CountsItself, as_integer, as_number
 from btdagg.model.calibration_set import (
     PARAMETERS,
     Bounds,
-    CalibrationWarning,
     calibration_set,
+    warning,
 )
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.posterior import FewLabels, Posterior
@@ -88,6 +87,7 @@ class Calibration(Displayed):
         return "\n".join(lines)
 
 
+@warning
 def calibrate(
     counts: ArrayLike,
     labels: ArrayLike | None,
@@ -178,16 +178,12 @@ def calibrate(
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     if prior is None:
         items = calibration_set(counts, labels, weights, **smoothing)
-        calibration = _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
-    else:
-        if bounds not in (None, Bounds()):
-            expected = "None with a prior, which is one over the paper's box"
-            raise InputError(argument="bounds", came=bounds, expected=expected)
-        few = FewLabels.of(counts, labels, weights, **smoothing)
-        calibration = _closest_to_posterior(few, prior, provenance)
-    for text in calibration.warnings:
-        warnings.warn(text, CalibrationWarning, stacklevel=2)
-    return calibration
+        return _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
+    if bounds not in (None, Bounds()):
+        expected = "None with a prior, which is one over the paper's box"
+        raise InputError(argument="bounds", came=bounds, expected=expected)
+    few = FewLabels.of(counts, labels, weights, **smoothing)
+    return _closest_to_posterior(few, prior, provenance)
 
 
 def _of_least_drps(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,12 +33,41 @@ class CalibrationWarning(UserWarning):
     """A calibration that did not converge, hit a bound, or that the labels cannot identify."""
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Calibrate without a `CalibrationWarning`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        yield
+class _Warning(Protocol):
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be warned of, as text."""
+
+
+_Arguments = ParamSpec("_Arguments")
+_AnyFit = TypeVar("_AnyFit", bound=_Warning)
+
+
+def warning(fit: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit]:
+    """Make a calibration public: it also gives the `warnings` of its result to its caller."""
+
+    @wraps(fit)
+    def public(*args: _Arguments.args, **options: _Arguments.kwargs) -> _AnyFit:
+        fitted = fit(*args, **options)
+        warn_of(fitted.warnings)
+        return fitted
+
+    return public
+
+
+def quiet(public: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit]:
+    """Return a public calibration without its warnings, for callers in btdagg.
+
+    `warnings.catch_warnings` would not do: it changes what every thread of the process warns of.
+    """
+    fit: Callable[_Arguments, _AnyFit] = vars(public)["__wrapped__"]
+    return fit
+
+
+def warn_of(texts: tuple[str, ...]) -> None:
+    """Give each `CalibrationWarning` to the caller of the public function that calls this."""
+    for text in texts:
+        warnings.warn(text, CalibrationWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -16,7 +15,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, effective_weights, same_index, same_length
-from btdagg.model.calibration_set import CalibrationWarning
+from btdagg.model.calibration_set import warning
 from btdagg.model.grades import GradeModel
 from btdagg.votes.join import labelled, scale_of_tables
 from btdagg.votes.provenance import Provenance
@@ -147,6 +146,7 @@ class GradeCalibration(Drawn):
         return "\n".join(lines)
 
 
+@warning
 def calibrate_grades(
     counts: ArrayLike,
     labels: ArrayLike,
@@ -247,8 +247,6 @@ def calibrate_grades(
     log_loss = rows.loss(theta)[0] / by_grade.sum()
     notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
-    for text in notes:
-        warnings.warn(text, CalibrationWarning, stacklevel=2)
     return GradeCalibration(model, log_loss, shares, converged, n_labels, notes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +27,7 @@ from btdagg._util.validation import (
     names_of_judges,
     same_length,
 )
-from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
+from btdagg.model.calibration_set import Bounds, calibration_set, warning
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.votes.provenance import Provenance, warn_of
 
@@ -249,6 +248,7 @@ class PanelCalibration(Displayed):
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
 
 
+@warning
 def calibrate_panel(
     counts: ArrayLike,
     labels: ArrayLike,
@@ -397,8 +397,6 @@ def calibrate_panel(
         doubts.append(f"every label is {gold[0]}: the parameters cannot be identified")
     if not converged:
         doubts.append("a fit did not converge")
-    for text in doubts:
-        warnings.warn(text, CalibrationWarning, stacklevel=2)
     return PanelCalibration(
         model,
         float(items.loss(x) / weight.sum()),

@@ -166,8 +166,8 @@ def bootstrap(
     counts, labels, groups = labelled(counts, labels, groups)
     same_index(counts=counts, labels=labels, groups=groups)
     cells = _cells_of(counts, labels, groups)
-    with quiet():  # they are in `calibration`
-        calibration = calibrate(counts, labels, prior=prior, n_threads=n_threads, **options)
+    fit = quiet(calibrate)  # what it warns of is in `calibration`
+    calibration = fit(counts, labels, prior=prior, n_threads=n_threads, **options)
     model, bounds = calibration.model, options.get("bounds") or Bounds()
     shares = cells.repeats @ cells.units / (cells.repeats @ cells.units).sum()
 

@@ -202,8 +202,8 @@ def _of_grades(
         return float(np.abs(model.decide(shares[:, :n].sum(axis=1)) - gold).mean())
 
     def fitted(n: int, some: NDArray[Any] | slice = slice(None)) -> GradeModel:
-        with quiet():
-            return calibrate_grades(shares[some, :n].sum(axis=1), gold[some], scale).model
+        counts = shares[some, :n].sum(axis=1)
+        return quiet(calibrate_grades)(counts, gold[some], scale).model
 
     forecasts: dict[int, list[_Row]] = {}
     for n in budgets:
@@ -254,8 +254,7 @@ def _joint(votes: _Votes, n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
 def _fitted(votes: _Votes, n: int) -> DavidsonModel:
     """Return the model of n votes that many labels would give."""
     counts, joint = _joint(votes, n)
-    with quiet():
-        return calibrate(counts, None, weights=joint).model
+    return quiet(calibrate)(counts, None, weights=joint).model
 
 
 def _error(model: DavidsonModel, counts: NDArray[Any], joint: NDArray[np.float64]) -> float:
@@ -281,11 +280,10 @@ def _by_labels(
         rng = np.random.default_rng([seed, size])
         drawn = rng.choice(len(flat), size=(n_sets, size), p=flat)
         errors = []
-        with quiet():
-            for rows in drawn:
-                sample = counts[rows // 3], rows % 3 - 1
-                model = calibrate(*sample, prior=prior, alpha=alpha, kappa=kappa).model
-                errors.append(_error(model, counts, joint))
+        for rows in drawn:
+            sample = counts[rows // 3], rows % 3 - 1
+            model = quiet(calibrate)(*sample, prior=prior, alpha=alpha, kappa=kappa).model
+            errors.append(_error(model, counts, joint))
         excess.append((size, float(np.mean(errors)) - least))
     return tuple(excess)
 
@@ -444,8 +442,8 @@ def _seen_on(
         return None
     counts = shares_of(votes).sum(axis=1)
     sample = (counts[:size], labels[:size]) if size else (counts, None)
-    with quiet():
-        model = calibrate(*sample, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
+    fit = quiet(calibrate)
+    model = fit(*sample, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
     rule = StoppingRule.lossless(model, votes.shape[1], strengths, step=step)
     stopped = rule.follow(votes[size:])
     error = np.abs(stopped.labels - labels[size:]).mean()

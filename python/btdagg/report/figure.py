@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LETTERS = 11  # of a title, in an inch
+_ALONE = threading.Lock()  # settings of matplotlib, and filters of warnings, are all threads'
 
 
 @readable
@@ -96,7 +98,7 @@ class ReportFigure:
         settings: dict[Any, Any] = {**matplotlib.rcParamsDefault, **SETTINGS}
         del settings["backend"]
         file = io.BytesIO()
-        with matplotlib.rc_context(settings), warnings.catch_warnings():
+        with _ALONE, matplotlib.rc_context(settings), warnings.catch_warnings():
             # The font that comes with matplotlib lacks some scripts. A reader's own has them in an
             # SVG; a PNG shows a box.
             warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
