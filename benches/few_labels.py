@@ -71,7 +71,7 @@ def scores(counts, labels, known, own, foreign):
     warned = {}
     given = {"weak": "weak", "own": own, "foreign": foreign}
     if len(known):
-        found["fit"] = quiet(gold, on).model.decide(votes)
+        found["fit"] = quiet(gold, on, prior=None).model.decide(votes)
         found["isotonic"] = Isotonic().fit(gold, on).decide(votes)
         found["threshold"] = Threshold().fit(gold, on).decide(votes)
     for name, prior in given.items():
@@ -167,7 +167,7 @@ def show_intervals(n_sets, n_bootstraps):
                 collect(found, true, inside, width)
                 if number < n_bootstraps:
                     start = time.process_time()
-                    boot = btdagg.bootstrap(counts, labels, n_refits=1000, seed=number)
+                    boot = btdagg.bootstrap(counts, labels, n_refits=1000, seed=number, prior=None)
                     spent_boot += time.process_time() - start
                     ends = {name: getattr(boot, name) for name in true}
                     collect(ends, true, boot_inside, boot_width)

@@ -80,7 +80,7 @@ def main():
         for order in orders:
             known = order[:PILOT]
             pair = counts_of(votes[known]), labels[known]
-            plan = online.plan(*pair, n_items=1000, n_votes=[N], n_labels=[PILOT])
+            plan = online.plan(*pair, n_items=1000, n_votes=[N], n_labels=[PILOT], prior=None)
             (lossless,) = (row for row in plan.budgets if row.rule == "lossless")
             error, used = what_came(votes, labels, known, None)
             excess = plan.labels[0][1]

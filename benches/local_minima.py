@@ -59,7 +59,7 @@ def excess_of_one(pool: list[tuple[np.ndarray, np.ndarray]], rng: np.random.Gene
         ).fun
         for start in rng.uniform(LOWER, UPPER, size=(N_STARTS, 3))
     )
-    return btdagg.calibrate(counts, labels).drps - best
+    return btdagg.calibrate(counts, labels, prior=None).drps - best
 
 
 def simulated() -> Iterator[tuple[np.ndarray, np.ndarray]]:

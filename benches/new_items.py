@@ -72,7 +72,7 @@ def coverage(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
     for seed in range(n_sets):
         known, others = drawn(items, n_prompts, np.random.default_rng([n_prompts, seed]))
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
-        model = btdagg.calibrate(known.evidence.counts, known.labels).model
+        model = btdagg.calibrate(known.evidence.counts, known.labels, prior=None).model
         error = np.abs(model.decide(others.evidence.counts) - others.labels)
         majority = np.abs(btdagg.majority_vote(others.evidence.counts) - others.labels)
         intervals = found.methods[0].mae_interval, found.new_items.difference(0, 1)
@@ -159,7 +159,7 @@ def with_few_votes(judge: str, n_votes: int, n_labels: int, n_sets: int) -> list
         rng = np.random.default_rng([place, n_votes, n_labels, seed])
         cells = rng.choice(chances.size, size=n_labels, p=chances.ravel() / chances.sum())
         known, gold = counts[cells // 3], labels[cells % 3]
-        model = btdagg.calibrate(known, gold).model
+        model = btdagg.calibrate(known, gold, prior=None).model
         away = np.abs(model.decide(counts)[:, None] - labels) - majority
         truth = float((chances * away).sum())
         ((found,),) = cross_scores([LabelledItems(known, gold)], usual(), CROSS_FITTED)
@@ -185,7 +185,7 @@ def show_few_votes(n_sets: int, smoke: bool) -> None:
 
 
 def usual():
-    return btdagg.methods.Davidson(), btdagg.methods.MajorityVote()
+    return btdagg.methods.Davidson(prior=None), btdagg.methods.MajorityVote()
 
 
 def main() -> None:

@@ -247,7 +247,7 @@ def savings(
 ) -> list[float]:
     n = votes.shape[1]
     counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
-    model = calibrate(counts[known], labels[known]).model
+    model = calibrate(counts[known], labels[known], prior=None).model
     distribution = fit_votes(counts[known], labels[known])
     of_all = model.decide(counts[rest])
     lossless = StoppingRule.lossless(model, n).follow(votes[rest])

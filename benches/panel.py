@@ -46,11 +46,11 @@ def errors_of(task, judges, known, clock):
     clock.append(time.process_time() - start)
     found = {"panel": panel.model.decide(task.counts[rest])}
     for place, name in enumerate(judges):
-        alone = btdagg.calibrate(counts[:, place], labels).model
+        alone = btdagg.calibrate(counts[:, place], labels, prior=None).model
         found[name] = alone.decide(task.counts[rest, place])
     alone = {name: panel.cross_validated[name] for name in judges}
     found["best by cross-validation"] = found[min(alone, key=alone.get)]
-    pooled = btdagg.calibrate(counts.sum(axis=1), labels).model
+    pooled = btdagg.calibrate(counts.sum(axis=1), labels, prior=None).model
     found["pooled votes"] = pooled.decide(task.counts[rest].sum(axis=1))
     found["majority of pooled votes"] = btdagg.majority_vote(task.counts[rest].sum(axis=1))
     return {name: np.abs(task.labels[rest] - decided).mean() for name, decided in found.items()}

@@ -38,12 +38,12 @@ def main() -> None:
             ours, theirs = [], []
             for _ in range(3):
                 start = time.process_time()
-                bootstrap(counts, labels, n_refits=n_refits)
+                bootstrap(counts, labels, n_refits=n_refits, prior=None)
                 ours.append((time.process_time() - start) / n_refits)
                 start = time.process_time()
                 for _ in range(n_loop // 3):
                     drawn = rng.integers(100, size=100)
-                    calibrate(counts[drawn], labels[drawn])
+                    calibrate(counts[drawn], labels[drawn], prior=None)
                 theirs.append((time.process_time() - start) / (n_loop // 3 or 1))
             items = _cells_of(counts, labels, None)
             (weights,) = items.draws(n_loop, 0)
@@ -51,7 +51,7 @@ def main() -> None:
             thetas = refitted(*cells, weights, None, 1.0, 1.0, btdagg.Bounds())
             excess = max(
                 DavidsonModel(*theta).drps(*cells, weights=row)
-                - calibrate(*cells, weights=row).drps
+                - calibrate(*cells, weights=row, prior=None).drps
                 for theta, row in zip(thetas, weights, strict=True)
             )
             mine, loop = np.median(ours), np.median(theirs)

@@ -146,7 +146,7 @@ def show_times():
         btdagg.calibrate(counts, None, **options)
         print(f"{name}: {time.perf_counter() - started:.2f} s")
     started = time.perf_counter()
-    model = btdagg.calibrate(counts, labels).model
+    model = btdagg.calibrate(counts, labels, prior=None).model
     print(f"calibrate, 100,000 labels: {time.perf_counter() - started:.2f} s")
     started = time.perf_counter()
     model.decide(counts)

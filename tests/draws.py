@@ -98,8 +98,8 @@ def balanced_counts(votes, items, n):
     return np.array(found)
 
 
-def mae_on(counts, labels, calibration, evaluation):
-    model = calibrate(counts[calibration], labels[calibration]).model
+def mae_on(counts, labels, calibration, evaluation, prior="weak"):
+    model = calibrate(counts[calibration], labels[calibration], prior=prior).model
     return [
         float(np.mean(np.abs(decide(counts[evaluation]) - labels[evaluation].astype(float))))
         for decide in (model.decide, majority_vote)

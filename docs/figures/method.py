@@ -75,7 +75,7 @@ def errors(judge: tuple[tuple[float, ...], ...], n: int) -> tuple[float, float]:
     chances = np.stack([win_b / 4, (on_tie + tie_b) / 4, on_win / 4])  # of counts, by label
     labels = np.array([-1, 0, 1])
     model = btdagg.calibrate(
-        np.tile(counts, (3, 1)), labels.repeat(len(counts)), weights=chances.ravel()
+        np.tile(counts, (3, 1)), labels.repeat(len(counts)), weights=chances.ravel(), prior=None
     ).model
 
     def error(decided: np.ndarray) -> float:

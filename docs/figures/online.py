@@ -41,7 +41,7 @@ def draw() -> Figure:
 def draw_maps(figure: SubFigure) -> None:
     """Which items of eight votes are settled."""
     judge = simulate("wmt-en-de", 20_000, N_VOTES, seed=0)
-    model = btdagg.calibrate(judge.counts, judge.labels).model
+    model = btdagg.calibrate(judge.counts, judge.labels, prior=None).model
     votes = fit_votes(judge.counts, judge.labels)
     rules = {
         "lossless": StoppingRule.lossless(model, N_VOTES),
@@ -84,14 +84,14 @@ def draw_curve(axis: Axes) -> None:
         errors = []
         for judge in judges:
             counts = judge.first(n)
-            model = btdagg.calibrate(counts[known], judge.labels[known]).model
+            model = btdagg.calibrate(counts[known], judge.labels[known], prior=None).model
             errors.append(np.abs(model.decide(counts[rest]) - judge.labels[rest]).mean())
         points["n votes each"].append((n, float(np.mean(errors))))
 
     def follow(make: object) -> tuple[float, float]:
         found = []
         for judge in judges:
-            model = btdagg.calibrate(judge.counts[known], judge.labels[known]).model
+            model = btdagg.calibrate(judge.counts[known], judge.labels[known], prior=None).model
             votes = fit_votes(judge.counts[known], judge.labels[known])
             n_votes, labels = make(model, votes).follow(judge.votes[rest])
             found.append((n_votes.mean(), np.abs(labels - judge.labels[rest]).mean()))

@@ -116,7 +116,7 @@ class Pipeline:
         ``lossless`` or ``epsilon=0.05``, of which one is learned for each task from its labelled
         pairs. These get all votes.
 
-    prior : Prior, "weak" or "neighbours", optional
+    prior : "weak", "neighbours", Prior or None
         What models are calibrated with; see `btdagg.calibrate`. Neighbours are the other tasks
         with labels; where there is one task, it is the weak prior. Of grades the weak prior is
         ``votes`` of `btdagg.calibrate_grades`.
@@ -152,7 +152,7 @@ class Pipeline:
         judging: Judging,
         *,
         rule: StoppingRule | RuleKind | str | None = None,
-        prior: Prior | Literal["weak", "neighbours"] | None = None,
+        prior: Prior | Literal["weak", "neighbours"] | None = "weak",
         strength: StrengthKind | None = None,
         full_margin: float | None = None,
         agreement: float | None = None,
@@ -383,10 +383,9 @@ async def label_pairs(
 
     Votes that the store has are not asked for again: called again after a stop, or with more
     labels, it goes on where it was. `Pipeline` has the first arguments, and can also calibrate with
-    a prior; :func:`btdagg.judge.judge` the others.
+    another prior; :func:`btdagg.judge.judge` the others.
     """
-    prior: Literal["weak"] | None = None if judging.setup.grades is None else "weak"
-    pipeline = Pipeline(pairs, labels, judging, rule=rule, prior=prior)
+    pipeline = Pipeline(pairs, labels, judging, rule=rule)
     endpoint = {"base_url": base_url, "api_key": api_key}
     async with opened(store, client, judging, stop, watch, **endpoint) as job:
         return await pipeline.run(job)

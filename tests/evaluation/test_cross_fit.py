@@ -17,7 +17,8 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.parts import LabelledItems
-from btdagg.methods import Davidson, Decided, Isotonic
+from btdagg.methods import Davidson, Decided, Isotonic, by_name
+from btdagg.methods.registry import PAPERS
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Evidence
 from draws import comparison_of
@@ -180,9 +181,9 @@ def test_models_that_decide_all_items_alike_share_a_rank():
     }  # fmt: skip
     counts = np.repeat(list(several), [sum(n) for n in several.values()], axis=0)
     gold = np.concatenate([np.repeat([-1, 0, 1], n) for n in several.values()])
-    model = btdagg.calibrate(counts, gold).model
+    model = btdagg.calibrate(counts, gold, prior=None).model
     assert (model.decide(counts) == btdagg.majority_vote(counts)).all()
-    found = comparison_of(counts, gold, protocol=CROSS_FITTED)
+    found = comparison_of(counts, gold, by_name(PAPERS), protocol=CROSS_FITTED)
     assert (
         found.new_items.losses["mae"].of_items[0].mean()
         > found.new_items.losses["mae"].of_items[1].mean()
@@ -198,7 +199,7 @@ def test_what_is_beaten_by_majority_vote_or_a_constant_is_said():
     gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
     noise = rng.multinomial(8, [1 / 3] * 3, size=60)
     text = next(text for text in said_of(noise, gold) if "always answering" in text)
-    assert text.startswith("Davidson (MAE ")
+    assert text.startswith("calibrated (MAE ")
     assert "majority vote (MAE " in text
     assert "do not beat always answering A (MAE 0." in text
     against = np.stack([gold == 1, gold == 0, gold == -1], axis=1) * 8
@@ -211,7 +212,7 @@ def test_what_is_beaten_by_majority_vote_or_a_constant_is_said():
     ) in texts
     right = np.stack([gold == -1, gold == 0, gold == 1], axis=1) * 8
     (text,) = said_of(right, gold)
-    assert text.startswith("Davidson (MAE 0.000) does not beat majority vote (MAE 0.000) on held")
+    assert text.startswith("calibrated (MAE 0.000) does not beat majority vote (MAE 0.000) on held")
 
 
 def said_of(counts, gold):
@@ -261,14 +262,15 @@ def test_refits_of_one_task_decide_another():
     splitter = CrossFit(n_folds=4, n_repeats=2, n_refits=6, seed=3)
     protocol = Protocol(splitter, None)
     found = transfer_matrix({"a": first, "b": second}, protocol=protocol)
-    ((own,),) = cross_scores([second], [Davidson()], protocol)
+    ((own,),) = cross_scores([second], [Davidson(prior=None)], protocol)
     assert found.mae_interval("b", "b") == own.methods[0].mae_interval
     assert found.change_interval("b", "b").mean == 0
     weights = splitter.resampled(first.units, first.content).astype(int)
     errors = []
     for times in weights:
         drawn = np.repeat(np.arange(40), times)
-        model = btdagg.calibrate(first.evidence.counts[drawn], first.labels[drawn]).model
+        own = first.evidence.counts[drawn], first.labels[drawn]
+        model = btdagg.calibrate(*own, prior=None).model
         errors.append(np.abs(model.decide(second.evidence.counts) - second.labels).mean())
     np.testing.assert_allclose(
         found.compared[0][1].new_items.losses["mae"].of_refits[0], errors, atol=0.05

@@ -135,7 +135,7 @@ def test_scores_are_those_of_a_direct_loop(groups):
     gold = sample.labels.astype(int).tolist()
     arguments = {"size": 25, "n_splits": 12, "seed": 5, "groups": groups}
     found = comparison_of(sample.counts, sample.labels, **with_protocol(arguments))
-    assert [method.name for method in found.methods] == ["Davidson", "majority vote"]
+    assert [method.name for method in found.methods] == ["calibrated", "majority vote"]
     sizes = []
     for number, (fit, rest) in enumerate(random_splits(200, **arguments)):
         sizes.append(len(fit))
@@ -413,10 +413,10 @@ def evaluation():
 def test_averages_are_over_cells_split_by_split(evaluation):
     found = averages(evaluation)
     assert [(line.n_votes, line.method) for line in found] == [
-        (2, "Davidson"), (2, "majority vote"), (8, "Davidson"), (8, "majority vote")
+        (2, "calibrated"), (2, "majority vote"), (8, "calibrated"), (8, "majority vote")
     ]  # fmt: skip
     for line in found:
-        place = ["Davidson", "majority vote"].index(line.method)
+        place = ["calibrated", "majority vote"].index(line.method)
         cells = [cell for cell in evaluation.cells if cell.n_votes == line.n_votes]
         assert len(cells) == 2
         mae = sum(cell.comparison.methods[place].mae for cell in cells) / 2
@@ -520,12 +520,12 @@ def test_calibration_beats_majority_vote_for_every_real_judge_and_task(shared):
     found = {(*line.key, line.method): line for line in lines(scores)}
     assert len(found) == 30
     for task, judge, method in found:
-        if method == "Davidson":
-            davidson, majority = (
-                found[task, judge, name] for name in ("Davidson", "majority vote")
+        if method == "calibrated":
+            calibrated, majority = (
+                found[task, judge, name] for name in ("calibrated", "majority vote")
             )
-            assert davidson.mae.high < majority.mae.low
-            assert (davidson.rank, davidson.tied) == (1, True)
+            assert calibrated.mae.high < majority.mae.low
+            assert (calibrated.rank, calibrated.tied) == (1, True)
             # With prompts as the units that change sign, the smallest task tells them apart less.
             if task != "precise-if":
                 assert (majority.rank, majority.tied) == (2, False), (task, judge)

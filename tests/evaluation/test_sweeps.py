@@ -24,7 +24,7 @@ def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
     assert found.by == ("judge",)
     (sweep,) = found.sweeps
     assert (sweep.key, sweep.points) == (("j",), (2, 4, 8))
-    assert [curve[0].name for curve in sweep.curves] == ["Davidson", "majority vote"]
+    assert [curve[0].name for curve in sweep.curves] == ["calibrated", "majority vote"]
     for cell in sweep.cells:
         assert cell.comparison.n_items == 60
         assert cell.comparison.n_calibration == 16  # whole groups of two

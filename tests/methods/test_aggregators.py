@@ -124,7 +124,7 @@ def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
         return Protocol(RandomSplits(size=30, n_splits=5, seed=seed))
 
     counts, gold = labelled()
-    shared = Davidson()
+    shared = Davidson(prior=None)
     with ThreadPoolExecutor(4) as pool:
         found = list(
             pool.map(
@@ -132,20 +132,24 @@ def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
                 range(8),
             )
         )
-    assert shared == Davidson()
+    assert shared == Davidson(prior=None)
     for seed, one in enumerate(found):
-        alone = comparison_of(counts, gold, [Davidson()], protocol=splits(seed))
+        alone = comparison_of(counts, gold, [Davidson(prior=None)], protocol=splits(seed))
         assert one.methods[0].mae.tolist() == alone.methods[0].mae.tolist()
-    fitted = Davidson().fit(counts, gold)
+    fitted = Davidson(prior=None).fit(counts, gold)
     again = comparison_of(counts, gold, [fitted], protocol=splits(0))
     assert again.methods[0].mae.tolist() == found[0].methods[0].mae.tolist()
-    assert fitted.calibration == calibrate(counts, gold)
+    assert fitted.calibration == calibrate(counts, gold, prior=None)
 
 
 def test_davidson_is_calibration_and_the_label_of_least_risk():
     counts, gold = labelled()
     fitted = Davidson().fit(counts, gold)
-    assert fitted.calibration == calibrate(counts, gold)
+    assert fitted.name == "calibrated"
+    assert fitted.calibration.model == calibrate(counts, gold, prior="weak").model
+    paper = Davidson(prior=None).fit(counts, gold)
+    assert paper.name == "Davidson"
+    assert paper.calibration == calibrate(counts, gold, prior=None)
     model = fitted.calibration.model
     p = reference.probabilities(*reference.features(TRIPLES), model.beta, model.eta0, model.gamma)
     assert fitted.decide(TRIPLES).tolist() == reference.decide(p).tolist()

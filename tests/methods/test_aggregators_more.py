@@ -303,7 +303,7 @@ def test_never_more_errors_than_by_drps_on_the_calibration_set(n_votes):
     for seed in range(12):
         sample = simulate("wmt-en-de" if seed % 2 else "rb2-factuality", 50, n_votes, seed=seed)
         counts, labels = sample.counts, sample.labels
-        usual, direct = calibrate(counts, labels), calibrate_by_mae(counts, labels)
+        usual, direct = calibrate(counts, labels, prior=None), calibrate_by_mae(counts, labels)
         before = mean_absolute_error(labels, usual.model.decide(counts))
         assert direct.mae == direct.bound
         assert direct.mae == pytest.approx(
@@ -332,7 +332,7 @@ def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):
 def test_names_of_methods():
     names = [aggregator.name for aggregator in by_name(list(AGGREGATORS))]
     assert len(set(names)) == len(AGGREGATORS)
-    assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson())
+    assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson(prior=None))
     with pytest.raises(InputError, match="no method 'mode', expected one of neighbours, weak"):
         by_name(["majority", "mode"])
     with pytest.raises(InputError, match="method 'gsa' is named twice"):

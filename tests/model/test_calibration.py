@@ -1,16 +1,22 @@
-"""A fit is judged by its optimality: no lower point, no slope left inside the box."""
+"""The paper's fit is judged by its optimality: no lower point, no slope left inside the box."""
 
+import copy
 import math
+import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg import Bounds, DavidsonModel, InputError, _core, calibrate
+from btdagg import Bounds, DavidsonModel, InputError, _core
+from btdagg.methods import Davidson
 from btdagg.model import CalibrationWarning
 from btdagg.model.calibration_set import calibration_set
+
+calibrate = partial(btdagg.calibrate, prior=None)
 
 LOWER = np.array([1e-3, math.log(1e-4), -10.0])
 UPPER = np.array([5.0, math.log(1e3), 10.0])
@@ -227,3 +233,26 @@ def test_extreme_weights_are_only_a_scale():
         assert calibrate(counts, labels, weights=weights).model == wanted.model
     with pytest.raises(InputError, match="weights of equal counts have no finite sum"):
         wanted.model.drps([[1, 2, 3]] * 4, [0] * 4, [1e308] * 4)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_weak_prior_is_used_unless_bounds_are_given_which_are_of_the_papers_fit():
+    counts, labels = simulated_set(np.random.default_rng(29))
+    weak = btdagg.calibrate(counts, labels, prior="weak").model
+    for fit in (btdagg.calibrate, lambda *of, **how: Davidson(**how).fit(*of).calibration):
+        assert fit(counts, labels).model == weak
+        assert fit(counts, labels, bounds=Bounds()).model == calibrate(counts, labels).model
+        for prior in ("weak", btdagg.fit_prior([(counts, labels)])):
+            with pytest.raises(InputError, match=r"^bounds .* expected None with a prior: .*None"):
+                fit(counts, labels, prior=prior, bounds=Bounds())
+    refits = btdagg.bootstrap(counts, labels, n_refits=2)
+    assert refits.calibration.model == weak
+    boxed = btdagg.bootstrap(counts, labels, n_refits=2, bounds=Bounds(gamma=(0, 0)))
+    assert not boxed.parameters[:, 2].any()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_prior_that_was_not_named_is_still_none_after_a_copy(copied):
+    counts, labels = simulated_set(np.random.default_rng(30))
+    how = copied({"prior": btdagg.calibrate.__kwdefaults__["prior"], "bounds": Bounds()})
+    assert btdagg.calibrate(counts, labels, **how).posterior is None

@@ -41,7 +41,7 @@ def test_with_one_judge_it_is_the_papers_fit(seed):
     counts, labels = panel_of(150, 1, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)  # nu may be at its bound
-        one = btdagg.calibrate(counts[:, 0], labels)
+        one = btdagg.calibrate(counts[:, 0], labels, prior=None)
     found = calibrate_panel(counts, labels)
     theta = (found.model.beta[0], found.model.eta0, found.model.gamma[0])
     assert theta == pytest.approx((one.model.beta, one.model.eta0, one.model.gamma), rel=1e-5)

@@ -16,6 +16,7 @@ from btdagg import read_labels, read_votes
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, evaluate, sweep_calibration
 from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import by_name
+from btdagg.methods.registry import PAPERS
 from btdagg.online import forecast, plan
 from btdagg.paper import leave_one_rater_out, read_ratings, transfer_matrix
 
@@ -44,7 +45,7 @@ def scores(votes, labels):
     of_margin = {"aggregators": METHODS, "confidence": "margin"}
     results = [
         evaluate(votes, labels, n_votes=[8], protocol=protocol, **of_margin),
-        evaluate(votes, labels, n_votes=[2, 4], protocol=paper),
+        evaluate(votes, labels, n_votes=[2, 4], protocol=paper, aggregators=by_name(PAPERS)),
     ]
     return [
         [line.as_dict(result.by) for line in lines(result)]
@@ -55,7 +56,8 @@ def scores(votes, labels):
 
 def curves(votes, labels):
     protocol = Protocol(RandomSplits(n_splits=3))
-    swept = sweep_calibration(votes, labels, [20, 60], protocol=protocol)
+    papers = by_name(PAPERS)
+    swept = sweep_calibration(votes, labels, [20, 60], protocol=protocol, aggregators=papers)
     tasks = btdagg.evaluation.labelled_tasks(votes, labels)
     moved = transfer_matrix(tasks, protocol=protocol)
     of_sweeps = [
@@ -72,9 +74,9 @@ def texts(votes, labels):
     prior = btdagg.fit_prior({"a": (counts, gold), "b": (items.counts[60:], items.labels[60:])})
     groups = np.arange(60) // 2
     return [
-        str(btdagg.bootstrap(counts, gold, n_refits=200, groups=groups, seed=3)),
+        str(btdagg.bootstrap(counts, gold, n_refits=200, groups=groups, seed=3, prior=None)),
         str(btdagg.bootstrap(counts, gold, n_refits=20, prior=prior)),
-        str(plan(counts, gold, n_items=1000, n_votes=[4, 8], n_labels=[25], seed=2)),
+        str(plan(counts, gold, n_items=1000, n_votes=[4, 8], n_labels=[25], seed=2, prior=None)),
         str(forecast(prior, n_items=1000, n_labels=[10])),
         str(btdagg.calibrate(counts, gold, prior=prior).posterior),
     ]

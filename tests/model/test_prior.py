@@ -118,7 +118,7 @@ def test_with_labels_it_becomes_the_papers_fit():
         apart = []
         for n in (100, 1000, 10_000):
             counts, labels = drawn(n, seed=n)
-            fit, few = quiet(counts, labels), quiet(counts, labels, prior=known)
+            fit, few = (quiet(counts, labels, prior=prior) for prior in (None, known))
             gap = np.abs(fit.model.predict_proba(rows) - few.model.predict_proba(rows)).max()
             apart.append(gap)
             assert few.drps - fit.drps < 0.3 / n
@@ -312,7 +312,7 @@ fit_prior, calibrate = btdagg.fit_prior, btdagg.calibrate
             lambda: calibrate(NONE, None, prior="weak"),
             "counts is empty, expected at least one item",
         ),
-        (lambda: calibrate(COUNTS, None), "labels is nothing, expected labels or soft"),
+        (lambda: calibrate(COUNTS, None, prior=None), "labels is nothing, expected labels or soft"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

@@ -82,7 +82,7 @@ def test_neighbours_never_see_what_is_held_out():
 def test_evaluations_hand_neighbours_to_who_wants_them():
     counts, labels = tables()
     votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
-    methods = [Davidson(), Davidson(prior="weak"), Davidson(prior="neighbours"), MajorityVote()]
+    methods = [*(Davidson(prior=p) for p in (None, "weak", "neighbours")), MajorityVote()]
     protocol = Protocol(RandomSplits(size=6, n_splits=4))
     found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
     assert len(found.cells) == 3
@@ -141,7 +141,7 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     expected = fitted(*mine, prior=prior)
     assert btdagg.DavidsonModel.load("own.json") == expected
     for option, wanted, said in (
-        ("none", fitted(*mine), []),
+        ("none", fitted(*mine, prior=None), []),
         ("weak", fitted(*mine, prior="weak"), ["weak, plain values"]),
     ):
         status, out, _ = cli(*command, f"{option}.json", "--prior", option)
@@ -180,8 +180,9 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
     few = ["--splits", "2", "--size", "8", "--json"]
     written, weak = "calibrated", "calibrated, weak prior"
     shown = {
-        "": [written, weak, "Davidson", "threshold", "majority vote"],
+        "": ["Davidson", "majority vote"],
         "--prior none": ["Davidson", "majority vote"],
+        "--prior neighbours": [written, weak, "Davidson", "threshold", "majority vote"],
         "--methods davidson,median": ["Davidson", "rounded median"],
         "-f task=math --prior weak": [written, "Davidson", "threshold", "majority vote"],
     }  # fmt: skip
@@ -193,11 +194,11 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
         lines = [line["method"] for line in json.loads(out)["lines"] if line["task"] == "math"]
         assert lines == names
     few = ["paper", "evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
-    _, _, err = cli(*few)
+    _, _, err = cli(*few, "--prior", "neighbours")
     assert (
         "prior: neighbours, which are the other tasks and judges; weak, plain values; --pr" in err
     )
-    assert "prior: " not in cli(*few, "--prior", "none")[2]
+    assert "prior: " not in cli(*few)[2]
 
 
 def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():

@@ -159,6 +159,6 @@ def test_a_fit_sees_neither_order_nor_sides(labelled):
     counts, labels = labelled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
-        fitted = btdagg.calibrate(counts, labels)
-        assert btdagg.calibrate(counts[::-1], labels[::-1]) == fitted
-        assert btdagg.calibrate(counts[:, ::-1], -labels).model == fitted.model
+        fitted = btdagg.calibrate(counts, labels, prior=None)
+        assert btdagg.calibrate(counts[::-1], labels[::-1], prior=None) == fitted
+        assert btdagg.calibrate(counts[:, ::-1], -labels, prior=None).model == fitted.model

@@ -55,14 +55,14 @@ def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
 
 def test_refits_are_calibrations_of_the_items_drawn():
     counts, labels = judged(np.random.default_rng(1), 60)
-    sure = bootstrap(counts, labels, n_refits=100, seed=3)
+    sure = bootstrap(counts, labels, n_refits=100, seed=3, prior=None)
     items = _cells_of(counts, labels, None)
     (drawn,) = items.draws(100, 3)
     assert (drawn.sum(axis=1) == 60).all()
     for weights, theta in zip(drawn, sure.parameters, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            again = btdagg.calibrate(items.counts, items.labels, weights=weights)
+            again = btdagg.calibrate(items.counts, items.labels, weights=weights, prior=None)
         cells = calibration_set(items.counts, items.labels, weights, alpha=1.0, kappa=1.0)
         assert cells.loss(theta, 1)[0] == pytest.approx(again.drps, abs=1e-10)
 

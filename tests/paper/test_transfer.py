@@ -41,7 +41,7 @@ def test_transfer_equals_a_plain_loop(tasks):
     for k in range(3):
         for row, (source, a) in enumerate(tasks.items()):
             chosen = drawn[source][k].calibration
-            model = calibrate(a.evidence.counts[chosen], a.labels[chosen]).model
+            model = calibrate(a.evidence.counts[chosen], a.labels[chosen], prior=None).model
             for column, (target, b) in enumerate(tasks.items()):
                 errors = [
                     abs(model.decide_one(*b.evidence.counts[i].tolist()) - int(b.labels[i]))
@@ -104,7 +104,7 @@ def test_real_tasks_transfer(shared):
         alone = comparison_of(
             items.evidence,
             items.labels,
-            [Davidson()],
+            [Davidson(prior=None)],
             groups=items.groups,
             protocol=Protocol(RandomSplits(n_splits=10)),
         )

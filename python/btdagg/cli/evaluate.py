@@ -40,7 +40,7 @@ from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
 from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
-from btdagg.methods.registry import names_of_methods
+from btdagg.methods.registry import PAPERS, names_of_methods
 from btdagg.report.sections import (
     QUESTIONS,
     write_certificate,
@@ -137,7 +137,8 @@ def compare(
 ) -> None:
     """Score methods by a protocol; print the scores, and write the report of --report.
 
-    The paper's fit keeps its name where the questions are the paper's.
+    The paper's fit keeps its name where the questions are the paper's, and is what they are of
+    unless --prior says otherwise.
     """
     options = context.params
     data = reading.data(options["votes"], options["labels"])
@@ -157,7 +158,9 @@ def compare(
     is_slow = scale is not None and min(map(len, parts.values()), default=0) >= _MANY
     aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts, scale)
     is_papers = questions is not QUESTIONS
-    if not (is_papers and options["prior"] == "none" and scale is None):
+    if is_papers and options["prior"] in (None, "none") and scale is None:
+        aggregators = by_name(PAPERS) if aggregators is None else aggregators
+    else:
         n_parts, plain = 1 if is_slow else n_parts, {"plain": "Davidson"} if is_papers else {}
         aggregators = methods_with_priors(aggregators, options["prior"], n_parts, scale, **plain)
     has_varied = is_papers and options["report"] and scale is None

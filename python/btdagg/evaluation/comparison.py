@@ -261,7 +261,7 @@ def _labelled(
         items = LabelledItems(evidence, labels, groups)
     if needs.some_decisions:
         items = items.among(items.with_decisions([needs.decisions or ""]))
-    usual: Aggregator = Davidson(prior="weak")
+    usual: Aggregator = Davidson()
     if (own_scale := items.evidence.scale) is not None:
         usual = CalibratedGrades(own_scale)
     elif evidence.by_judge:

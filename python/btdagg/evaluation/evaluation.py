@@ -95,9 +95,9 @@ def evaluate(
         Columns that votes are grouped by: each of their values is evaluated separately. By default
         task and judge, if these columns exist. Arrays are evaluated as one.
     aggregators : sequence of Aggregator, optional
-        By default Davidson and majority vote; of grades those of
-        `btdagg.methods.methods_of_grades`. The decisions of a `Decided` are read from its
-        column; see `Votes.evidence`.
+        By default `Davidson` with its weak prior, and majority vote; of grades those of
+        `btdagg.methods.methods_of_grades`. The decisions of a `Decided` are read from its column;
+        see `Votes.evidence`.
     protocol : Protocol
         Cross-fitting by default; at least two splits.
     confidence : str, optional

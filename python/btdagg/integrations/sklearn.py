@@ -9,7 +9,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.validation import as_checked_counts, in_label_order, refuse_booleans, unmasked
-from btdagg.model.calibration import Calibration
+from btdagg.model.calibration import WEAK, Calibration
 from btdagg.model.calibration import calibrate as _calibrate
 from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
 from btdagg.votes.scale import Scale
@@ -80,12 +80,13 @@ class DavidsonClassifier(_OfCounts):
 
     Parameters
     ----------
-    prior : Prior, "weak" or None
+    prior : "weak", Prior or None
         What is known before the labels; None is the paper's fit.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature.
     bounds : Bounds, optional
-        Box constraints; the paper's unless given.
+        Box constraints of the paper's fit, which is what is fitted where they are given and `prior`
+        is ``"weak"``: a classifier cannot tell whether that was named.
     classes : sequence of three
         How `y` has the labels B, tie and A, in this order. ``cross_val_predict`` numbers the
         classes for probabilities, whatever they are: give it ``DavidsonClassifier(classes=(0, 1,
@@ -111,7 +112,7 @@ class DavidsonClassifier(_OfCounts):
     Examples
     --------
     >>> counts = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
-    >>> classifier = DavidsonClassifier(prior="weak").fit(counts, [1, 0, -1, 0, 1, 0])
+    >>> classifier = DavidsonClassifier().fit(counts, [1, 0, -1, 0, 1, 0])
     >>> classifier.predict([[1, 0, 11], [5, 2, 5]]).tolist()
     [1, 0]
     """
@@ -119,7 +120,7 @@ class DavidsonClassifier(_OfCounts):
     def __init__(
         self,
         *,
-        prior: Prior | Literal["weak"] | None = None,
+        prior: Prior | Literal["weak"] | None = "weak",
         alpha: float = 1.0,
         kappa: float = 1.0,
         bounds: Bounds | None = None,
@@ -153,7 +154,7 @@ class DavidsonClassifier(_OfCounts):
             counts,
             matches.argmax(axis=1) - 1,
             weights=sample_weight,
-            prior=self.prior,
+            prior=WEAK if self.prior == "weak" else self.prior,
             alpha=self.alpha,
             kappa=self.kappa,
             bounds=self.bounds,

@@ -1,4 +1,4 @@
-"""The paper's method as an aggregator: plain, with a prior or neighbours, by absolute error."""
+"""The Davidson model as an aggregator: with a prior or neighbours, and as the paper fits it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.methods.base import Calibrated, Needs
 from btdagg.model.absolute_error import MaeCalibration, calibrate_by_mae
-from btdagg.model.calibration import Calibration, calibrate
+from btdagg.model.calibration import WEAK, Calibration, calibrate, prior_beside
 from btdagg.model.calibration_set import Bounds, quiet
 from btdagg.model.posterior import decisions_under, refitted
 
@@ -26,21 +26,24 @@ if TYPE_CHECKING:
 @readable
 @dataclass(frozen=True)
 class Davidson(Calibrated):
-    """Davidson model fitted by minimum DRPS; the label of least expected absolute error.
+    """Davidson model that `btdagg.calibrate` fits; the label of least expected absolute error.
 
-    Without a prior it is the paper's fit and named ``Davidson``, as in the paper; with one it is
-    ``calibrated``. With the prior ``"neighbours"`` evaluations choose them: the other tasks and
-    judges, without what they evaluate on. See `btdagg.calibrate`.
+    With a prior, the weak one unless another is named, it is called ``calibrated``; with none,
+    which is what `bounds` mean, it is the paper's fit and called ``Davidson``, as in the paper.
+    With the prior ``"neighbours"`` evaluations choose them: the other tasks and
+    judges, without what they evaluate on.
     """
 
     name: str = ""
     alpha: float = 1.0
     kappa: float = 1.0
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: Bounds | None = None
     calibration: Calibration | None = field(default=None, hash=False)
-    prior: Prior | Literal["weak", "neighbours"] | None = None
+    prior: Prior | Literal["weak", "neighbours"] | None = WEAK
 
     def __post_init__(self) -> None:
+        named: Any = self.prior
+        object.__setattr__(self, "prior", prior_beside(named, self.bounds))
         if not self.name:
             name = "Davidson" if self.prior is None else "calibrated"
             name += ", neighbours" if self.needs.neighbours else ""
@@ -67,7 +70,7 @@ class Davidson(Calibrated):
         """Fit with each row of weights; see `Refittable`."""
         items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
         prior: Any = self.prior
-        parameters = refitted(items, labels, weights, prior, *smoothing, self.bounds)
+        parameters = refitted(items, labels, weights, prior, *smoothing, self.bounds or Bounds())
         return lambda rows: decisions_under(
             parameters, *smoothing, np.asarray(rows, dtype=np.float64), 1
         )

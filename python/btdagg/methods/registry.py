@@ -25,7 +25,7 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
         "neighbours": partial(Davidson, prior="neighbours"),
         "weak": partial(Davidson, prior="weak"),
-        "davidson": Davidson,
+        "davidson": partial(Davidson, prior=None),
         "majority": MajorityVote,
         "soft-sc-mean": partial(SoftSelfConsistency, "mean"),
         "soft-sc-min": partial(SoftSelfConsistency, "min"),
@@ -44,10 +44,14 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
 """Constructors of the aggregators, by name."""
 
 
+PAPERS = ("davidson", "majority")
+"""Names of what the paper compares: its fit, and majority vote."""
+
+
 def aggregators_or_usual(
     aggregators: Sequence[Aggregator] | None, scale: Scale | None = None
 ) -> tuple[Aggregator, ...]:
-    """Return the given aggregators, else Davidson and majority vote; of grades their own."""
+    """Return the given aggregators, else the usual: calibrated, and majority vote."""
     usual = (Davidson(), MajorityVote()) if scale is None else methods_of_grades(scale)
     chosen = usual if aggregators is None else tuple(aggregators)
     if not chosen:

@@ -99,7 +99,7 @@ def calibrate_by_mae(
     """
     rows, gold = labelled_items(counts, labels)
     bounds = Bounds() if bounds is None else bounds
-    usual = quiet(calibrate)(rows, gold, alpha=alpha, kappa=kappa, bounds=bounds)
+    usual = quiet(calibrate)(rows, gold, prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
     n = len(gold)
     items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
     if len(items.s) > _MOST_ITEMS:

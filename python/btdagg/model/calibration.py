@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
     from btdagg._core import CalibrationSet, Fit
     from btdagg.model.prior import Prior
     from btdagg.report.figure import ReportFigure
+
+
+class _Default(StrEnum):
+    """The prior where none is named: equal to its text, and one object however it is copied."""
+
+    WEAK = "weak"
+    __repr__ = str.__repr__
+
+
+WEAK = cast("Literal['weak']", _Default.WEAK)
 
 
 @readable
@@ -93,25 +104,24 @@ def calibrate(
     labels: ArrayLike | None,
     *,
     weights: ArrayLike | None = None,
-    prior: Prior | Literal["weak"] | None = None,
+    prior: Prior | Literal["weak"] | None = WEAK,
     alpha: float = 1.0,
     kappa: float = 1.0,
     bounds: Bounds | None = None,
     provenance: Provenance | None = None,
     n_threads: int = 1,
 ) -> Calibration:
-    """Fit the Davidson model to labelled vote counts by minimum DRPS, or with a prior to few.
+    """Fit the Davidson model to labelled vote counts, with a prior or by minimum DRPS alone.
 
-    Without a prior it is the paper's fit: a grid over the whole box finds the basins of the loss,
+    With a prior, which is ``"weak"`` unless another is named, labels may be few, of one class, or
+    none. The model is the one whose probabilities are closest, in DRPS over the counts that occur,
+    to the mean of a posterior. As labels grow it becomes the paper's fit.
+
+    ``prior=None`` is the paper's fit: a grid over the whole box finds the basins of the loss,
     because small calibration sets do have local minima, and Newton steps go to the bottom of the
-    best few. After one pass over the data, the cost does not grow with it.
-
-    What the labels cannot identify is left neutral: beta at 1 where no item leans to a side, gamma
-    at 0 where all items have the same share of ties, unless another gamma gives a lower DRPS.
-
-    With a prior, labels may be few, of one class, or none. The model is the one whose probabilities
-    are closest, in DRPS over the counts that occur, to the mean of a posterior. As labels grow it
-    becomes the paper's fit.
+    best few. After one pass over the data, the cost does not grow with it. What the labels cannot
+    identify is left neutral: beta at 1 where no item leans to a side, gamma at 0 where all items
+    have the same share of ties, unless another gamma gives a lower DRPS.
 
     Parameters
     ----------
@@ -125,14 +135,15 @@ def calibrate(
         Weight of each item, or of each label of each item. 1 unless given. With a prior their size
         counts: they are scaled to sum to the effective number of labels,
         ``weights.sum()**2 / (weights**2).sum()``.
-    prior : Prior or "weak", optional
-        What is known before the labels: of neighbours (`btdagg.fit_prior`), or of judges in
-        general. Without `labels` and `weights` the counts are of unlabelled items, and say how
-        often each occurs.
+    prior : "weak", Prior or None
+        What is known before the labels: of judges in general, or of neighbours
+        (`btdagg.fit_prior`). Without `labels` and `weights` the counts are of unlabelled items, and
+        say how often each occurs. None is the paper's fit.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature.
     bounds : Bounds, optional
-        Box constraints; the paper's unless given.
+        Box constraints of the paper's fit, which is what is fitted where they are given and no
+        prior is named.
     provenance : Provenance, optional
         Where the votes are from, for the model to keep; known of votes that were read. The number
         of labels and, unless given, the most votes of an item are added.
@@ -146,9 +157,9 @@ def calibrate(
     Warns
     -----
     CalibrationWarning
-        If the fit did not converge, a parameter is at a bound, the labels cannot identify a
-        parameter, or the fitted model calls everything a tie whatever the votes. With a prior: if
-        its neighbours do not fit the labels, or have fewer votes an item.
+        If the fitted model calls everything a tie whatever the votes. With a prior: if its
+        neighbours do not fit the labels, or have fewer votes an item. Without: if the fit did not
+        converge, a parameter is at a bound, or the labels cannot identify a parameter.
 
     Notes
     -----
@@ -163,27 +174,36 @@ def calibrate(
     Examples
     --------
     >>> counts = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
-    >>> calibration = calibrate(counts, [1, 0, -1, 0, 1, 0])
-    >>> calibration.converged
-    True
-    >>> calibrate(counts[:2], [1, 0], prior="weak").model.decide_one(minus=1, tie=0, plus=11)
+    >>> calibrate(counts[:2], [1, 0]).model.decide_one(minus=1, tie=0, plus=11)
     1
+    >>> calibrate(counts, [1, 0, -1, 0, 1, 0], prior=None).n_starts > 0
+    True
     """
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     n_threads = as_integer(n_threads, "n_threads", 1)
-    if not isinstance(bounds, Bounds | None):
-        raise InputError(argument="bounds", came=bounds, expected="a btdagg.Bounds or None")
+    prior = prior_beside(prior, bounds)
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     if prior is None:
         items = calibration_set(counts, labels, weights, **smoothing)
         return _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
-    if bounds not in (None, Bounds()):
-        expected = "None with a prior, which is one over the paper's box"
-        raise InputError(argument="bounds", came=bounds, expected=expected)
     few = FewLabels.of(counts, labels, weights, **smoothing)
     return _closest_to_posterior(few, prior, provenance)
+
+
+def prior_beside(
+    prior: Prior | Literal["weak"] | None, bounds: Bounds | None
+) -> Prior | Literal["weak"] | None:
+    """Return the prior of a fit: none beside bounds, which are of the paper's fit alone."""
+    if not isinstance(bounds, Bounds | None):
+        raise InputError(argument="bounds", came=bounds, expected="a btdagg.Bounds or None")
+    if bounds is None or prior is None:
+        return prior
+    if prior is not WEAK:
+        expected = "None with a prior: bounds are of the paper's fit, which is prior=None"
+        raise InputError(argument="bounds", came=bounds, expected=expected)
+    return None
 
 
 def _of_least_drps(

@@ -298,7 +298,8 @@ def calibrate_panel(
     and gamma' are the parts of beta and gamma that differ from equal weights, or belong to other
     judges than the one. There are fits for six sigma from 0 to 3. The model has the mean of their
     parameters, weighed by exp(-3 × the summed DRPS of cross-validation): where the data cannot
-    choose, no single choice decides. With one judge it is `btdagg.calibrate`'s fit.
+    choose, no single choice decides. With one judge it is the paper's fit, as of `btdagg.calibrate`
+    with ``prior=None``.
 
     References
     ----------

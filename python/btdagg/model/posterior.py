@@ -12,7 +12,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights
+from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
 from btdagg.model.calibration_set import PARAMETERS, Bounds, calibration_set
 from btdagg.model.intervals import (
     ParameterInterval,
@@ -49,6 +49,7 @@ class FewLabels:
         cls, counts: Any, labels: Any, weights: ArrayLike | None, *, alpha: float, kappa: float
     ) -> Self:
         """Check and copy items."""
+        same_index(counts=counts, labels=labels, weights=weights)
         gold = None if labels is None else np.array(as_labels(labels))
         weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
         few = cls(np.array(as_counts(counts)), gold, weight, alpha, kappa)

@@ -16,7 +16,7 @@ from btdagg._util.validation import (
     distinct_rows,
     same_index,
 )
-from btdagg.model.calibration import Calibration, calibrate
+from btdagg.model.calibration import WEAK, Calibration, calibrate, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, quiet
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import decisions_under, refitted
@@ -124,13 +124,13 @@ def bootstrap(
     level: float = 0.95,
     seed: int = 0,
     n_threads: int = 1,
-    prior: Prior | Literal["weak"] | None = None,
+    prior: Prior | Literal["weak"] | None = WEAK,
     **options: Unpack[FitOptions],
 ) -> Bootstrap:
     """Bootstrap the calibration of labelled counts, by item or by group.
 
     Each refit draws as many items (or groups) as there are, with replacement, and fits the model as
-    `calibrate` does. A refit takes some tenths of a millisecond, with a prior some milliseconds.
+    `calibrate` does. A refit takes some milliseconds, without a prior some tenths of one.
 
     Parameters
     ----------
@@ -163,6 +163,7 @@ def bootstrap(
     """
     n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
     level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
+    prior = prior_beside(prior, options.get("bounds"))
     counts, labels, groups = labelled(counts, labels, groups)
     same_index(counts=counts, labels=labels, groups=groups)
     cells = _cells_of(counts, labels, groups)

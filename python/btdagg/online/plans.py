@@ -97,7 +97,7 @@ def plan(
     price: float = 1.0,
     step: int = 1,
     rule: StoppingRule | None = None,
-    prior: Prior | Literal["weak"] | None = None,
+    prior: Prior | Literal["weak"] | None = "weak",
     seed: int = 0,
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
@@ -126,7 +126,7 @@ def plan(
         Its epsilon, price and step are those of the plan (else 0.05, 0.01 and `step`), and its
         model decides at its `n` votes, in place of one fitted to unlimited labels. With a model of
         grades the pilot is one of grades.
-    prior : Prior or "weak", optional
+    prior : "weak", Prior or None
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
     seed : int
         Seed of the simulated calibration sets.
@@ -254,7 +254,7 @@ def _joint(votes: _Votes, n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
 def _fitted(votes: _Votes, n: int) -> DavidsonModel:
     """Return the model of n votes that many labels would give."""
     counts, joint = _joint(votes, n)
-    return quiet(calibrate)(counts, None, weights=joint).model
+    return quiet(calibrate)(counts, None, weights=joint, prior=None).model
 
 
 def _error(model: DavidsonModel, counts: NDArray[Any], joint: NDArray[np.float64]) -> float:

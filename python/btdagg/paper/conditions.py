@@ -12,6 +12,8 @@ from btdagg.evaluation.evaluation import Options, evaluate
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.evaluation.scores import Scores
+from btdagg.methods import by_name
+from btdagg.methods.registry import PAPERS
 from btdagg.votes.join import with_task
 from btdagg.votes.table import require, text
 from btdagg.votes.votes import require_single
@@ -150,6 +152,8 @@ def _by_value(
         frames_beside = [rows.with_columns(value.alias(_VALUE)) for value in values]
         valued = pl.concat(frames_beside).filter(pl.col(_VALUE).is_not_null())
         options["neighbours"] = neighbours.with_data(valued)
+    if votes.scale is None:
+        options.setdefault("aggregators", by_name(PAPERS))
     scores = evaluate(votes.with_data(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(
         by,

@@ -121,7 +121,7 @@ def fitted_parameters(
     def observe(fitted: Sequence[Aggregator]) -> None:
         fits.append(cast("Calibration", cast("Davidson", fitted[0]).calibration))
 
-    method = Davidson() if aggregator is None else aggregator
+    method = Davidson(prior=None) if aggregator is None else aggregator
     cross_scores([items], [method], protocol.untested, observe=observe)
     values = np.array([[getattr(fit.model, name) for name in _NAMES] for fit in fits])
     beta, nu, gamma = values.T

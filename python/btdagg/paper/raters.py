@@ -151,8 +151,8 @@ def leave_one_rater_out(
     votes : Votes, optional
         Votes of one judge. Without them only the raters are compared.
     aggregator : Aggregator, optional
-        Turns the judge's votes into labels; by default Davidson. The decisions of a `Decided` are
-        read from its column of the votes.
+        Turns the judge's votes into labels; by default the paper's fit. The decisions of a
+        `Decided` are read from its column of the votes.
     n_votes : int, optional
         Use the first `n_votes` votes of the judge on each item; by default all. Raters and splits
         do not depend on it.
@@ -171,7 +171,7 @@ def leave_one_rater_out(
     """
     # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
-    method: Aggregator = Davidson() if aggregator is None else aggregator
+    method: Aggregator = Davidson(prior=None) if aggregator is None else aggregator
     evidence = None
     if votes is not None:
         evidence = _evidence(votes, n_votes, confidence, decisions_of([method]))

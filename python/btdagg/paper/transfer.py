@@ -90,7 +90,7 @@ def transfer_matrix(
         At least two; see `labelled_tasks`. They are taken to have no item in common: one that is in
         two tasks may be calibrated on in one and evaluated in the other.
     aggregator : Aggregator, optional
-        Davidson unless given.
+        The paper's fit unless given.
     protocol : Protocol
         How each task is split, at least twice; cross-fitting unless given.
     progress : callable, optional
@@ -101,7 +101,7 @@ def transfer_matrix(
     if len(tasks) < 2:
         raise InputError(f"tasks has {len(tasks)}, expected at least two")
     protocol.require_intervals()
-    method: Aggregator = Davidson() if aggregator is None else aggregator
+    method: Aggregator = Davidson(prior=None) if aggregator is None else aggregator
     for name, items in tasks.items():
         try:
             items.require_splits(protocol.splitter)

@@ -77,7 +77,7 @@ def read_histogram(source: Source, *, columns: Mapping[str, str] | None = None) 
     >>> from btdagg import calibrate
     >>> known = {"minus": [0, 9, 4], "tie": [2, 1, 4], "plus": [9, 1, 4], "label": [1, -1, 0]}
     >>> histogram = read_histogram({**known, "number": [20, 25, 12]})
-    >>> calibrate(*histogram.items(), prior="weak").n_labels
+    >>> calibrate(*histogram.items()).n_labels
     57
     """
     rows = parse(read_table(source, HISTOGRAM.required, columns=columns), HISTOGRAM.kinds)

@@ -8,7 +8,6 @@ import typer
 
 from btdagg.cli.common import Json, LabelsFile, Selection, VotesFile
 from btdagg.cli.evaluate import By, Methods, NumbersOfVotes, compare
-from btdagg.cli.prior import PriorOption
 from btdagg.cli.reporting import ReportOption
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits
 from btdagg.paper.questions import QUESTIONS
@@ -22,7 +21,14 @@ def evaluate(
     by: By = None,
     methods: Methods = None,
     n_votes: NumbersOfVotes = None,
-    prior: PriorOption = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="weak|neighbours|none|FILE",
+            help="As of btdagg evaluate.",
+            show_default="none, the paper's fit",
+        ),
+    ] = None,
     size: Annotated[
         int | None, typer.Option(help="Number of items to calibrate on.", show_default="5%")
     ] = None,
@@ -32,7 +38,7 @@ def evaluate(
 ) -> None:
     """Compare methods on random splits that calibrate on few items, with the paper's test.
 
-    Example: btdagg paper evaluate votes.parquet labels.csv --prior none --report out
+    Example: btdagg paper evaluate votes.parquet labels.csv --report out
     """
     protocol = Protocol(RandomSplits(size=size, n_splits=splits), PAPER_TEST)
     compare(context, selection, protocol, QUESTIONS, splits=splits)

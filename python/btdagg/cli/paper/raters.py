@@ -50,7 +50,7 @@ def raters(
     method: Annotated[
         str,
         typer.Option(help="Method that turns the judge's votes into labels; see btdagg evaluate."),
-    ] = "weak",
+    ] = "davidson",
     n_votes: Annotated[
         str | None,
         typer.Option(
