@@ -28,11 +28,11 @@ def test_answers(row):
         finish_reason=row.get("finish_reason"),
         refusal=row.get("refusal"),
     )
-    if row["want"] in STATUSES:
-        assert (verdict.status, verdict.vote) == (row["want"], None)
-        assert verdict.reason
-    else:
-        assert (verdict.status, verdict.vote, verdict.reason) == ("ok", VOTES[row["want"]], "")
+    want = row["want"]  # a status, the response that wins, or a grade
+    status = want if want in STATUSES else "ok"
+    grade = None if isinstance(want, str) else want
+    assert (verdict.status, verdict.vote, verdict.grade) == (status, VOTES.get(want), grade)
+    assert bool(verdict.reason) == (want in STATUSES)
     assert (verdict.confidence, verdict.margin) == (row.get("confidence"), row.get("margin"))
 
 
@@ -87,12 +87,34 @@ def test_traps_are_never_a_vote(prose, trap, answer):
     assert parse_verdict(f"{prose}\n\nSo be it.\n\n{trap} indeed.", answer).vote is None
 
 
-@given(PROSE, TRAPS, st.sampled_from([("A", "first"), ("B", "second"), ("TIE", "tie")]))
-def test_the_last_explicit_verdict_wins(prose, trap, last):
+LAST = st.sampled_from([("A", "first"), ("B", "second"), ("TIE", "tie")])
+WRITTEN = {
+    "[[{}]]": AnswerFormat(),
+    "<verdict>{}</verdict>": AnswerFormat(),
+    "Verdict: {}": AnswerFormat("line"),
+    '{{"verdict": "{}"}}': AnswerFormat("json"),
+}
+
+
+@given(PROSE, TRAPS, LAST)
+def test_the_last_one_in_the_form_that_was_asked_for_counts(prose, trap, last):
     word, choice = last
-    for form in ("[[{}]]", "Verdict: {}", '{{"verdict": "{}"}}', "<verdict>{}</verdict>"):
-        text = f"{trap}\n\n[[A]]\n\n{prose}\n\nSo, having read them again:\n\n{form.format(word)}"
-        assert parse_verdict(text).vote == VOTES[choice]
+    for form, answer in WRITTEN.items():
+        first, end = form.format("A"), form.format(word)
+        text = f"{trap}\n\n{first}\n\n{prose}\n\nSo, having read them again:\n\n{end}"
+        assert parse_verdict(text, answer).vote == VOTES[choice]
+
+
+@given(PROSE, st.sampled_from([*WRITTEN]), LAST)
+def test_two_in_another_form_have_to_agree_unless_the_last_is_final(prose, form, last):
+    word, choice = last
+    for asked in WRITTEN.values():
+        if asked.kind != WRITTEN[form].kind:
+            text = f"{form.format('A')}\n\n{prose}\n\nI have read them again.\n\n"
+            vote = parse_verdict(text + form.format(word), asked).vote
+            assert vote == (1 if choice == "first" else None)
+            text += "This is final:\n\n" + form.format(word)
+            assert parse_verdict(text, asked).vote == VOTES[choice]
 
 
 @given(PROSE, TRAPS, st.sampled_from(["[[{}]]", "Verdict: {}", "{} is it: [[{}]]", "so\n\n{}"]))

@@ -1,0 +1,531 @@
+"""Explicit verdicts in a text, in whatever form, and which of them counts.
+
+Recognisers of tags, JSON objects, labels and bare last lines each find statements; `verdict_of` has
+the rule over them, which :mod:`btdagg.judge.answers` explains.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from btdagg.votes.schema import PASS_WORDS
+
+if TYPE_CHECKING:
+    from btdagg.judge.answers import AnswerFormat, Kind, Points, Scale
+
+# Words of a verdict
+
+_TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
+_NOUNS = "response|translation|answer|option|candidate|assistant|output|text|model"
+_OPENING = r"(?:[\"'“‘«`*_(\[{<$]|\\?boxed\b|\\(?:text(?:bf|tt)?|mathrm)\b|\\){0,24}\s*"
+_CLOSING = r"\s*[\"'”’»`*_)\]}>$]{0,24}"
+# How a sentence may go on after a verdict: "A.", "A (more fluent)", "A, since ...", "A is better".
+_THEN = (
+    r"(?=\s*$|\s*[.,;:!(—–]|\s+[-–—]+\s|\s+(?:because|since|as|due|wins)\b"
+    r"|\s+(?:is\s+|was\s+)?(?:the\s+)?(?:\w+ly\s+|much\s+|far\s+)?(?:better|best|preferred|winner))"
+)
+
+
+_MARKS = "grade|score|rating|mark"
+_GRADE = r"[-+]?\d{1,9}(?:\.\d{1,9})?"
+_SCORE = r"(\d{1,2}(?:\.\d{1,4})?)(?:\s*/\s*10)?(?!\w|[./]\d)[*_`]{0,3}"
+_STEPS = {">>": 2, "≫": 2, ">": 1, "=": 0, "≈": 0, "<": -1, "<<": -2, "≪": -2}
+
+
+@dataclass(frozen=True)
+class Words:
+    """What may be a verdict, and the points of each response that it comes to."""
+
+    scale: Scale
+    grades: tuple[float, ...] | None
+    points: dict[str, Points]
+    exact: re.Pattern[str]  # nothing but a verdict
+    leading: re.Pattern[str]  # a verdict, and how prose goes on
+    doubted: re.Pattern[str]  # what follows takes it back
+
+
+@lru_cache(maxsize=32)
+def words_of(answer: AnswerFormat) -> Words:
+    """Return how the verdicts of an answer may be written."""
+    points: dict[str, Points] = dict.fromkeys(_TIE_WORDS, (0, 0))
+    closing = _THEN
+    if answer.tie is not None:
+        points[answer.tie.casefold()] = (0, 0)
+    names = answer.first.casefold(), answer.second.casefold()
+    points |= {names[0]: (1, 0), names[1]: (0, 1)}
+    word = "|".join(re.escape(name) for name in sorted(points, key=len, reverse=True))
+    tie = "|".join(re.escape(name) for name, each in points.items() if each == (0, 0))
+    side = f"{re.escape(answer.first)}|{re.escape(answer.second)}"
+    value = (
+        rf"{_OPENING}(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
+        rf"|(?:an?|the)\s+(?P<tie>{tie})"
+        rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w){_CLOSING}"
+    )
+    if answer.grades is not None:
+        points = {name: (grade,) for name, grade in PASS_WORDS.items() if answer.is_passing}
+        word = "|".join((*points, _GRADE))
+        top = rf"(?:\s*(?:/|out of)\s*{re.escape(str(answer.grades[-1]))})?"
+        head = rf"(?:(?:(?:the|my|final|overall)\s+){{0,3}}(?:{_MARKS})\s*[:=][\s*_`]{{0,4}})?"
+        # What makes it another number, or no single one: 4.55, 4/10, 4-5.
+        another = r"(?!\w|[.,]\d|\s*[-–—/]\s*\d)"
+        value = rf"{_OPENING}{head}(?P<word>{word}){top}{another}{_CLOSING}"
+    elif answer.scale == "scores":
+        name = rf"(?:(?:the\s+)?(?:{_NOUNS})\s+)?"
+        first, second = (
+            rf"(?:{name}{re.escape(side)}[*_`]{{0,3}}\s*[:=]\s*)?[*_`]{{0,3}}{_SCORE}"
+            for side in (answer.first, answer.second)
+        )
+        head = r"(?:(?:(?:the|my|final|overall)\s+){0,3}scores?\s*[:=][\s*_`]{0,4})?"
+        value, word = rf"{_OPENING}{head}{first}(?:\s*[,;]\s*|\s+){second}{_CLOSING}", _SCORE
+        closing = r"\s*(?:$|[.!](?=\s|$))"
+    hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
+    return Words(
+        answer.scale,
+        answer.grades,
+        points,
+        re.compile(rf"{value}[.!]?", re.IGNORECASE),
+        re.compile(rf"(?:that\s+)?{value}{closing}", re.IGNORECASE),
+        re.compile(
+            r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
+            r"|[^.]*?\b(?:only if|but if|unless|provided that)\b"
+            rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)",
+            re.IGNORECASE,
+        ),
+    )
+
+
+def _points(match: re.Match[str], words: Words) -> Points | None:
+    if words.grades is not None:
+        word = match["word"].casefold()
+        (grade,) = words.points[word] if word in words.points else (float(word),)
+        return next(((point,) for point in words.grades if point == grade), None)
+    if words.scale == "scores":
+        scores = float(match[1]), float(match[2])
+        return scores if all(1 <= score <= 10 for score in scores) else None
+    if match["tie"] or match["word"]:
+        points = words.points[(match["tie"] or match["word"]).casefold()]
+        return None if words.scale == "steps" and any(points) else points
+    left, right = (words.points[match[name].casefold()] for name in ("left", "right"))
+    than = match["than"] if words.scale == "steps" else match["than"][0]
+    if left == right or than not in _STEPS:
+        return None
+    step = _STEPS[than] if words.scale == "steps" else min(max(_STEPS[than], -1), 1)
+    winner = left if step > 0 else right
+    return abs(step) * winner[0], abs(step) * winner[1]
+
+
+def _exactly(value: object, words: Words) -> Points | None:
+    """Read a value that is nothing but a verdict."""
+    kinds = str | int if words.grades is None else str | int | float
+    is_plain = isinstance(value, kinds)
+    if not is_plain or (isinstance(value, bool) and words.grades is None):
+        return None
+    match = words.exact.fullmatch(str(value).strip())
+    return _points(match, words) if match else None
+
+
+# Which verdict counts
+
+_NEAR = 300  # characters around a verdict that are looked at
+_CONTRADICTED = "verdicts contradict each other"
+_DOUBTED = "negated, conditional or quoted in passing"
+_FINAL = re.compile(
+    r"\b(?:final|finally|overall|ultimately|in conclusion|revised|updated|corrected)\b"
+    r"[^.!?\n]{0,40}\s{0,8}[\W_]{0,16}\Z",
+    re.IGNORECASE,
+)
+_FINAL_AT = re.compile(r"<?(?:final|overall)", re.IGNORECASE)  # a label or an element
+_FINAL_KEY = re.compile(r"[\"'`](?:final|overall)[ _-]", re.IGNORECASE)
+_SENTENCE_ENDS = re.compile(r"[.!?。！？;；]\s|\n")
+# What stands before a verdict in a list of several: a bullet, or a name and a colon.
+_ITEM = re.compile(
+    r"[^\w\n]{0,16}(?P<name>(?:\d+\.)?[^\n:.!?\[\]{}<>]{1,40}(?::|=| [-–—]))?[^\w\n]{0,16}"
+)
+
+
+class Statement(NamedTuple):
+    """A verdict somewhere in a text, by the points of each response.
+
+    Where `points` are None, `why` says so. One that does not `count` is no verdict, but may speak
+    against the one before it.
+    """
+
+    form: str  # tag, line or json; others are never asked for
+    start: int
+    end: int
+    points: Points | None
+    why: str = ""
+    counts: bool = True
+    fields: dict[str, Any] | None = None  # of a JSON object
+
+
+def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
+    """Return the verdict that counts, or why none does; None where nothing is stated.
+
+    That of the kind that was asked for, the last; else one that is marked as final, if it is the
+    last of all; else all have to agree. Nothing that follows may differ.
+    """
+    statements = _statements(text, words, kind)
+    verdicts = [statement for statement in statements if statement.counts]
+    if not verdicts:
+        unclear = [each for each in statements if each.form and each.points is None]
+        return unclear[-1] if unclear else None
+    in_form = [verdict for verdict in verdicts if verdict.form == kind]
+    chosen = (in_form or verdicts)[-1]
+    if not in_form and not _is_final(text, chosen):
+        chosen = _agreed(verdicts)
+    later = [statement for statement in statements if statement.start > chosen.start]
+    unlike = [statement for statement in later if statement.points != chosen.points]
+    if unlike and chosen.points is not None:
+        return chosen._replace(points=None, why=unlike[-1].why or _CONTRADICTED)
+    return chosen
+
+
+def _statements(text: str, words: Words, kind: Kind) -> list[Statement]:
+    """Find all that may be a verdict, in order; nothing before the last one in the form asked for.
+
+    What is within an object is none.
+    """
+    objects = list(_objects(text, words))
+    begins, ends = [each.start for each in objects], [each.end for each in objects]
+
+    def is_outside(statement: Statement) -> bool:
+        k = bisect_right(begins, statement.start)
+        return not k or statement.start >= ends[k - 1]
+
+    found = _without_lists(text, objects)
+    readers = {"json": None, "tag": _tags, "line": _labels}
+    start = 0
+    for form in sorted(readers, key=lambda form: form != kind):
+        if reader := readers[form]:
+            outside = [*filter(is_outside, reader(text, words, start))]
+            found += _without_lists(text, outside)
+        if form == kind:
+            start = max(
+                (each.end for each in found if each.counts and each.form == kind), default=0
+            )
+    found += filter(is_outside, _retractions(text, start))
+    places = sorted(each.start for each in found)
+    for bare in filter(is_outside, _bare(text, words, kind)):
+        k = bisect_left(places, bare.start)
+        if k == len(places) or places[k] > bare.end:
+            found.append(bare)
+    return sorted(found, key=lambda each: each.start)
+
+
+def _is_final(text: str, stated: Statement) -> bool:
+    before = text[max(stated.start - _NEAR, 0) : stated.start]
+    is_key = stated.fields is not None and _FINAL_KEY.search(text, stated.start, stated.end)
+    return bool(is_key or _FINAL_AT.match(text, stated.start) or _FINAL.search(before))
+
+
+def _without_lists(text: str, statements: list[Statement]) -> list[Statement]:
+    """Take different verdicts in one sentence, or line after line, for choices, which none is."""
+    listed = set()
+    for k, (one, other) in enumerate(pairwise(statements)):
+        differ = one.points != other.points
+        if differ and _are_items(text, one, other) and not _is_final(text, other):
+            listed |= {k, k + 1}
+    return [
+        each._replace(points=None, why=_CONTRADICTED, counts=False) if k in listed else each
+        for k, each in enumerate(statements)
+    ]
+
+
+def _are_items(text: str, one: Statement, other: Statement) -> bool:
+    """Whether two are in one sentence, or in lines that begin alike.
+
+    Between lines that begin with names there may be empty ones.
+    """
+    between = text[one.end : min(other.start, one.end + _NEAR)]
+    if any(_retractions(between, 0)):
+        return False
+    if not _SENTENCE_ENDS.search(between):
+        return True
+    before = text[max(one.start - _NEAR, 0) : one.start].rpartition("\n")[2]
+    _, *empty, last = between.split("\n") if "\n" in between else ("", "-", "")
+    heads = _ITEM.fullmatch(before), _ITEM.fullmatch(last)
+    if "".join(empty).strip() or None in heads:
+        return False
+    return not empty or all(head and head["name"] for head in heads)
+
+
+def _agreed(statements: Sequence[Statement]) -> Statement:
+    """Return the last statement, without its points if another has different ones."""
+    if len({statement.points for statement in statements}) > 1:
+        return statements[-1]._replace(points=None, why=_CONTRADICTED)
+    return statements[-1]
+
+
+def statement_of(form: str, span: tuple[int, int], value: object, words: Words) -> Statement:
+    """Return a statement of a value that is nothing but a verdict."""
+    return _statement(form, span, _exactly(value, words), value)
+
+
+def _statement(form: str, span: tuple[int, int], points: Points | None, value: object) -> Statement:
+    if points is not None:
+        return Statement(form, *span, points)
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    return Statement(form, *span, None, f"not one of the words asked for: {shown[:40]}")
+
+
+def _unless_doubted(statement: Statement, doubt: object) -> Statement:
+    """Take a verdict for none if the words around it do not stand by it."""
+    return statement._replace(points=None, why=_DOUBTED, counts=False) if doubt else statement
+
+
+# What stands before a verdict that is not meant: "not [[A]]", "it would be [[A]]", "if so, [[A]]".
+_DOUBT = re.compile(
+    r"(?:\b(?:not|never|cannot|neither|nor|than|instead of|could|might|may|should|either)|n['’]t"
+    r"|(?:\bwould|['’]d)(?=\s+(?:be|have|become)\b))(?:\s+\w+){0,3}\s*[\"'“‘`*_]*$"
+    r"|\b(?:if|unless|suppose|assuming|had(?:\s+\w+){1,3}\s+been|not\s+(?:\w+\s+)?final)\b",
+    re.IGNORECASE,
+)
+
+
+def _sentence_before(text: str, start: int) -> str:
+    return _SENTENCE_ENDS.split(text[max(start - _NEAR, 0) : start])[-1]
+
+
+# Tags
+
+# "[[A]] is too long": a name and no verdict.
+_AS_SUBJECT = re.compile(
+    r"\s+(?:is|was|has|does|did|lacks|fails|misses|ends|says|gives)\b"
+    r"(?!\s+(?:\w+\s+)?(?:better|best|preferred|the winner))",
+    re.IGNORECASE,
+)
+_TAG = re.compile(
+    r"[\[<](?:(?<=\[)\[([^\[\]\n]{1,40})\]\]"  # what begins with [ or < is soon found
+    r"|(?<=<)((?:final_)?(?:verdict|answer|choice|decision|winner|(?P<scores>scores?|grade|rating)))>"
+    r"([^<>]{0,80}(?:[<>]{1,3}[^<>]{0,40})?)</\2>)",
+    re.IGNORECASE,
+)
+_QUOTES = "\"'“‘”’`«»"
+
+
+def _tags(text: str, words: Words, start: int) -> Iterator[Statement]:
+    for tag in _TAG.finditer(text, start):
+        if tag["scores"] and words.scale != "scores" and words.grades is None:
+            continue
+        before = _sentence_before(text, tag.start())
+        after = text[tag.end() : tag.end() + _NEAR].partition("\n")[0].lstrip("\"'”’`*_)")
+        is_quoted = before.endswith(tuple(_QUOTES)) and before.strip(_QUOTES + " *_>")
+        is_doubted = _DOUBT.search(before) or words.doubted.match(after) or _AS_SUBJECT.match(after)
+        yield _unless_doubted(
+            statement_of("tag", tag.span(), tag[1] or tag[4], words), is_quoted or is_doubted
+        )
+
+
+# Objects
+
+_KEYS = (
+    *("verdict", "winner", "choice", "decision", "preference", "preferred", "judgment"),
+    *("judgement", "better", "best", "answer", "result", "output"),
+)
+_ALWAYS = ("verdict", "winner")  # keys that state a verdict even if it is none of the words
+_GRADE_KEYS = ("grade", "score", "rating", "mark", "verdict", "pass", "passed", "answer", "result")
+_AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
+_OBJECT = re.compile(r"\{\s*[\"'`\w]")
+# An object that is nearly JSON (other quotes, a comma too many), and its fields.
+_NEARLY = re.compile(r"\{[^{}]*\}")
+_FIELD = re.compile(
+    r"[{,\n][ \t]{0,40}[\"'`]?(\w[\w -]{0,40})[\"'`]? ?: {0,40}[\"']([^\"'\n]*)[\"'](?=\s*[,}\n])"
+)
+_MOST = 64  # broken objects that are looked at: no answer that means anything has more
+
+
+def _objects(text: str, words: Words) -> list[Statement]:
+    """Read the JSON objects that hold a verdict."""
+    decoder = json.JSONDecoder(object_pairs_hook=_fields, strict=False)
+    found: list[Statement] = []
+    n_broken, place = 0, 0
+    while opening := _OBJECT.search(text, place):
+        start = opening.start()
+        try:
+            fields, place = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            n_broken += 1
+            if n_broken == _MOST:
+                end = len(text)
+                found.append(Statement("json", end, end, None, "too many objects that are broken"))
+                break
+            nearly = _NEARLY.match(text, start)
+            place = nearly.end() if nearly else start + 1
+            fields = _fields(_FIELD.findall(text, start, place))
+        if statement := _in_object(fields, words):
+            statement = statement._replace(start=start, end=place)
+            found.append(_unless_doubted(statement, _DOUBT.search(_sentence_before(text, start))))
+    return found
+
+
+def _fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return values by keys as `_KEYS` has them; of two different ones nobody knows which."""
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        key = _AROUND_KEYS.sub("", name.strip().casefold())
+        fields[key] = value if fields.get(key, value) == value else None
+    return fields
+
+
+def _in_object(fields: dict[str, Any], words: Words) -> Statement | None:
+    """Return the verdict of an object, or else of those within it that are the least deep."""
+    level: list[Any] = [fields]
+    while level:
+        objects = [value for value in level if isinstance(value, dict)]
+        if statements := [stated for value in objects if (stated := _of_fields(value, words))]:
+            return _agreed(statements)
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+    return None
+
+
+def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
+    if words.scale == "scores":
+        names = [name for name, points in words.points.items() if any(points)]
+        both = ", ".join(str(fields.get(name)) for name in names)
+        has_scores = any(name in fields for name in names)
+        return (
+            statement_of("json", (0, 0), both, words)._replace(fields=fields)
+            if has_scores
+            else None
+        )
+    is_graded = words.grades is not None
+    keys, always = (_GRADE_KEYS, _GRADE_KEYS[:7]) if is_graded else (_KEYS, _ALWAYS)
+    for key in keys:
+        value = fields.get(key)
+        stated = statement_of("json", (0, 0), value, words)
+        if stated.points or (key in always and key in fields and not isinstance(value, dict)):
+            return stated._replace(fields=fields)
+    return None
+
+
+# Labels
+
+_JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
+# In small letters, as is what is searched: to search regardless of case takes ten times as long.
+_LABEL = re.compile(
+    rf"(verdict|winner|final|overall|grade|scores?|mark|{_JUDGEMENTS}|output|selection|selected"
+    rf"|chosen|better|best|preferred)( (?:{_NOUNS})| \((?:final|revised|updated|corrected)\))?"
+    rf"[ *_`]{{0,16}}([:=\]]|->|→|is\b) {{0,40}}"
+)
+_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # keeps the length
+_OF_NUMBERS = ("grade", "score", "scores", "mark")
+# "So my final verdict: A", but not "Fluency verdict: A" or "it says 'Verdict: A'".
+_LEAD = re.compile(
+    r"(?<![0-9a-z_\u00c0-\u2e7f])"
+    r"((?:(?:so|thus|hence|therefore|the|my|our|this|final|overall|revised|updated"
+    r"|corrected|new)\b[ ,*_]{1,8}){0,6})\Z"
+)
+_MINE = re.compile(r"\b(?:final|my|revised|updated|corrected)\b")
+_SUMS_UP = ("final", "overall")
+_IN_PASSING = re.compile(rf"[\w{_QUOTES}][ *_]*\Z")
+_LINE_BEGINS = re.compile(r"(?:\A|\n)[\W_]{0,24}\Z")
+_SENTENCE_BEGINS = re.compile(r"(?:\A|\n|[.!?。！？;；]\s|[\u2e80-\U0010ffff])[\W_]{0,24}\Z")
+_STOPS = re.compile(r"\s*(?:[.!;]|$)")
+_NUMBER = re.compile(r"\W{0,8}\d")
+
+
+def _labels(text: str, words: Words, start: int) -> Iterator[Statement]:
+    small = text.translate(_SMALL)
+    is_graded, is_scored = words.grades is not None, words.scale == "scores"
+    asked = "grade" if is_graded and words.grades != (0, 1) else "verdict"
+    own = (
+        {"verdict", "winner", *_SUMS_UP}
+        if not is_graded
+        else {"verdict", "rating", *_OF_NUMBERS, *_SUMS_UP}
+    )
+    own |= {"score", "scores"} if is_scored else set()
+    last = _place_of_last_line(text)
+    for label in _LABEL.finditer(small, start):
+        begin, end = label.span()
+        noun, sign = label[1], label[3]
+        value = text[end : end + _NEAR].partition("\n")[0]
+        match = words.leading.match(value)
+        points = _points(match, words) if match and _is_closed(match[0], words) else None
+        is_number = (is_graded or is_scored) and _NUMBER.match(value)
+        is_explicit = points or ((noun == "verdict" or is_number) and not _TAG.search(value))
+        if noun in _SUMS_UP and not (match and sign in ":=" and _STOPS.match(value, match.end())):
+            continue  # a word of prose
+        lead = _LEAD.search(small, max(begin - 64, 0), begin)
+        if not is_explicit or lead is None or (noun in _OF_NUMBERS and noun not in own):
+            continue
+        before = small[max(lead.start() - 32, 0) : lead.start()]
+        at_line, at_sentence = _LINE_BEGINS.search(before), _SENTENCE_BEGINS.search(before)
+        is_own, is_mine = noun in own or (noun == "preferred" and label[2]), _MINE.search(lead[1])
+        if is_own:
+            counts = at_sentence is not None
+        elif is_mine:  # "the final answer is B" may be of a quiz that was answered
+            counts = bool(at_line or (at_sentence and sign != "is"))
+        else:
+            counts = at_line is not None and begin >= last
+        is_heading = not (is_own or is_mine) and (lead[1] or sign not in (":", "=", "]"))
+        if is_heading or (not at_sentence and not lead[1] and _IN_PASSING.search(before)):
+            continue
+        if points or counts:
+            span = begin, end + (match.end() if match else 0)
+            form = "line" if noun == asked else "label"
+            found = _statement(form, span, points, value)._replace(counts=counts)
+            yield _unless_doubted(found, match and words.doubted.match(value, match.end()))
+
+
+# "Wait, no."
+_RETRACTION = re.compile(
+    r"[.!?;,:\n—–-]\s?[\W_]{0,8}(?:(?:but|oh|hm+|no)\b,?\s+)?(?:wait|hold on|scratch that"
+    r"|correction|actually|sorry|no,|on (?:second thought|reflection)|i take (?:it|that) back"
+    r"|i changed? my mind)(?!\w)"
+)
+
+
+def _retractions(text: str, start: int) -> Iterator[Statement]:
+    for match in _RETRACTION.finditer("\n" + text[start:].translate(_SMALL)):
+        end = start + match.end() - 1
+        yield Statement("", end, end, None, "taken back", counts=False)
+
+
+# A last line
+
+_AFTER_THE_LAST_LINE = re.compile(r"```|[\W_]*confidence\b|$", re.IGNORECASE)
+_LINE = re.compile(r"[^\n]+")
+
+
+def _place_of_last_line(text: str) -> int:
+    """Where the last line begins that is neither empty, nor a fence, nor a confidence."""
+    end = len(text)
+    while True:
+        start = text.rfind("\n", 0, end) + 1
+        if start == 0 or not _AFTER_THE_LAST_LINE.match(text[start:end].strip()):
+            return start
+        end = start - 1
+
+
+def _bare(text: str, words: Words, kind: Kind) -> Iterator[Statement]:
+    """Read a last line that is nothing but a verdict; a letter alone has to be capital."""
+    # Scores alone on a line are also what may be asked for, wherever they are.
+    is_scored = words.scale == "scores"
+    first = 0 if is_scored and kind == "line" else _place_of_last_line(text)
+    for place in _LINE.finditer(text, first):
+        line = place[0].strip()
+        match = words.exact.fullmatch(line)
+        if match is None or not _is_closed(line, words, both=True):
+            continue
+        is_letter = len(line.strip(" \t*_.!")) == 1 and line.islower()
+        is_heading = match.groupdict().get("noun") and "(" not in line
+        if line == text or not (is_letter or is_heading):
+            form = "line" if is_scored else "last"
+            yield _statement(form, place.span(), _points(match, words), line)
+
+
+def _is_closed(text: str, words: Words, *, both: bool = False) -> bool:
+    """Whether the brackets around a verdict are closed: it was not cut off."""
+    pairs = ("()", "[]", "{}", *(() if words.scale == "steps" else ("<>",)))
+    n_open = [text.count(opening) - text.count(closing) for opening, closing in pairs]
+    return not any(n_open) if both else max(n_open) <= 0
