@@ -291,6 +291,27 @@ def test_messages(make, message):
     assert tally.to_bytes() == before
 
 
+def test_the_first_votes_say_whether_votes_have_numbers():
+    tally, other = OnlineTally(), OnlineTally()
+    with pytest.raises(InputError):
+        tally.add_one("x", vote=2)
+    tally.add_one("x", vote=1)
+    tally.add(["x", "y"], [1, 0])
+    assert tally.counts_one("x") == (0, 0, 2)
+    with pytest.raises(InputError, match="samples is"):
+        tally.add_one("x", vote=1, sample=3)
+    other.merge(OnlineTally.from_bytes(tally.to_bytes()))
+    other.add_one("x", vote=-1)
+    assert other.counts_one("x") == (1, 0, 2)
+    tally.merge(OnlineTally())
+    numbered = OnlineTally()
+    numbered.add_one("x", vote=1, sample=0)
+    numbered.add_one("x", vote=1, sample=0)
+    assert numbered.counts_one("x") == (0, 0, 1)
+    with pytest.raises(InputError, match="deduplicate of other is"):
+        tally.merge(numbered)
+
+
 def test_states_that_are_none(tmp_path):
     tally = tally_of([(1, "", "", 0, 1), (2, "", "", 0, 1)], str, rule=RULE)
     path = tmp_path / "tally.state"

@@ -87,8 +87,9 @@ class OnlineTally:
     rule : StoppingRule, optional
         Says which items are settled. An item with more than `n` votes is settled, and the model
         decides it from all its votes.
-    deduplicate : bool
-        If False, samples are ignored: every row is one more vote, and merging adds.
+    deduplicate : bool, optional
+        If True, each sample counts once, by its number. If False, votes have no numbers: every row
+        is one more vote, and merging adds. By default as the first votes are, with or without.
     late : {"refuse", "drop"}
         What to do with a new vote for an item that `settle` has reported: raise and add nothing, or
         drop the vote and count it in `n_late`.
@@ -108,7 +109,7 @@ class OnlineTally:
         model: DavidsonModel | None = None,
         rule: StoppingRule | None = None,
         *,
-        deduplicate: bool = True,
+        deduplicate: bool | None = None,
         late: Literal["refuse", "drop"] = "refuse",
     ) -> None:
         if rule is not None and model not in (None, rule.model):
@@ -126,7 +127,7 @@ class OnlineTally:
         if self.model is not None and self.model.provenance is not None:
             told = self.model.provenance.other_strength("none")
             warn_of(f"{text}: a tally counts signs" for text in told)
-        self.deduplicate = bool(deduplicate)
+        self.deduplicate = None if deduplicate is None else bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
         self.n_late = 0
         self._kernel: _core.RunningTally | None = None  # by the kind of the first ids
@@ -160,7 +161,8 @@ class OnlineTally:
         votes : (m,) array of -1, 0, 1
             From A's point of view. Leave out missing votes; they are not ties.
         samples : (m,) array of integers from 0 to 4095
-            A sample is identified by item, judge, order and this number.
+            A sample is identified by item, judge, order and this number. None if votes have none
+            (`deduplicate`).
         judges, orders : str or (m,) array of str
             One for all votes, or one for each. Counts are sums over judges and orders.
         n_threads : int
@@ -170,17 +172,22 @@ class OnlineTally:
         n_rows = len(ids[2]) if isinstance(ids, tuple) else len(ids)
         same_length("votes", len(cast), "items", n_rows)
         same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
-        numbers = self._samples(samples, n_rows)
-        if not n_rows:
-            return  # which says nothing of the kind of ids
+        numbers = _sample_numbers(samples, n_rows)
         n_threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
+            if self.deduplicate == (samples is None):
+                expected = "the number of each vote's sample, or None with deduplicate=False"
+                raise InputError(argument="samples", came=samples, expected=expected)
+            if not n_rows:
+                return  # which says nothing of the kind of ids
             channels = dict(self._channels)
             codes = _number_channels(judges, orders, n_rows, channels)
-            kernel = self._kernel or self._new(ids)
+            deduplicate = samples is not None
+            kernel = self._kernel or _core.RunningTally(deduplicate, isinstance(ids, tuple))
             drops = self.late == "drop"
             self.n_late += kernel.add(ids, cast, numbers, codes, drops, n_threads)
             self._kernel, self._channels = kernel, channels
+            self.deduplicate = deduplicate
 
     def add_one(
         self,
@@ -201,11 +208,14 @@ class OnlineTally:
         """
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
+            is_open = name == "deduplicate" and None in (mine, theirs)
+            if mine != theirs and not is_open:
                 expected = f"{mine!r} as here"
                 raise InputError(argument=f"{name} of other", came=theirs, expected=expected)
         state, n_late = other._exported(), other.n_late
         with self._lock:
+            if self.deduplicate is None:
+                self.deduplicate = other.deduplicate
             if state is not None:
                 ids, reported, planes, lanes = state
                 self._absorb(_as_ids(ids), reported, planes, lanes)
@@ -358,22 +368,20 @@ class OnlineTally:
         self._kernel = kernel
 
     def _new(self, ids: _Ids) -> _core.RunningTally:
-        return _core.RunningTally(self.deduplicate, isinstance(ids, tuple))
+        return _core.RunningTally(bool(self.deduplicate), isinstance(ids, tuple))
 
-    def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
-        if self.deduplicate == (samples is None):
-            expected = "the number of each vote's sample, or None with deduplicate=False"
-            raise InputError(argument="samples", came=samples, expected=expected)
-        if samples is None:
-            return None
-        array = as_numbers(samples, "samples")
-        if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-            came = f"{array.dtype} of shape {array.shape}"
-            raise InputError(f"samples is {came}, expected integers", argument="samples")
-        same_length("samples", len(array), "items", n_rows)
-        good = (array >= 0) & (array <= _MAX_SAMPLE)
-        require_rows(good, array, "samples", f"an integer from 0 to {_MAX_SAMPLE}")
-        return np.ascontiguousarray(array, dtype=np.uint32)
+
+def _sample_numbers(samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
+    if samples is None:
+        return None
+    array = as_numbers(samples, "samples")
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        came = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"samples is {came}, expected integers", argument="samples")
+    same_length("samples", len(array), "items", n_rows)
+    good = (array >= 0) & (array <= _MAX_SAMPLE)
+    require_rows(good, array, "samples", f"an integer from 0 to {_MAX_SAMPLE}")
+    return np.ascontiguousarray(array, dtype=np.uint32)
 
 
 def _as_array(ids: NDArray[np.int64] | list[str]) -> NDArray[Any]:
