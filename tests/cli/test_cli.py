@@ -296,6 +296,16 @@ def test_decide_writes_every_format(cli, folder, suffix):
     assert min(labels.count(label) for label in (-1, 0, 1)) > 0
 
 
+def test_ids_that_a_spreadsheet_would_run_come_out_as_they_came(cli, folder):
+    ids = ["=1+1", "@sum", "+cot", "-2", "'=x"]
+    pl.DataFrame({"item": ids, "vote": [1] * 5}).write_csv("votes.csv")
+    assert cli("decide", "model.json", "votes.csv", "-o", "decided.csv")[0] == 0
+    decided = pl.read_csv("decided.csv", infer_schema=False)
+    assert sorted(decided["item"]) == sorted(ids)
+    assert cli("import", "votes.csv", "-o", "imported.csv")[0] == 0
+    assert pl.read_csv("imported.csv", infer_schema=False)["item"].to_list() == ids
+
+
 @pytest.mark.parametrize("votes", ["counts.csv", "votes.parquet"])
 def test_decide_prints_where_there_is_no_output(cli, folder, votes):
     filters = [] if votes == "counts.csv" else ["--filter", "judge=g"]

@@ -112,6 +112,11 @@ def test_a_filter_that_answers_with_an_error_refuses(dialect):
         (httpx2.Response(200, json={"x": 1}), "the reply ", "protocol"),
         (httpx2.Response(200, json=[]), "the reply ", "protocol"),
         (httpx2.Response(502, html="<p>Bad gateway"), "HTTP 502", "transient"),
+        (
+            httpx2.Response(308, headers={"location": "https://judge.test/v1/more?key=x"}),
+            "redirects to https://judge.test/v1/more, which is not followed",
+            "fatal",
+        ),
     ],
 )
 def test_what_is_no_reply(dialect, said, words, kind):

@@ -7,7 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from btdagg import (
+    DavidsonModel,
+    GradeModel,
+    InputError,
+    PanelModel,
+    Scale,
+    calibrate_grades,
+    certify,
+)
+from btdagg._util.files import load_any
 from btdagg.online import DriftMonitor, OnlineTally, StoppingRule
 
 SAVED = Path(__file__).parent / "saved"
@@ -68,6 +77,65 @@ def test_other_formats_and_versions_are_refused_alike(tmp_path, name):
     assert str(refused.value) == (
         f"{path}: {what} version 3, this btdagg reads version 1; a newer btdagg may read it"
     )
+    path.write_bytes(with_header(SAVED / name, version=0))
+    with pytest.raises(InputError, match=r"can be made anew, from votes and labels$"):
+        load(path)
     path.write_bytes(with_header(SAVED / name, version="1"))
     with pytest.raises(InputError, match=f"{what} version '1', this btdagg reads version 1$"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["model.json", "rule.json", "monitor.json"])
+def test_what_lacks_a_field_can_be_made_anew(tmp_path, name):
+    saved = json.loads((SAVED / name).read_text())
+    del saved[{"model.json": "beta", "rule.json": "model", "monitor.json": "level"}[name]]
+    (tmp_path / name).write_text(json.dumps(saved))
+    with pytest.raises(InputError, match=r"can be made anew, from votes and labels$"):
+        WHAT[name][1](tmp_path / name)
+
+
+def test_true_is_no_number_of_a_model(tmp_path):
+    path = tmp_path / "model.json"
+    saved = json.loads((SAVED / "model.json").read_text())
+    path.write_text(json.dumps({**saved, "gamma": True}))
+    with pytest.raises(InputError, match="gamma is True, expected a finite number"):
+        DavidsonModel.load(path)
+    scale = Scale((1, 2, 3), (0, 1))
+    grades = json.loads(GradeModel(1, [2], scale).to_json())
+    path.write_text(json.dumps({**grades, "cuts": [True]}))
+    with pytest.raises(InputError, match=r"cuts\[0\] is True, expected a finite number"):
+        GradeModel.load(path)
+
+
+def test_cuts_may_descend_as_those_of_grades_that_are_rare(tmp_path):
+    people = np.array([1, 3] * 24 + [2])
+    # A third of the items have any vote, the others that of the label.
+    votes = np.where(np.arange(49) % 3, people, np.random.default_rng(0).integers(1, 4, 49))
+    counts = np.eye(3, dtype=int)[votes - 1]
+    model = calibrate_grades(counts, people, scale=Scale((1, 2, 3), (1, 2, 3)), prior=None).model
+    assert model.cuts[0] > model.cuts[1]
+    model.save(tmp_path / "model.json")
+    assert GradeModel.load(tmp_path / "model.json") == model
+
+
+def saved_values():
+    """One of each kind that commands read."""
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(5, [0.3, 0.3, 0.4], 60)
+    labels = np.sign(counts[:, 2] - counts[:, 0]).astype(float)
+    labels[40:] = np.nan
+    yield from (DavidsonModel.load(SAVED / "model.json"), StoppingRule.load(SAVED / "rule.json"))
+    yield GradeModel(1, [2], Scale((1, 2, 3), (0, 1)))
+    yield PanelModel(("a", "b"), beta=(1.0, 0.4), eta0=1.0, gamma=(0.5, 0.2))
+    yield certify(counts, labels)
+
+
+@pytest.mark.parametrize("value", [*saved_values()], ids=lambda value: type(value).__name__)
+def test_keys_may_come_in_any_order(tmp_path, value):
+    # As jq -S and PostgreSQL's jsonb write them.
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(json.loads(value.to_json()), sort_keys=True, indent=2))
+    kinds = (DavidsonModel, GradeModel, PanelModel, StoppingRule)
+    others = {"btdagg.certificate": "btdagg.estimates:Certificate"}
+    again = load_any(path, *kinds, others=others)
+    assert again.to_json() == value.to_json()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 Build = Callable[[dict[str, Any]], Value]
+MADE_ANEW = "what an older btdagg wrote can be made anew, from votes and labels"
 _DAMAGE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
@@ -93,8 +94,10 @@ class FileFormat(NamedTuple):
             )
         version = parsed.get("version")
         if isinstance(version, bool) or version != self.version:
-            newer = isinstance(version, int) and version > self.version
-            hint = "; a newer btdagg may read it" if newer else ""
+            hint = ""
+            if isinstance(version, int) and not isinstance(version, bool):
+                is_newer = version > self.version
+                hint = "; a newer btdagg may read it" if is_newer else f"; {MADE_ANEW}"
             raise InputError(
                 f"{self.what} version {version!r}, this btdagg reads version {self.version}{hint}"
             )
@@ -102,7 +105,8 @@ class FileFormat(NamedTuple):
 
     def damaged(self, source: str, error: Exception) -> InputError:
         """Return the error of a file whose parts are missing or do not belong together."""
-        return InputError(f"{source}: no btdagg {self.what}, or a damaged one: {error}")
+        came = f"no btdagg {self.what}, or a damaged one: {error}"
+        return InputError(f"{source}: {came}; {MADE_ANEW}")
 
 
 class SavedAsJson:
@@ -157,9 +161,11 @@ def load_any(
     """
     content = read_whole(path)
     by_format: dict[str, Any] = {kind.FILE.name: kind for kind in kinds} | dict(others)
-    head = content[:200]
-    named = (kind for name, kind in by_format.items() if f'"{name}"'.encode() in head)
-    kind = next(named, kinds[0])
+    kind: Any = kinds[0]
+    with suppress(ValueError, RecursionError):  # what is not JSON, the first kind says
+        parsed = json.loads(content)
+        if isinstance(parsed, dict):
+            kind = by_format.get(str(parsed.get("format")), kind)
     kind = resolve_name(kind) if isinstance(kind, str) else kind
     return kind.from_json(content, source=str(path))
 

@@ -9,12 +9,12 @@ from btdagg._util.errors import InputError
 
 
 def as_number(value: object, name: str) -> float:
-    """Return a finite number as a float."""
+    """Return a finite number as a float; True, as JSON has it, is none."""
     try:
         number = float(value)  # type: ignore[arg-type]  # whatever float() takes, but no text
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, str | bytes) or not math.isfinite(number):
+    if isinstance(value, str | bytes | bool) or not math.isfinite(number):
         raise InputError(argument=name, came=value, expected="a finite number")
     return number
 

@@ -66,6 +66,7 @@ class _Exchange:
     content_type: str = ""
     has_begun: bool = False  # the reply has
     is_too_long: bool = False
+    moved_to: str = ""  # where a redirection points
 
 
 _exchange: ContextVar[_Exchange] = ContextVar("exchange")
@@ -247,6 +248,8 @@ class ModelClient:
             fault = self.faults.explained(
                 error, request.model, exchange.content_type, has_begun=exchange.has_begun
             )
+            if exchange.moved_to:
+                fault = self.faults.of_redirection(exchange.moved_to)
         finally:
             _exchange.reset(token)
         # Raised out here and without its context: the original holds the request, and that the
@@ -464,6 +467,9 @@ async def _look_at_response(response: httpx2.Response) -> None:
     exchange.limits = rate_limits_of(response.headers)
     exchange.content_type = response.headers.get("content-type", "").partition(";")[0]
     exchange.has_begun = response.status_code < 400
+    if response.has_redirect_location:
+        target = response.url.join(response.headers["location"])
+        exchange.moved_to = str(target.copy_with(query=None, fragment=None, userinfo=b""))
     is_stream = "event-stream" in exchange.content_type
     longest = _LONGEST_STREAM if is_stream else _LONGEST_REPLY
     response.stream = _capped(response.stream, longest, exchange)

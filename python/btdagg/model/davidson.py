@@ -12,7 +12,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
-from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
 from btdagg.model.calibration_set import calibration_set
@@ -62,7 +62,7 @@ class FittedModel(SavedAsJson, Displayed):
     def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`."""
         if fields.keys() - {"provenance"} != set(cls.SAVED):
-            expected = f"{sorted(cls.SAVED)}"
+            expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
             raise InputError(argument="fields", came=sorted(fields), expected=expected)
         return cls(**fields)
 
