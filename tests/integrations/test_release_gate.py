@@ -1,9 +1,12 @@
 """The pytest plugin: gates that pass, fail and cannot tell, in JUnit, terminal and Markdown."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -306,3 +309,53 @@ def test_the_action_runs_the_gate_of_the_workflow(tmp_path, lead, status):
     assert (tmp_path / "GITHUB_OUTPUT").read_text() == f"status={status}\n"
     assert (tmp_path / "gate.xml").exists() == (status < 2)
     assert not (tmp_path / "x").exists()
+
+
+# gh api, with comments in a file; --jq is jq's.
+GH = """#!/usr/bin/env bash
+arguments=("$@"); expression=.
+for ((k = 0; k < $#; k++)); do
+  case ${arguments[k]} in
+    --jq) expression=${arguments[k + 1]} ;;
+    body=@*) cp "${arguments[k]#body=@}" posted.md ;;
+  esac
+done
+case $* in
+  *graphql*) jq -r "$expression" <<< '{"data": {"viewer": {"login": "our-app[bot]"}}}' ;;
+  *--paginate*) jq -r "$expression" comments.json ;;
+  *) echo "$*" > sent ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("login", ["our-app[bot]", "our-app", "somebody"])
+def test_the_action_updates_the_comment_of_its_own_token(tmp_path, login):
+    """The comment is whoever the token is of; a copy of it that somebody else wrote stays."""
+    if os.environ.get("CI") != "true" and shutil.which("jq") is None:
+        pytest.skip("no jq")
+    steps = yaml_of(ROOT / "action.yml")["runs"]["steps"]
+    (script,) = (step["run"] for step in steps if "GATE" in step.get("env", {}))
+    (tmp_path / "gh").write_text(GH)
+    (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "summary.md").write_text("| @org/team-new | **not worse** |\n")
+    own = {"GATE": "a b", "NUMBER": "3", "GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "x"}
+    own |= {"SUMMARY": "summary.md", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def comment(comments):
+        (tmp_path / "comments.json").write_text(json.dumps(comments))
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        subprocess.run(shell, cwd=tmp_path, check=True, env={**os.environ, **own})
+        return (tmp_path / "posted.md").read_text(), (tmp_path / "sent").read_text()
+
+    posted, sent = comment([])
+    assert "--method POST repos/o/r/issues/3/comments" in sent
+    assert "@&#8203;org/team-new" in posted
+    _, sent = comment([{"id": 7, "user": {"login": login}, "body": posted}])
+    is_ours = login != "somebody"
+    assert ("--method PATCH repos/o/r/issues/comments/7" in sent) == is_ours
+
+
+def test_the_action_installs_its_own_version():
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    requirement = yaml_of(ROOT / "action.yml")["inputs"]["requirement"]["default"]
+    assert requirement == f"btdagg[cli]=={version}"
