@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import threading
 
 import pytest
 
@@ -114,6 +115,40 @@ def test_functions_as_clients():
     ]
     assert [reply.text for reply in replies] == ["[[A]]"] * 4
     assert replies[0].reasoning == "hm"
+
+
+def test_a_function_has_a_thread_for_each_call():
+    together = threading.Barrier(64)
+
+    async def main():
+        client = FunctionClient(lambda _: str(together.wait(timeout=10)))
+        await asyncio.gather(*(client.complete(REQUEST) for _ in range(64)))
+        await client.close()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_timed_out_is_waited_for_and_not_made_again():
+    may_end, asked = threading.Event(), []
+
+    def answer(request):
+        asked.append(request)
+        may_end.wait(timeout=30)
+        return "[[A]]"
+
+    async def main():
+        client = FunctionClient(answer)
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await client.complete(REQUEST)
+        may_end.set()
+        replies = [await client.complete(request) for request in (REQUEST, REQUEST)]
+        await client.close()
+        return [reply.text for reply in replies]
+
+    assert asyncio.run(main()) == ["[[A]]", "[[A]]"]
+    assert len(asked) == 2  # the one that was late, and one after it
 
 
 def test_a_budget_waits_for_calls_in_flight():

@@ -9,7 +9,8 @@ import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -31,6 +32,7 @@ Status: TypeAlias = Literal["ok", "unparsed", "refused", "truncated", "empty", "
 ORDERS: tuple[Order, ...] = ("AB", "BA")
 STATUSES: tuple[Status, ...] = ("ok", "unparsed", "refused", "truncated", "empty", "failed")
 TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
+_MOST_THREADS = 10_000
 
 
 @readable
@@ -259,21 +261,51 @@ class ChatClient(Protocol):
 class FunctionClient:
     """A plain function, async or not, as a client.
 
-    It takes a :class:`ChatRequest` and returns a text or a :class:`ChatReply`. One that is not
-    async is called in a thread. What it raises is retried and in the end recorded.
+    It takes a :class:`ChatRequest` and returns a text or a :class:`ChatReply`. A function that is
+    not async runs in threads, as many as there are calls at the same time. A thread cannot be
+    stopped: after a time-out the call runs on, and repeating its request waits for it instead of
+    calling again. What the function raises is retried and in the end recorded.
     """
 
     def __init__(
         self, function: Callable[[ChatRequest], str | ChatReply | Awaitable[str | ChatReply]]
     ) -> None:
         self._function = function
+        self._threads = _threads()
+        self._timed_out: list[tuple[ChatRequest, Future[Any]]] = []
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Call the function."""
-        return _reply_of(await _called(self._function, request), request)
+        """Call the function, or wait for a call that was timed out."""
+        if inspect.iscoroutinefunction(self._function):
+            return _reply_of(await self._function(request), request)
+        call = self._timed_out_call(request)
+        if call is None:
+            call = self._threads.submit(copy_context().run, self._function, request)
+        try:
+            answer = await asyncio.wrap_future(call)
+        except asyncio.CancelledError:
+            if not call.cancelled():
+                self._timed_out.append((request, call))
+            raise
+        return _reply_of(await answer if inspect.isawaitable(answer) else answer, request)
+
+    def _timed_out_call(self, request: ChatRequest) -> Future[Any] | None:
+        for number, (other, call) in enumerate(self._timed_out):
+            if other == request:
+                del self._timed_out[number]
+                return call
+        return None
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Let threads end, without waiting for calls that run on."""
+        self._threads.shutdown(wait=False)
+        self._threads = _threads()
+
+
+def _threads() -> ThreadPoolExecutor:
+    # Not the event loop's own, which has six threads on two processors. A thread starts when no
+    # other is idle, so there are as many as `Limits.concurrency`.
+    return ThreadPoolExecutor(_MOST_THREADS, "btdagg-judge")
 
 
 Answers: TypeAlias = Sequence[str | ChatReply | ChatError]
