@@ -11,6 +11,7 @@ from btdagg import InputError
 from btdagg.judge.client import (
     Allowance,
     ChatError,
+    ChatReply,
     FunctionClient,
     RateLimits,
     rate_limits_of,
@@ -267,6 +268,53 @@ def test_no_vote_is_lost_to_a_limit_that_passes(tmp_path):
     assert run.statuses == {"ok": 160}
     assert run.n_calls == 160 + run.n_limited
     assert seconds < 160 / 0.8
+
+
+@pytest.mark.parametrize("of", ["requests", "tokens"])
+@pytest.mark.parametrize(
+    ("n_refused", "retry_after", "after", "concurrency"),
+    [(0, None, 0, 16), (1, 1.0, 0, 16), (5, 2.0, 0, 16), (5, 2.0, 10, 4), (12, 5.0, 0, 16),
+     (20, 2.0, 40, 16), (20, None, 0, 16), (20, None, 40, 16)],
+)  # fmt: skip
+def test_a_limit_that_has_passed_costs_ten_seconds(
+    tmp_path, of, n_refused, retry_after, after, concurrency
+):
+    n = 0
+    waits, last = [], 0.0  # what the server asked to wait, beginning and end; the last refusal
+
+    async def answer(request):
+        nonlocal n, last
+        n += 1
+        if after < n <= after + n_refused:
+            last = asyncio.get_running_loop().time()
+            waits.append((last, last + (retry_after or 0.0)))
+            raise ChatError(f"HTTP 429: {of}", "limited", retry_after=retry_after)
+        await asyncio.sleep(0.3)
+        return "[[A]]"
+
+    run, seconds = judge_in_virtual_time(tmp_path, answer, plan_of(20), limits=Limits(concurrency))
+    assert run.statuses == {"ok": 80}
+    asked, until = 0.0, 0.0
+    for begin, end in waits:  # some at the same time
+        asked, until = asked + max(end - max(begin, until), 0.0), max(end, until)
+    clean = 80 * 0.3 / concurrency + 1.0
+    assert seconds <= clean + (10 if retry_after else last + 10 if n_refused else 0) + 2 * asked
+
+
+def test_headers_that_say_that_much_is_left_end_a_slow_start(tmp_path):
+    n = 0
+
+    async def answer(request):
+        nonlocal n
+        n += 1
+        if n <= 5:
+            raise ChatError("HTTP 429: slow down", "limited", retry_after=2.0)
+        await asyncio.sleep(0.3)
+        return ChatReply("[[A]]", limits=RateLimits(Allowance(1000, 990, 60)))
+
+    run, seconds = judge_in_virtual_time(tmp_path, answer, plan_of(20))
+    assert run.statuses == {"ok": 80}
+    assert seconds <= 5 * 2 * 1.1 + 6 * 0.3 + 0.5
 
 
 def test_a_limit_without_an_end_is_waited_for_as_long_as_is_said(tmp_path):

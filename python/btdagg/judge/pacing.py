@@ -1,10 +1,11 @@
 """How fast an endpoint is asked: what it says of its limits, and what its refusals tell.
 
 The pace is the least of what the user allows, what the headers of replies allow, and what was
-learned from refusals (HTTP 429). After a refusal no call is made for a while; then one goes first,
-and the others follow once it was answered. What an endpoint lets through from one refusal to
-another is what it allows: the pace is cut to that (multiplicative decrease), and then rises
-(additive increase) until calls are refused again.
+learned from refusals (HTTP 429). After a refusal no call is made for as long as the endpoint says,
+or for a while; then one goes first. Once it was answered the others follow, slowly at first: until
+the pace is known it doubles every moment (slow start), so a limit that has passed costs seconds.
+What an endpoint lets through from one refusal to another is what it allows: the pace is cut to that
+(multiplicative decrease), and then rises (additive increase) until calls are refused again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _ROUND = 8  # calls of a pace, after which it rises
 _RISE, _NEAR_RISE = 1.15, 1.02  # fast, and slowly near the pace that was too fast
 _TRIAL = 5  # refusals, after which it is known whether a cut has helped
 _KEPT_UP = 0.7  # share of a pace at which calls are made, so that it may rise
-_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.25, 60.0, 1.5  # seconds
+_SLOW, _DOUBLED_AFTER = 1.0, 0.75  # calls per second at least, and seconds, of a slow start
+_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.25, 3.0, 1.5  # seconds, where the endpoint says none
 _MOST_CHANCE = 0.4  # share of calls refused that may be by chance
 _LITTLE = 0.2  # share of a limit left, from which on headers are kept to
 _LOOK_AGAIN = 0.5  # seconds at most between looks at whether all stops
@@ -70,7 +72,7 @@ class Rate:
         """Let units through."""
         if self._since == -math.inf:
             self._since = now - _MOMENT
-        if self._n >= (4 * _ROUND if math.isinf(self._learned) else _ROUND):
+        if self._is_round_over(now):
             self._rise(now)
         self._next = max(self._next, now) + units / self.per_second(now)
         self._units += units
@@ -87,15 +89,12 @@ class Rate:
         self._hinted = allowance.per_second if is_little else math.inf
         self._hinted_until = now + allowance.seconds
 
-    def refused(self, began: float, now: float, units: float, *, is_first_again: bool) -> None:
-        """Learn from the refusal of a call that was made at `began`.
-
-        That of the first call after a pause says that the pause was short, nothing of the pace.
-        """
+    def refused(self, began: float, now: float, units: float, *, tells_pace: bool) -> None:
+        """Learn from the refusal of a call that was made at `began`."""
         if began <= self._since:
             return  # at an earlier pace
         self._units -= units
-        if is_first_again and math.isfinite(self._too_fast):
+        if not tells_pace:
             self._n -= 1
             return
         self._n_refused += 1
@@ -119,14 +118,28 @@ class Rate:
         self._begin(now)
 
     def reopened(self, now: float) -> None:
-        """Begin slowly after a first refusal that told nothing."""
-        if math.isinf(self._learned) and not self._by_chance and now > self._since:
-            self._learned = 2 * max(self._units, 1.0) / (now - self._since)
+        """Begin slowly after a first refusal that told nothing, unless headers say what is left."""
+        is_told = now < self._hinted_until
+        if math.isinf(self._learned) and not self._by_chance and not is_told and now > self._since:
+            units, n_passed = max(self._units, 1.0), max(self._n - self._n_refused, 1)
+            self._learned = max(2 * units / (now - self._since), _SLOW * units / n_passed)
             self._begin(now)
 
     def pause(self) -> float:
         """Seconds without a call after a refusal, where the endpoint does not say."""
         return min(_FIRST_PAUSE, max(0.5 / self._learned, 0.02))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether some pace was too fast."""
+        return math.isfinite(self._too_fast)
+
+    def _is_round_over(self, now: float) -> bool:
+        if math.isinf(self._learned):
+            return self._n >= 4 * _ROUND
+        if self.is_bounded:
+            return self._n >= _ROUND
+        return self._n > 0 and now - self._since >= _DOUBLED_AFTER
 
     def _rise(self, now: float) -> None:
         is_good = self._n_refused <= self._tolerated * self._n
@@ -244,15 +257,17 @@ class Pacing:
         self._limited = self._tokens if of_tokens else self._requests
         other = self._requests if of_tokens else self._tokens
         units = call.tokens if of_tokens else 1
-        self._limited.refused(call.began, now, units, is_first_again=is_first_again)
+        # That of the first call after a pause says that the pause was short.
+        tells_pace = not (is_first_again and (retry_after or self._limited.is_bounded))
+        self._limited.refused(call.began, now, units, tells_pace=tells_pace)
         other.correct(now, -1 if of_tokens else -call.tokens)
         self._patience = min(max(4 * (now - call.began), 0.02), 5.0)
         if self._limited_since is None:
             self._limited_since = now
         seconds = retry_after or 0.0
         if is_first_again or not self._n_pauses:
-            pause = (retry_after or self._limited.pause()) * _GROWTH ** max(self._n_pauses - 2, 0)
-            seconds = min(pause, max(seconds, _LONGEST_PAUSE))
+            growing = self._limited.pause() * _GROWTH ** max(self._n_pauses - 2, 0)
+            seconds = retry_after or min(growing, _LONGEST_PAUSE)
             self._n_pauses += 1
             self._first_again = None
         # A little more: other processes wait as well.
