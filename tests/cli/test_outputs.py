@@ -1,5 +1,6 @@
 """Files that commands write: what they replace, and what they leave alone, forced or killed."""
 
+import errno
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg._util.files import replacing
+from btdagg._util.files import replacing, write_table
 from btdagg._util.outputs import MANIFEST, OutputFolder, require_file
 from commands import QUICK, ended, one_line
 from judging import pairs_of
@@ -287,6 +288,43 @@ def test_a_device_or_a_pipe_is_written_to(cli, folder):
     assert cli("decide", "fitted.json", "votes.csv", "-o", "pipe.csv")[0] == 0
     assert os.read(reader, 11) == b"item,label,"
     os.close(reader)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+@pytest.mark.parametrize("n_columns", [1, 300])  # of which polars says less
+def test_a_table_on_a_full_disk_is_said_in_a_line(tmp_path, suffix, n_columns):
+    path = tmp_path / f"full{suffix}"
+    path.symlink_to("/dev/full")
+    frame = pl.DataFrame({f"c{n}": ["same"] * 1000 for n in range(n_columns)})
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_table(frame, path, suffix)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    path = tmp_path / "model.json"
+    MODEL.save(path)
+    path.chmod(0o600)
+    (tmp_path / "link").symlink_to(path)
+    for name in ("model.json", "link"):
+        MODEL.save(tmp_path / name)
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_is_on_the_disk_before_it_replaces_another(tmp_path, monkeypatch):
+    done = []
+
+    def note(name, what):
+        usual = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *of: (done.append(what(*of)), usual(*of)))
+
+    note("fsync", lambda number: ("synced", os.path.realpath(f"/proc/self/fd/{number}")))
+    note("replace", lambda draft, path: ("replaced", draft, Path(draft).read_bytes()))
+    MODEL.save(tmp_path / "model.json")
+    draft = done[1][1]
+    content = (tmp_path / "model.json").read_bytes()
+    synced = [("synced", draft), ("synced", str(tmp_path.resolve()))]
+    assert done == [synced[0], ("replaced", draft, content), synced[1]]
 
 
 def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):

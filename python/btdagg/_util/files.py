@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -184,21 +184,35 @@ def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> N
         with replacing(target) as file:
             write_table(frame, file, suffix)
         return
-    import polars as pl
-
     suffix = suffix.lower()
+    output: Any = _Output(target)
     try:
         if suffix == ".parquet":
-            frame.write_parquet(target)
+            frame.write_parquet(output)
         elif suffix in (".jsonl", ".ndjson"):
-            frame.write_ndjson(target)
+            frame.write_ndjson(output)
         else:
-            frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")
-    except (OSError, pl.exceptions.PolarsError) as error:
-        # polars has the number of an error of the system in its text alone.
-        if number := re.search(r"\(os error (\d+)\)", str(error)):
-            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+            frame.write_csv(output, separator="\t" if suffix == ".tsv" else ",")
+    except Exception:
+        if output.error is not None:
+            raise output.error from None
         raise
+
+
+class _Output:
+    """A file for polars, which does not always pass on why a file could not be written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.flush = file.flush
+        self.error: OSError | None = None
+
+    def write(self, content: bytes) -> int:
+        try:
+            return self._file.write(content)
+        except OSError as error:
+            self.error = error
+            raise
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -214,8 +228,9 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
     """Open a draft beside a file that takes its place at the end of the ``with`` statement.
 
-    After an error the file is as it was. A device or a pipe is written to. Of a symbolic link the
-    target is replaced, or the link itself unless `follow`.
+    After an error, or a power failure, the file is as it was or as it should be. It keeps its
+    permissions. A device or a pipe is written to. Of a symbolic link the target is replaced, or the
+    link itself unless `follow`.
     """
     target = os.path.realpath(path) if follow else os.path.abspath(path)
     draft = None
@@ -224,11 +239,17 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
             with open(target, "wb") as file:
                 yield file
             return
-        draft, number = _new_draft(os.path.dirname(target))
+        folder = os.path.dirname(target)
+        draft, number = _new_draft(folder)
         try:
             with open(number, "wb") as file:
+                if os.path.isfile(target) and not os.path.islink(target):
+                    os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
                 yield file
+                file.flush()
+                os.fsync(number)
             os.replace(draft, target)
+            _sync_folder(folder)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(draft)
@@ -238,6 +259,16 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
         if error.errno is not None and error.filename in (None, draft):
             raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
+
+
+def _sync_folder(folder: str) -> None:
+    """Have the names of its files on the disk too, where a file system can."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def try_folder(folder: str | os.PathLike[str]) -> None:
