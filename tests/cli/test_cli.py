@@ -14,6 +14,8 @@ from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, evaluate
 from btdagg.evaluation.scores import averages, lines
+from btdagg.methods import by_name
+from btdagg.methods.registry import PAPERS
 from commands import ended, one_line
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
@@ -179,6 +181,7 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
         read_votes("votes.parquet"),
         read_labels("labels.csv"),
         n_votes=[2, 8],
+        aggregators=by_name(PAPERS),
         protocol=Protocol(RandomSplits(n_splits=4, size=15), PAPER_TEST),
     )
     assert list(told) == ["settings", "by", "lines", "averages", "remarks", "estimates"]
@@ -205,7 +208,9 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
     filters = ["-f", " Judge = h", "--filter", "sample=0", "-f", "sample=1"]
     filtered = read_votes("votes.csv").filter({"judge": "h", "sample": ["0", "1"]})
     protocol = Protocol(RandomSplits(n_splits=2), PAPER_TEST)
-    expected = evaluate(filtered, read_labels("labels.csv"), protocol=protocol)
+    expected = evaluate(
+        filtered, read_labels("labels.csv"), aggregators=by_name(PAPERS), protocol=protocol
+    )
     told = json.loads(cli(*command, *filters)[1])
     assert told["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
 
@@ -233,7 +238,8 @@ FIT = ["calibrate", "--prior", "none", "-o", "new.json"]
 @pytest.mark.parametrize("options", [[], ["-n", 3]])
 def test_calibrate_writes_the_model_of_the_library(cli, folder, options):
     status, out, err = cli(*FIT, "votes.csv", "labels.csv", "-f", "judge=g", *options)
-    expected = calibrate(SAMPLE.first(3) if options else SAMPLE.counts, SAMPLE.labels)
+    counts = SAMPLE.first(3) if options else SAMPLE.counts
+    expected = calibrate(counts, SAMPLE.labels, prior=None)
     assert expected.warnings == ()
     assert (status, err) == (0, "")
     assert DavidsonModel.load("new.json") == expected.model
@@ -248,7 +254,7 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     rows = [*pl.DataFrame(SAMPLE.label_columns())[5:].rows(), ("?", 1)]
     pl.DataFrame(rows, schema=["item", "label"], orient="row").write_csv("some.csv")
     status, out, err = cli(*FIT, "counts.csv", "some.csv", "--json")
-    expected = calibrate(SAMPLE.counts[5:], SAMPLE.labels[5:])
+    expected = calibrate(SAMPLE.counts[5:], SAMPLE.labels[5:], prior=None)
     assert (status, err) == (0, "")
     told = json.loads(out)
     assert list(told) == [

@@ -239,7 +239,7 @@ def test_bars_have_the_shares(items):
     axis = axes_of(distribution_figure("x", found))[0]
     widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3).T
     np.testing.assert_allclose(widths[0], 100 * found.gold)
-    np.testing.assert_allclose(widths[1], 100 * found.predicted["Davidson"])
+    np.testing.assert_allclose(widths[1], 100 * found.predicted["calibrated"])
     np.testing.assert_allclose(axis.lines[0].get_xdata(), 100 * found.gold[0])
     panels = axes_of(condition_figure("template", {"p": found, "q": found}))
     assert [axis.get_title(loc="left") for axis in panels] == ["template p", "template q"]

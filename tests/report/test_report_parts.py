@@ -181,7 +181,7 @@ def test_the_page_answers_first(cli):
     first, then, *_ = json.loads(Path("out/report.json").read_text())["sections"]
     assert (first["title"], then["title"]) == ("How often A wins", "What to do")
     assert [Path(one["files"][0]).stem for one in then["exhibits"][:2]] == ["answers", "scores"]
-    methods = [Davidson("calibrated"), MajorityVote()]
+    methods = [Davidson("calibrated", prior=None), MajorityVote()]
     scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"), aggregators=methods)
     rows = pl.read_csv("out/tables/answers.csv")
     assert rows.height == len(scores.cells)
@@ -214,7 +214,7 @@ def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
     best = Interval(0.1, 0.0, 0.2)
     first = replace(compared.methods[0], of_new_items={"mae": best, "accuracy": best})
     compared = replace(compared, methods=(first, *compared.methods[1:]))
-    for tied, expected in ((True, "Davidson"), (False, "threshold")):
+    for tied, expected in ((True, "calibrated"), (False, "threshold")):
         ranking = replace(compared.mae_ranking, tied=np.array([True, tied, False]))
         cell = Cell(("t",), compared)
         compared.__dict__["mae_ranking"] = ranking

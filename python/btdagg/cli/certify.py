@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg.cli.common import (
@@ -95,19 +94,15 @@ def certify(
     data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
     folder = open_report(context, f"Trusted labels of {Path(data.votes.source).name}")
     panel = None if panel is None else panel.strip().lower()
-    judges: Any = ()
-    if isinstance(fitted, btdagg.PanelModel):
-        panel, judges = panel or "judge", fitted.judges
-    elif panel is not None and panel in data.votes.columns:
-        judges = data.votes.values(panel).drop_nulls().unique().sort().to_list()
-    items = all_items(data.votes, data.gold, panel=panel, judges=judges or None, n_votes=n_votes)
+    items = all_items(data.votes, data.gold, panel=panel, model=fitted, n_votes=n_votes)
     looks, promise = None, {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
-        certificate = certify_items(items, data.votes, judges, model=fitted, **promise)
+        certificate = certify_items(items, data.votes, model=fitted, **promise)
         if share is not None:
             arrays = items.counts, items.outcomes
             looks = worth_a_look(*arrays, share, **items.columns, model=fitted)
-    note(*what_is_pooled(data.votes, "takes", [panel or ""]), *certificate.remarks)
+    of_panel = panel or "judge" * bool(items.judges)
+    note(*what_is_pooled(data.votes, "takes", [of_panel]), *certificate.remarks)
     import polars as pl
 
     sentence = str(certificate).splitlines()[0]

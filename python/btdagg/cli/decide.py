@@ -152,9 +152,8 @@ def decide(
     if gold is not None:
         frame = _with_labels(frame, gold)
         if rule is None:
-            panel = {"panel": "judge", "judges": fitted.judges} if is_panel else {}
             exact = fitted if certificate is not None and certificate.is_exact else None
-            error_left = _error_left(table, gold, exact, n_votes=n_votes, **panel)
+            error_left = _error_left(table, gold, fitted, n_votes, exact)
     left = []
     if error_left is not None:
         left = ["mean absolute error left: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
@@ -226,7 +225,9 @@ def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     return frame
 
 
-def _error_left(votes: Votes, gold: Labels, model: Any, **options: Any) -> Interval | None:
+def _error_left(
+    votes: Votes, gold: Labels, decider: Any, n_votes: int | None, exact: Any
+) -> Interval | None:
     """Estimate the error over all items, of which those that people labelled have none."""
     import polars as pl
 
@@ -234,11 +235,11 @@ def _error_left(votes: Votes, gold: Labels, model: Any, **options: Any) -> Inter
     from btdagg.estimates.items import all_items
 
     try:
-        items = all_items(votes, gold, **options)
+        items = all_items(votes, gold, model=decider, n_votes=n_votes)
         names, own = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
         rows = names.is_in(own.implode()).arg_true().to_numpy()
         arrays = items.counts, items.outcomes
-        looks = worth_a_look(*arrays, rows=rows, **items.columns, model=model)
+        looks = worth_a_look(*arrays, rows=rows, **items.columns, model=exact)
     except InputError as error:
         note(f"the error that is left is not known: {error}")
         return None

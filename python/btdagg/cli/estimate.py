@@ -105,9 +105,6 @@ def estimate(
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = open_report(context, title)
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
-    judges = None
-    if isinstance(fitted, btdagg.PanelModel):
-        panel, judges = panel or "judge", fitted.judges
     if by is None and data.votes.scale is not None and "task" in data.votes.columns:
         several = data.votes.values("task").n_unique() > 1
         by = "criterion" if several else None
@@ -116,12 +113,13 @@ def estimate(
         data.gold,
         by=by,
         panel=panel,
-        judges=judges,
+        model=fitted,
         systems=_columns_of_systems(systems),
         n_votes=n_votes,
     )
     has_design = items.probabilities is not None or not np.isnan(items.outcomes).any()
-    pooled = [name for name in (by, panel) if name is not None]
+    of_panel = panel or ("judge" if items.judges else None)
+    pooled = [name for name in (by, of_panel) if name is not None]
     pooled += ["task"] if by == "criterion" else []
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if items.systems is not None:

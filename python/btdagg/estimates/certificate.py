@@ -17,6 +17,7 @@ from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    CountsItself,
     as_groups,
     as_integer,
     as_losses,
@@ -125,6 +126,8 @@ class Certificate(SavedAsJson, Drawn):
         so many is trusted only if no votes to come (in eighths, where they have a strength) could
         take it below the threshold or change its label; of a panel no such item is.
         """
+        if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
+            counts = self.model.counts_of(counts)
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(counts)[1] >= threshold
         if n_votes is None:
@@ -279,7 +282,13 @@ def certify(
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
     if isinstance(labels, Labels):
         items = items_of_tables(
-            counts, labels, by=None, groups=groups, probabilities=probabilities, scale=scale
+            counts,
+            labels,
+            by=None,
+            model=model,
+            groups=groups,
+            probabilities=probabilities,
+            scale=scale,
         )
         promise = {"agreement": agreement, "confidence": confidence, "within": within}
         return certify_items(items, counts, **promise, model=model, prior=prior)
@@ -345,16 +354,14 @@ def certify(
     )
 
 
-def certify_items(
-    items: AllItems, votes: Any, judges: Sequence[str] = (), **options: Any
-) -> Certificate:
+def certify_items(items: AllItems, votes: Any, **options: Any) -> Certificate:
     """Certify items of tables; a model calibrated here keeps the votes' provenance and judges."""
     certificate = certify(items.counts, items.outcomes, **items.columns, **options)
     if options.get("model") is None:
         most = int(np.max(certificate.n_votes or 0))
         origin = replace(Provenance.of(votes), n_votes=most, n_labels=certificate.n_labels)
         fitted: Any = certificate.model
-        own = {"judges": tuple(judges)} if isinstance(fitted, PanelModel) else {}
+        own = {"judges": items.judges} if isinstance(fitted, PanelModel) else {}
         certificate = replace(certificate, model=replace(fitted, **own, provenance=origin))
     return with_remarks(certificate, items.remarks)
 

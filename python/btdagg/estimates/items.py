@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
+from btdagg.model.panel import PanelModel
 from btdagg.votes.join import join, labels_of, with_task
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.panel import panel_counts
@@ -52,6 +53,8 @@ class AllItems(NamedTuple):
         The items as the votes name them, and their tasks if votes have them: `item` and `task`.
     sides : Sides
         What A and B are called.
+    judges : tuple of str
+        Of a panel, in the order of the columns of `counts`.
     """
 
     ids: NDArray[np.object_]
@@ -65,6 +68,7 @@ class AllItems(NamedTuple):
     scale: Scale | None
     keys: pl.DataFrame
     sides: Sides = UNNAMED
+    judges: tuple[str, ...] = ()
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -122,7 +126,7 @@ def all_items(
     *,
     by: str | None = None,
     panel: str | None = None,
-    judges: Sequence[str] | None = None,
+    model: Any = None,
     systems: tuple[str, str] | None = None,
     n_votes: int | None = None,
 ) -> AllItems:
@@ -138,8 +142,9 @@ def all_items(
     labels : Labels
     by : str, optional
         Column of the votes, of which each item has one value.
-    panel, judges : str and sequence of str, optional
-        Column that tells the judges of a panel apart; and the judges in order, by default by name.
+    panel, model : str and model, optional
+        Column that tells the judges of a panel apart. With a `PanelModel` it is `judge` unless
+        given, and its judges are the panel's.
     systems : tuple of str, optional
         Columns of the votes that name the systems whose responses are A and B.
     n_votes : int, optional
@@ -151,13 +156,16 @@ def all_items(
     votes = with_task(votes, labels)
     if by == "criterion" and "task" in votes.columns:  # as it was read
         by = "task"
-    if votes.scale is not None and panel is not None:
-        raise InputError(argument="panel", came=panel, expected="nothing where votes are grades")
     columns = [*([] if by is None else [by]), *(systems or ())]
     require(votes, columns)
-    if panel is not None and judges is None:
+    judges: tuple[str, ...] = ()
+    if isinstance(model, PanelModel):
+        panel, judges = panel or "judge", model.judges
+    elif panel is not None:
         require(votes, [panel])
-        judges = votes.values(panel).drop_nulls().unique().sort().to_list()
+        judges = tuple(votes.values(panel).drop_nulls().unique().sort())
+    if votes.scale is not None and panel is not None:
+        raise InputError(argument="panel", came=panel, expected="nothing where votes are grades")
     # A judge's grades of one item are of one response, which a system gave.
     beside = ["group"] if votes.scale is None else ["group", "system"]
     of_votes = [*(name for name in beside if name in votes.columns), *columns]
@@ -232,6 +240,7 @@ def all_items(
         items.scale,
         rows.select("item", *(["task"] if "task" in votes.columns else [])),
         votes.sides,
+        judges,
     )
 
 

@@ -208,20 +208,23 @@ def _estimates(
 ) -> Estimates:
     """Estimate over the items of two systems, which are the sides of pairs, or values of `by`."""
     told = {name: options.pop(name, None) for name in ("groups", "probabilities", "scale")}
+    of_tables = {**told, "model": options.get("model")}
     is_graded = (labels.scale if isinstance(labels, Labels) else told["scale"]) is not None
     if by is not None and (than is not None or not is_graded):
         beside = "than" if is_graded else "pairs, whose sides have names"
         raise InputError(argument="by", came=by, expected=f"nothing beside {beside}")
     if than is not None:
-        runs = [items_of_tables(*run, by=None, **told) for run in ((counts, labels), than)]
+        runs = [items_of_tables(*run, by=None, **of_tables) for run in ((counts, labels), than)]
         if not is_graded:
             raise InputError("than is of pairs, expected grades of responses", argument="than")
         return estimate_items(runs[0].than(runs[1], *pair), **options)
     if not isinstance(labels, Labels):
         return estimate(counts, labels, by=by, **told, **options)
     if is_graded:
-        return estimate_items(items_of_tables(counts, labels, by=by or "system", **told), **options)
+        return estimate_items(
+            items_of_tables(counts, labels, by=by or "system", **of_tables), **options
+        )
     is_named = not isinstance(counts, Votes) or counts.sides != UNNAMED
     systems = None if is_named or not {*_COLUMNS} <= {*counts.columns} else _COLUMNS
-    items = items_of_tables(counts, labels, by=None, systems=systems, **told)
+    items = items_of_tables(counts, labels, by=None, systems=systems, **of_tables)
     return estimate_items(items.of_pair(*pair), **options)

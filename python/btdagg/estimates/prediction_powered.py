@@ -234,7 +234,8 @@ def estimate(
         A column, such as the task: also estimate for the items of each of its values. Of votes the
         name of a column.
     model : DavidsonModel, PanelModel, GradeModel or other with `predict_proba`, optional
-        A model that was calibrated on other labels. By default models are calibrated on these,
+        A model that was calibrated on other labels; of a panel, the column `judge` of votes says
+        whose they are. By default models are calibrated on these,
         and each item's probabilities are those of one that did not see its group.
     prior : optional
         Of the calibration, as `btdagg.calibrate` or `btdagg.calibrate_grades` takes it; of grades
@@ -283,7 +284,7 @@ def estimate(
     level = as_level(level)
     if isinstance(labels, Labels):
         told_apart = {"groups": groups, "probabilities": probabilities, "scale": scale}
-        items = items_of_tables(counts, labels, by=by, **told_apart)
+        items = items_of_tables(counts, labels, by=by, model=model, **told_apart)
         return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
     names: list[Any] = []
@@ -318,7 +319,13 @@ def estimate_items(items: AllItems, **options: Any) -> Estimates:
 
 
 def items_of_tables(
-    votes: Any, labels: Labels, *, by: Any, systems: tuple[str, str] | None = None, **told: Any
+    votes: Any,
+    labels: Labels,
+    *,
+    by: Any,
+    systems: tuple[str, str] | None = None,
+    model: Any = None,
+    **told: Any,
 ) -> AllItems:
     """Return the items of tables of votes and labels, which have columns for all that but `by`."""
     require_labels(labels)
@@ -335,7 +342,7 @@ def items_of_tables(
             )
     if not isinstance(by, str | None):
         raise InputError(argument="by", came=by, expected="the name of a column of the votes")
-    return all_items(votes, labels, by=by, systems=systems)
+    return all_items(votes, labels, by=by, systems=systems, model=model)
 
 
 def population_of(

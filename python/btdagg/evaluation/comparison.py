@@ -9,16 +9,14 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import names_of_judges
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
-from btdagg.evaluation.parts import LabelledItems
+from btdagg.evaluation.parts import LabelledItems, evidence_of
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, CalibratedGrades, Davidson, Panel
 from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
-from btdagg.model.panel import as_panel_counts
 from btdagg.votes import Labels, Votes
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import join
@@ -26,7 +24,7 @@ from btdagg.votes.panel import PanelCounts
 from btdagg.votes.scale import Scale, listed
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from btdagg.evaluation.new_items import NewItems
 
@@ -246,11 +244,9 @@ def _labelled(
         decisions = [] if needs.decisions is None else [needs.decisions]
         evidence = way.evidence(n_votes, decisions=decisions)[1]
     elif isinstance(way, PanelCounts):
-        evidence = replace(_of_panel(way.counts, way.judges), ids=way.ids)
-    elif np.ndim(way) == 3 and scale is None:
-        evidence = _of_panel(as_panel_counts(way), None)
+        evidence = evidence_of(way)
     else:
-        own = Evidence.of(cast("ArrayLike", way), scale)
+        own = evidence_of(way, scale)
         evidence = replace(own, ids=np.arange(len(own)))  # whatever they are called
     if isinstance(labels, Labels):
         joined = join(way if isinstance(way, Votes) else None, labels, (evidence.ids, evidence))
@@ -267,12 +263,6 @@ def _labelled(
     elif evidence.by_judge:
         usual = Panel(tuple(evidence.by_judge))
     return items, usual if method is None else method, without
-
-
-def _of_panel(counts: NDArray[Any], judges: tuple[str, ...] | None) -> Evidence:
-    names = names_of_judges(judges, counts.shape[1])
-    by_judge = dict(zip(names, np.swapaxes(counts, 0, 1), strict=True))
-    return Evidence(counts.sum(axis=1), by_judge=by_judge)
 
 
 def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems, LabelledItems]:

@@ -14,6 +14,7 @@ from btdagg._util.validation import as_integer
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.parts import (
+    USUAL,
     LabelledItems,
     Part,
     neighbourhood,
@@ -75,8 +76,9 @@ def evaluate(
 
     Parameters
     ----------
-    votes : Votes, (n, 3) array of non-negative numbers, or Evidence
+    votes : Votes, (n, 3) or (n, judges, 3) array of non-negative numbers, PanelCounts or Evidence
         Long votes, or wide counts of one judge; or votes per item in label order: minus, tie, plus.
+        Judges of an array are called ``"1"``, ``"2"`` and so on.
     labels : Labels, or (n,) array of -1, 0, 1
         Gold labels. Items of one `group` are split together. If only the labels have a column
         `task`, each item gets its task from there.
@@ -93,11 +95,13 @@ def evaluate(
         keep them.
     by : sequence of str, optional
         Columns that votes are grouped by: each of their values is evaluated separately. By default
-        task and judge, if these columns exist. Arrays are evaluated as one.
+        task and judge, if these columns exist; with a `Panel` among the aggregators by task.
+        Arrays are evaluated as one.
     aggregators : sequence of Aggregator, optional
         By default `Davidson` with its weak prior, and majority vote; of grades those of
         `btdagg.methods.methods_of_grades`. The decisions of a `Decided` are read from its column;
-        see `Votes.evidence`.
+        see `Votes.evidence`. Beside a `Panel`, which reads the column `judge`, the others decide by
+        the votes of all judges together, and `n_votes` is of each judge.
     protocol : Protocol
         Cross-fitting by default; at least two splits.
     confidence : str, optional
@@ -200,7 +204,11 @@ def evaluate_at(
         raise InputError(f"{labels.source}: no item has a label")
     votes = with_task(votes, labels)
     all_labels, labels = labels, labels_of(labels, votes)
-    columns, parts = parts_of(votes, labels, options.get("by"))
+    by = options.get("by")
+    has_panel = any(needs_of(method).judges for method in methods)
+    if by is None and has_panel:
+        by = [name for name in USUAL if name in votes.columns and name != "judge"]
+    columns, parts = parts_of(votes, labels, by)
     around: list[Part] = []
     if any(needs_of(method).neighbours for method in methods):
         neighbours, scored = options.get("neighbours"), {part.key for part in parts}
@@ -247,7 +255,9 @@ def _cells_of(
     cells: list[Cell] = []
     for n_votes, of_number in groupby(points, lambda point: point.n_votes):
         try:
-            everything = part.labelled(n_votes, confidence, decisions_of(methods))
+            has_panel = any(needs_of(method).judges for method in methods)
+            names = decisions_of(methods)
+            everything = part.labelled(n_votes, confidence, names, judges=has_panel)
             kept = everything.with_decisions(
                 needs.decisions or "" for needs in map(needs_of, methods) if needs.some_decisions
             )

@@ -13,19 +13,23 @@ from btdagg._core import InputError
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    CountsItself,
     as_checked_counts,
     as_labels,
     as_names,
+    names_of_judges,
     same_index,
     same_length,
 )
 from btdagg.model.calibration_set import quiet
 from btdagg.model.grade_fit import calibrate_grades
 from btdagg.model.grades import GradeModel
+from btdagg.model.panel import as_panel_counts
 from btdagg.model.prior import Prior, fit_prior
 from btdagg.votes import Labels, Table, Votes
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import join, labelled, labels_of, with_task
+from btdagg.votes.panel import PanelCounts, panel_counts
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import column_of_decisions
 
@@ -76,7 +80,7 @@ class LabelledItems:
         ratings: NDArray[Any] | None = None,
     ) -> None:
         evidence, labels, groups = labelled(evidence, labels, groups, scale=scale)
-        own = Evidence.of(evidence, scale)
+        own = evidence_of(evidence, scale)
         if own.scale is None:
             gold: NDArray[Any] = as_labels(labels)
             as_checked_counts(own.counts)
@@ -145,6 +149,18 @@ class LabelledItems:
         return self.evidence.counts if self.evidence.is_plain else self.evidence
 
 
+def evidence_of(counts: Any, scale: Scale | None = None) -> Evidence:
+    """Return what counts decide by; of a panel's the votes of all judges together, and by judge."""
+    if isinstance(counts, PanelCounts):
+        by_judge = dict(zip(counts.judges, np.swapaxes(counts.counts, 0, 1), strict=True))
+        return Evidence(counts.counts.sum(axis=1), ids=counts.ids, by_judge=by_judge)
+    if scale is not None or isinstance(counts, Evidence | CountsItself) or np.ndim(counts) != 3:
+        return Evidence.of(counts, scale)
+    array = as_panel_counts(counts)
+    judges = names_of_judges(None, array.shape[1])
+    return evidence_of(PanelCounts(np.arange(len(array)), array, judges))
+
+
 @readable
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -171,9 +187,21 @@ class Part:
         n_votes: int | None = None,
         confidence: str | None = None,
         decisions: Iterable[str] = (),
+        *,
+        judges: bool = False,
     ) -> LabelledItems:
-        """Join votes with the labels of their items; arguments are those of `Votes.evidence`."""
-        counted = self.votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
+        """Join votes with the labels of their items; arguments are those of `Votes.evidence`.
+
+        With `judges` the evidence has counts by judge, of the first `n_votes` votes of each, and
+        nothing but counts.
+        """
+        counted: tuple[NDArray[Any], Evidence]
+        if judges:
+            of_panel = panel_counts(self.votes, n_votes=n_votes)
+            counted = of_panel.ids, evidence_of(of_panel)
+        else:
+            how: Any = {"confidence": confidence, "decisions": tuple(decisions)}
+            counted = self.votes.evidence(n_votes, **how)
         items = join(self.votes, self.labels, counted).labelled()
         return LabelledItems(items.counts, items.labels, items.groups, ratings=items.ratings)
 

@@ -29,6 +29,8 @@ class Needs:
         Decisions of this name, which is their column in tables of votes.
     time : bool
         More than a few milliseconds for a fit: sweeps, which fit thousands of times, leave it out.
+    judges : bool
+        Counts of each judge of a panel.
     some_decisions : bool
         Items may have no decision, such as the examples of a few-shot prompt; evaluations then
         leave them out for every method.
@@ -41,11 +43,13 @@ class Needs:
     time: bool = False
     neighbours: bool = False
     some_decisions: bool = False
+    judges: bool = False
 
     @property
     def votes_alone(self) -> bool:
         """Whether it decides, and learns, from counts of votes only."""
-        return not self.confidences and self.decisions is None and not self.neighbours
+        others = self.confidences or self.neighbours or self.judges
+        return not others and self.decisions is None
 
 
 class Aggregator(Protocol):

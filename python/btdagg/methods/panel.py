@@ -25,7 +25,7 @@ class Panel(Calibrated):
     It reads the evidence's counts by judge.
     """
 
-    needs: ClassVar[Needs] = Needs(time=True)
+    needs: ClassVar[Needs] = Needs(time=True, judges=True)
 
     judges: tuple[str, ...]
     name: str = "panel"

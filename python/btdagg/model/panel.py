@@ -133,16 +133,21 @@ class PanelModel(FittedModel):
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""
-        if isinstance(counts, CountsItself):
-            from btdagg.votes.panel import panel_counts
-
-            if self.provenance is not None:
-                counts = counts.as_fitted(self.provenance)
-            counts = panel_counts(counts, judges=self.judges).counts
+        counts = self.counts_of(counts) if isinstance(counts, CountsItself) else counts
         rows = as_panel_counts(counts, self.judges).reshape(-1, 3)
         if self.provenance is not None:
             warn_of(self.provenance.differences(rows, fewer=False))
         return rows
+
+    def counts_of(self, votes: Any) -> NDArray[Any]:
+        """Return the counts of a table of votes, (n, judges, 3), as those the model was fitted to.
+
+        Its items are in the order of `btdagg.votes.panel_counts`.
+        """
+        from btdagg.votes.panel import panel_counts
+
+        votes = votes if self.provenance is None else votes.as_fitted(self.provenance)
+        return panel_counts(votes, judges=self.judges).counts
 
     @cached_property
     def _kernel(self) -> _core.Panel:

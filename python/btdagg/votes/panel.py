@@ -63,6 +63,8 @@ def panel_counts(
     """
     import polars as pl
 
+    if votes.scale is not None:
+        raise InputError(argument="votes", came="grades", expected="votes of pairs for a panel")
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:
         raise InputError(f"{votes.source}: a row has no {column}")

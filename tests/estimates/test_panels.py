@@ -1,0 +1,102 @@
+"""A panel of judges in tables: what commands can, Python can, with the same numbers."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.datasets import simulate
+from btdagg.estimates import Certificate, not_worse
+from btdagg.evaluation import CrossFit, Protocol, evaluate
+from btdagg.methods import Davidson, MajorityVote, Panel
+from btdagg.votes import panel_counts
+from btdagg.votes.join import join
+
+N = 160
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Votes of a judge and of a noisier one, who misses items, and labels of some."""
+    monkeypatch.chdir(tmp_path)
+    judge = simulate("rb2-math", N, 6, seed=2)
+    counts = judge.counts, np.random.default_rng(0).permuted(judge.counts, axis=1)
+    pl.DataFrame(
+        [
+            {"item": f"i{item}", "judge": name, "vote": vote}
+            for name, of_judge in zip("ba", counts, strict=True)
+            for item in range(N)
+            if name == "b" or item % 7
+            for vote in np.repeat([-1, 0, 1], of_judge[item]).tolist()
+        ]
+    ).write_csv("votes.csv")
+    labels = pl.DataFrame({"item": [f"i{item}" for item in range(N)], "label": judge.labels})
+    labels[:90].write_csv("labels.csv")
+    labels[90:130].write_csv("others.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def tables(folder):
+    return btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv")
+
+
+def test_estimates_and_certificates_by_a_panel_are_those_of_the_commands(tables, cli):
+    votes, labels = tables
+    panel = btdagg.calibrate_panel(votes, btdagg.read_labels("others.csv")).model
+    panel.save("panel.json")
+    files = ("votes.csv", "labels.csv", "--model", "panel.json", "--json")
+    found = btdagg.estimate(votes, labels, model=panel)
+    status, out, err = cli("estimate", *files)
+    assert status == 0, err
+    of_command = json.loads(out)["estimates"]["net win rate"]
+    net = found.estimates["net win rate"]
+    assert (of_command["value"], of_command["low"]) == (net.value, net.low)
+    certificate = btdagg.certify(votes, labels, model=panel, agreement=0.45)
+    status, _, err = cli("certify", *files, "--agreement", 0.45, "-o", "certificate.json")
+    assert status == 0, err
+    of_command = Certificate.load("certificate.json")
+    assert (certificate.threshold, certificate.coverage, certificate.n_votes) == (
+        of_command.threshold, of_command.coverage, of_command.n_votes
+    )  # fmt: skip
+    assert certificate.coverage
+    counts = panel_counts(votes, judges=panel.judges)
+    for n_votes in ({}, {"n_votes": certificate.n_votes}):
+        trusted = certificate.trusted(votes, **n_votes)
+        assert trusted.tolist() == certificate.trusted(counts.counts, **n_votes).tolist()
+    assert 0 < trusted.sum() < N  # a judge of some has not voted
+    status, out, err = cli("decide", "certificate.json", "votes.csv", "--json")
+    assert status == 0, err
+    decided = {row["item"]: row["trusted"] for row in map(json.loads, out.splitlines())}
+    assert trusted.tolist() == [decided[item] for item in counts.ids]
+    worse = not_worse(
+        votes.with_names("new", "old"), labels, candidate="new", baseline="old", margin=0.9,
+        model=panel,
+    )  # fmt: skip
+    assert worse.estimate == pytest.approx(net.value)
+
+
+@pytest.mark.parametrize("n_votes", [None, [2]])
+def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_votes):
+    votes, labels = tables
+    protocol = Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), None)
+    methods = [Panel(("a", "b")), Panel(("b",), name="one"), Davidson(), MajorityVote()]
+    options = {"aggregators": methods, "protocol": protocol}
+    found = evaluate(votes, labels, n_votes=n_votes, **options)
+    assert found.by == ()
+    (cell,) = found.cells
+    counts = panel_counts(votes, n_votes=n_votes and n_votes[0])
+    items = join(votes, labels, (counts.ids, counts.counts)).labelled()
+    rows = counts._replace(ids=items.ids, counts=items.counts)
+    (of_rows,) = evaluate(rows, items.labels, **options).cells
+    options["aggregators"] = [Panel(("1", "2")), Panel(("2",), name="one"), *methods[2:]]
+    (of_array,) = evaluate(items.counts, items.labels, **options).cells
+    for other in (of_rows, of_array):
+        for one, same in zip(cell.comparison.methods, other.comparison.methods, strict=True):
+            assert one.mae.tolist() == same.mae.tolist()
+    panel, one, pooled, _ = (method.mae.tolist() for method in cell.comparison.methods)
+    assert panel != one != pooled
+    with pytest.raises(btdagg.InputError, match="no counts of judge 'c'; found a, b"):
+        evaluate(votes, labels, aggregators=[Panel(("a", "c"))], protocol=protocol)
