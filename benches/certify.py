@@ -1,9 +1,9 @@
 """Certificates on public votes: how often their promise fails, and what share of items they cover.
 
 Each draw labels some items, by item or by whole prompts, and certifies all: a violation is a set of
-trusted items whose labels agree with all gold labels less often than was promised. Then judges that
-are noise, always wrong or always sure; what is left of the error after people looked at the items
-that a look helps most; and time. BTDAGG_SHARED names the folder of the public votes.
+trusted items whose labels agree with all gold labels less often than was promised. Then designs
+that label some items more often than others, and judges that are noise, always wrong or always
+sure; what is left of the error after people looked at the items that a look helps most; and time. BTDAGG_SHARED names the folder of the public votes.
 """
 
 from __future__ import annotations
@@ -164,6 +164,74 @@ def simulated(kind, n=2000, n_prompts=None):
     return {kind: (labels, groups, counts)}
 
 
+DESIGNS = ("disagreement", "lognormal", "hard 1/3", "hard 1/10", "capped")
+
+
+def designed(rng, design, size, n=2000):
+    """Votes, labels and the probabilities of a design, by which harder items are labelled less."""
+    hard = rng.random(n) < 0.15  # where people say anything, whatever the votes
+    quality, rarity = rng.normal(size=n), rng.normal(size=n)
+    votes = np.clip(np.round(quality[:, None] + 0.8 * rng.normal(size=(n, 8))), -1, 1)
+    counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
+    noise = 0.3
+    if design in ("lognormal", "capped"):
+        hard, noise = hard & False, 0.3 * np.exp(rarity)
+    gold = np.clip(np.round(1.5 * quality + noise * rng.normal(size=n)), -1, 1)
+    gold = np.where(hard, rng.integers(-1, 2, n), gold)
+    share = {
+        "disagreement": 1 / 16 + 15 / 16 * (1 - counts.max(axis=1) / 8) * 1.6,
+        "lognormal": np.exp(-rarity),
+        "hard 1/3": np.where(hard, 1 / 3, 1),
+        "hard 1/10": np.where(hard, 1 / 10, 1),
+        "capped": np.exp(-2 * rarity),
+    }[design]
+    chances = size * share / share.sum()
+    while (chances > 1).any():
+        rest = chances < 1
+        chances = np.where(rest, (size - (~rest).sum()) * share / share[rest].sum(), 1)
+    order = rng.permutation(n)
+    passed = np.floor(chances[order].cumsum() + rng.random())
+    return counts, gold, chances, order[np.diff(passed, prepend=0) > 0]
+
+
+def show_designs(n_draws, kind, model=None):
+    """Violations and coverage of designs; the worst of 31 agreements, and the mean of three."""
+    for design in DESIGNS:
+        for size in (40, *SIZES):
+            wrong, covered = [], []
+            for draw in range(n_draws):
+                rng = np.random.default_rng([31, draw, size])
+                counts, gold, chances, known = designed(rng, design, size)
+                partial = np.full(len(gold), np.nan)
+                partial[known] = gold[known]
+                told = {"probabilities": chances}
+                if kind == "the least":
+                    told = {
+                        "probabilities": np.where(np.isnan(partial), np.nan, chances),
+                        "least_probability": chances.min(),
+                    }
+                certificate = btdagg.certify(counts, partial, model=model, **told)
+                fitted = certificate.model
+                agrees = fitted.decide(counts) == gold
+                sure = btdagg.estimates.certificate.sure(fitted.predict_proba(counts))[1]
+                actual, coverage = [], []
+                for agreement in np.linspace(0.65, 0.95, 31):
+                    point = certified(certificate.curve, agreement)
+                    trusted = sure >= (np.inf if point is None else point.threshold)
+                    actual.append(trusted.any() and agrees[trusted].mean() < agreement)
+                    coverage.append(trusted.mean())
+                wrong.append(actual)
+                covered.append(coverage)
+            violations, coverage = np.mean(wrong, axis=0), np.mean(covered, axis=0)
+            print(
+                f"| {design} | {kind} | {'fitted' if model is None else 'of before'} | {size} | "
+                f"{100 * violations.max():.1f} | "
+                + " | ".join(f"{coverage[place]:.3f}" for place in (5, 15, 25))
+                + " |",
+                flush=True,
+            )
+
+
 def show_times(n):
     rng = np.random.default_rng(5)
     quality = rng.normal(0, 0.7, (n, 1))
@@ -186,7 +254,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="few draws")
     parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--only", default="judges,panel,scores,simulated,people,time")
+    parser.add_argument("--only", default="judges,panel,scores,designs,simulated,people,time")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     only, n_draws = args.only.split(","), 3 if args.smoke else args.draws
@@ -215,6 +283,13 @@ if __name__ == "__main__":
             for key, (counts, labels, groups) in public_cells(data, "rb2_scores").items()
         }
         show_draws("rb2_scores", scores, n_draws, False, scale=PUBLIC["rb2_scores"])
+    if "designs" in only:
+        print("\n| design | probabilities | model | labels | violations | 70% | 80% | 90% |")
+        print("|---|---|---|---:|---:|---:|---:|---:|")
+        before = btdagg.DavidsonModel(beta=1.5, eta0=0.5, gamma=0.8)
+        show_designs(2 * n_draws, "of all", before)
+        show_designs(n_draws, "the least", before)
+        show_designs(n_draws, "of all")
     if "simulated" in only:
         overconfident = btdagg.DavidsonModel(beta=3, eta0=0.5, gamma=1)
         for kind in ("noise", "wrong", "sure", "one prompt"):

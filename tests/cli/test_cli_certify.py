@@ -26,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     gold = np.clip(np.round(1.3 * quality + 0.4 * rng.normal(size=N)), -1, 1).astype(int)
     drawn = np.sort(rng.permutation(N)[:120])
     labels = pl.DataFrame({"item": items, "label": gold, "probability": 0.3})
+    labels = labels.with_columns(least_probability=0.3)
     labels.write_csv("gold.csv")
     labels[drawn.tolist()].write_csv("labels.csv")
     return tmp_path
@@ -120,7 +121,7 @@ def test_people_get_the_items_that_a_look_helps_most_and_their_labels_certify_no
     gold = pl.read_csv("gold.csv").select("item", "label")
     labelled = table.select("item", "probability").join(gold, on="item", maintain_order="left")
     drawn = pl.read_csv("labels.csv")
-    pl.concat([drawn, labelled.select(drawn.columns)]).write_csv("both.csv")
+    pl.concat([drawn, labelled], how="diagonal").write_csv("both.csv")
     before, after = (
         cli("certify", "votes.csv", name, "--agreement", "0.7", "-o", "c.json")
         for name in ("labels.csv", "both.csv")

@@ -189,6 +189,61 @@ def test_probabilities_weigh_labels_and_equal_ones_change_nothing(items):
     assert not rare.is_exact
 
 
+def test_the_probability_of_every_item_or_the_least_one_is_needed(items):
+    counts, labels, _ = items
+    known = np.where(np.isnan(labels), np.nan, 0.4)
+    for options, field in (
+        ({"probabilities": known}, "probabilities"),
+        ({"probabilities": known, "least_probability": 0.5}, "least_probability"),
+        ({"probabilities": known, "least_probability": 0.0}, "least_probability"),
+        ({"least_probability": 0.5}, "least_probability"),
+    ):
+        with pytest.raises(InputError) as error:
+            certify(counts, labels, model=MODEL, **options)
+        assert error.value.argument == field
+    plain = certify(counts, labels, model=MODEL)
+    equal = certify(counts, labels, model=MODEL, probabilities=known, least_probability=0.4)
+    assert equal.to_json() == plain.to_json()
+    # Labels of one probability are no simple sample if others had less of it.
+    least = certify(counts, labels, model=MODEL, probabilities=known, least_probability=0.04)
+    whole = np.where(np.arange(600) < 580, 0.4, 0.04)
+    every = certify(counts, labels, model=MODEL, probabilities=whole)
+    assert least.curve[-1].low < every.curve[-1].low < plain.curve[-1].low
+
+
+def test_rare_items_that_were_not_drawn_lower_the_bound(items):
+    counts, _, _ = items
+    decided = MODEL.decide(counts)
+    rare = np.arange(600) % 6 == 0
+    labels = np.where(~rare & (np.arange(600) < 200), decided, np.nan)
+    low = (
+        certify(counts, labels, model=MODEL, probabilities=np.where(rare, 0.02, 0.4)).curve[-1].low
+    )
+    assert 0.8 < low < 1 - rare.mean()
+
+
+def test_the_promise_is_kept_where_a_hard_kind_has_a_tenth_of_the_probability():
+    counts, _, gold = votes_and_labels(2000, noise=0.3)
+    rng = np.random.default_rng(8)
+    hard = rng.random(2000) < 0.15
+    gold = np.where(hard, rng.integers(-1, 2, 2000), gold)
+    share = np.where(hard, 0.1, 1.0)
+    chances = 100 * share / share.sum()
+    agrees = MODEL.decide(counts) == gold
+    wrong = []
+    for _ in range(120):
+        labels = np.where(rng.random(2000) < chances, gold, np.nan)
+        certificate = certify(counts, labels, model=MODEL, probabilities=chances)
+        confidence = sure(MODEL.predict_proba(counts))[1]
+        own = []
+        for agreement in np.linspace(0.65, 0.95, 31):
+            passed = [point.low >= agreement for point in certificate.curve] + [False]
+            last = certificate.curve[passed.index(False) - 1] if passed[0] else None
+            own.append(last and agrees[confidence >= last.threshold].mean() < agreement)
+        wrong.append(own)
+    assert np.mean(np.array(wrong, dtype=bool), axis=0).max() <= 0.1 + 3 * np.sqrt(0.09 / 120)
+
+
 def test_grades_agree_within_one_grade():
     rng = np.random.default_rng(3)
     quality = rng.uniform(1, 5, 400)

@@ -21,7 +21,9 @@ from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_losses,
+    as_number,
     distinct_rows,
+    require_rows,
     same_index,
     same_length,
 )
@@ -30,6 +32,7 @@ from btdagg.estimates.kinds import Predictor, kind_of
 from btdagg.estimates.mean import Ends, effective_number, labelled_mean
 from btdagg.estimates.population import Population, as_any_counts, calibrated
 from btdagg.estimates.prediction_powered import items_of_tables, population_of
+from btdagg.estimates.weighted_bound import weighted_bound
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
@@ -229,6 +232,7 @@ def certify(
     confidence: float = 0.9,
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
+    least_probability: float | None = None,
     scale: Scale | None = None,
     within: int = 0,
     model: Predictor | None = None,
@@ -238,9 +242,14 @@ def certify(
 
     Parameters
     ----------
-    counts, labels, groups, probabilities, scale, model, prior
+    counts, labels, groups, scale, model, prior
         As `btdagg.estimate` takes them: votes of all items, and labels of some that were drawn by
         chance, NaN where there is none.
+    probabilities : (N,) array of numbers above 0 and at most 1, optional
+        Of each item, with a label or without, the probability that it was chosen to be labelled.
+        Without them, or where all are equal, labels are a simple sample.
+    least_probability : float, optional
+        The least probability of any item; with it those of items without a label may be NaN.
     agreement, confidence : float
         How often the labels of trusted items are to agree with people, on the mean over them, and
         with what probability. Of several raters the share of those who agree counts.
@@ -266,10 +275,20 @@ def certify(
     deff being at least 1, with a correction by Student's t for the number of groups; of fewer than
     ten groups (of a like size) nothing is certified.
 
+    With unequal probabilities the bound is Gaffke's, which is Clopper and Pearson's where all are
+    equal: labels weigh one over their probability, and there is one more label of the greatest
+    weight, on which the judge is wrong. Where the probabilities of all items are known, the
+    greatest weight is the one that no label exceeds with probability 1 - `confidence`; what items
+    weigh more than that counts as wrong, without a label. The sequence then begins with the share,
+    of 20% or more, whose bound would be highest if people agreed as the model expects.
+
     References
     ----------
     Angelopoulos, Bates, Candès, Jordan and Lei, Learn then Test (2021); Jung, Brahman and Choi,
-    Trust or Escalate (2024); Clopper and Pearson (1934); Korn and Graubard (1998) for groups.
+    Trust or Escalate (2024); Clopper and Pearson (1934); Korn and Graubard (1998) for groups;
+    Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a
+    nonnegative variable (2005); Learned-Miller and Thomas, A new confidence interval for the mean
+    of a bounded random variable (2019).
 
     Examples
     --------
@@ -281,15 +300,9 @@ def certify(
     """
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
     if isinstance(labels, Labels):
-        items = items_of_tables(
-            counts,
-            labels,
-            by=None,
-            model=model,
-            groups=groups,
-            probabilities=probabilities,
-            scale=scale,
-        )
+        told = {"groups": groups, "probabilities": probabilities, "scale": scale}
+        told["least_probability"] = least_probability
+        items = items_of_tables(counts, labels, by=None, model=model, **told)
         promise = {"agreement": agreement, "confidence": confidence, "within": within}
         return certify_items(items, counts, **promise, model=model, prior=prior)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities)
@@ -299,10 +312,9 @@ def certify(
     counts, outcomes = as_any_counts(counts, kind), kind.outcomes(labels)
     same_length("labels", len(outcomes), "counts", len(counts))
     is_labelled = ~np.isnan(outcomes[:, 0])
-    if probabilities is not None:
-        own = as_losses(probabilities, "probabilities", "(n,)")[is_labelled]
-        if len(own) and 0 < own[0] <= 1 and (own == own[0]).all():
-            probabilities = None  # a simple sample
+    weights = None
+    if probabilities is not None or least_probability is not None:
+        probabilities, weights = _weights(probabilities, is_labelled, least_probability)
     n_items, columns = len(counts), (groups, probabilities)
     most = np.ceil(counts.sum(axis=-1).max(axis=0) - _ROUNDING).astype(int)
     if n_items > _MOST_RANKED and probabilities is None:
@@ -326,10 +338,20 @@ def certify(
     if model is None:
         model = of_all_labels(population, prior)
     of_rows = sure(np.asarray(model.predict_proba(population.rows)), within)[1]
-    curve = tuple(
-        _point(population, entered, agrees, confidence, share, threshold)
-        for share, threshold in _steps(of_rows, np.bincount(population.place), n)
-    )
+    steps = _steps(of_rows, np.bincount(population.place), n if weights is None else np.inf)
+    if weights is None:
+        curve = [_point(population, entered, agrees, confidence, *step) for step in steps]
+    else:
+        of_items = of_rows[population.place]
+        inside = [weights[of_items >= threshold] for _, threshold in steps]
+        curve, forecast = (
+            [
+                _point(population, entered, outcomes, confidence, *step, own)
+                for step, own in zip(steps, inside, strict=True)
+            ]
+            for outcomes in (agrees, expected)
+        )
+        del curve[: int(np.argmax([point.low for point in forecast]))]
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * (n >= _LEAST_LABELS)
     wanted = None
     if not passed:
@@ -344,7 +366,7 @@ def certify(
         confidence,
         n_items,
         n,
-        curve,
+        tuple(curve),
         wanted,
         population.is_fixed and is_simple and is_of_one,
         within,
@@ -356,7 +378,8 @@ def certify(
 
 def certify_items(items: AllItems, votes: Any, **options: Any) -> Certificate:
     """Certify items of tables; a model calibrated here keeps the votes' provenance and judges."""
-    certificate = certify(items.counts, items.outcomes, **items.columns, **options)
+    told = {"least_probability": items.least_probability, **items.columns}
+    certificate = certify(items.counts, items.outcomes, **told, **options)
     if options.get("model") is None:
         most = int(np.max(certificate.n_votes or 0))
         origin = replace(Provenance.of(votes), n_votes=most, n_labels=certificate.n_labels)
@@ -364,6 +387,37 @@ def certify_items(items: AllItems, votes: Any, **options: Any) -> Certificate:
         own = {"judges": items.judges} if isinstance(fitted, PanelModel) else {}
         certificate = replace(certificate, model=replace(fitted, **own, provenance=origin))
     return with_remarks(certificate, items.remarks)
+
+
+def _weights(
+    probabilities: ArrayLike | None, is_labelled: NDArray[np.bool_], least: float | None
+) -> tuple[Floats | None, Floats | None]:
+    """Return probabilities, and the weight of each item, the greatest where not all are known.
+
+    Of a simple sample there are none.
+    """
+    if probabilities is None:
+        expected = "nothing without probabilities"
+        raise InputError(argument="least_probability", came=least, expected=expected)
+    array = as_losses(probabilities, "probabilities", "(n,)")
+    same_length("probabilities", len(array), "counts", len(is_labelled))
+    is_good, own = (array > 0) & (array <= 1), array[is_labelled]
+    if least is None or is_good.all():
+        expected = (
+            "a number above 0 and at most 1 for every item, with a label or without; or "
+            "least_probability, that of the least likely item, as btdagg choose writes it"
+        )
+        require_rows(is_good, array, "probabilities", expected)
+        of_all = array
+    else:
+        least = as_number(least, "least_probability")
+        if not 0 < least * (1 - _ROUNDING) <= np.nanmin(own, initial=1):
+            expected = "a number above 0 and at most that of any labelled item"
+            raise InputError(argument="least_probability", came=least, expected=expected)
+        of_all = np.full(len(array), least)
+    if np.ptp(np.append(of_all, own)) <= _ROUNDING * of_all[0]:
+        return None, None
+    return array, 1 / of_all
 
 
 def _ways(n: int, n_kinds: int, scale: Scale | None) -> NDArray[np.int64]:
@@ -467,7 +521,7 @@ def ranked_by(
 
 
 def _steps(
-    confidence: Floats, number: NDArray[np.int64], n_labels: int
+    confidence: Floats, number: NDArray[np.int64], n_labels: float
 ) -> list[tuple[float, float]]:
     """Return shares of items that bounds are for, and thresholds between confidences that occur."""
     values, of = np.unique(-confidence, return_inverse=True)
@@ -487,13 +541,18 @@ def _point(
     confidence: float,
     share: float,
     threshold: float,
+    weights: Floats | None = None,
 ) -> CurvePoint:
     rows = np.flatnonzero(entered <= share + _ROUNDING)
     if not len(rows):
         return CurvePoint(share, np.nan, 0.0, 0, threshold)
     own, n = agrees[rows], _effective_labels(population, agrees, rows, confidence)
-    agreement = float(population.sample(rows).weights @ own)
-    low = float(_lower_bound(agreement * n, n, confidence)) if n else 0.0
+    sample = population.sample(rows)
+    agreement, low = float(sample.weights @ own), 0.0
+    if n and population.weights is not None and weights is not None:
+        low = weighted_bound(own, population.weights[rows], sample.groups, weights, confidence)
+    elif n:
+        low = float(_lower_bound(agreement * n, n, confidence))
     return CurvePoint(share, agreement, low, len(rows), threshold)
 
 

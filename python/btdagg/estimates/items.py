@@ -55,6 +55,8 @@ class AllItems(NamedTuple):
         What A and B are called.
     judges : tuple of str
         Of a panel, in the order of the columns of `counts`.
+    least_probability : float, or None
+        Of the design by which items were drawn.
     """
 
     ids: NDArray[np.object_]
@@ -69,6 +71,7 @@ class AllItems(NamedTuple):
     keys: pl.DataFrame
     sides: Sides = UNNAMED
     judges: tuple[str, ...] = ()
+    least_probability: float | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -133,8 +136,9 @@ def all_items(
     """Gather the items of votes, task by task, with their labels, groups and probabilities.
 
     Rows without a label tell the groups and probabilities of their items; a column `probability` of
-    the labels has the probability that an item was chosen to be labelled. Labels of items with
-    probability 0, which were chosen because people's looks help there, are left out.
+    the labels has the probability that an item was chosen to be labelled, and a column
+    `least_probability` the least of any item. Labels of items with probability 0, which were chosen
+    because people's looks help there, are left out.
 
     Parameters
     ----------
@@ -241,7 +245,16 @@ def all_items(
         rows.select("item", *(["task"] if "task" in votes.columns else [])),
         votes.sides,
         judges,
+        _least_probability(labels),
     )
+
+
+def _least_probability(labels: Labels) -> float | None:
+    """Return the least probability of any item, if a column has it."""
+    if "least_probability" not in labels.columns:
+        return None
+    least = np.nanmin(_numbers(labels.frame["least_probability"], labels.source), initial=np.inf)
+    return float(least) if np.isfinite(least) else None
 
 
 def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
