@@ -419,7 +419,7 @@ def _decided(
         columns |= dict(zip(names, model.predict_proba(counts).T, strict=True))
         label = pl.Series("label", model.decide(counts) if rule is None else rule.decide(counts))
         if certificate is not None:  # whose model may decide otherwise by labels of looks
-            settled = certificate.trusted(counts, n_votes=certificate.n_votes)
+            settled = certificate.trusted(counts)
             decider: Any = certificate.model
             columns["trusted"] = settled & (label == decider.decide(counts)).to_numpy()
         frame = rows.with_columns(label, **columns)

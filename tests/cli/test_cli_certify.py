@@ -86,7 +86,41 @@ def test_an_item_with_fewer_votes_is_trusted_only_if_more_could_not_change_it(cl
     certificate, counts = Certificate.load("c.json"), btdagg.read_votes("half.csv").counts()[1]
     early = certificate.trusted(counts, n_votes=8)
     assert pl.read_csv("d.csv")["trusted"].to_list() == early.tolist()
-    assert early.sum() < certificate.trusted(counts).sum()
+    assert early.tolist() == certificate.trusted(counts).tolist()
+    assert early.sum() < certificate.trusted(counts, n_votes=0).sum()
+
+
+@pytest.mark.parametrize("options", [(), ("--panel", "judge")])
+def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, options):
+    cli("certify", "votes.csv", "labels.csv", "--agreement", "0.6", "-o", "c.json", *options)
+    votes = pl.read_csv("votes.csv")
+    noise = pl.Series(np.random.default_rng(5).integers(-1, 2, votes.height))
+    votes.with_columns(vote=noise).write_csv("noise.csv")
+    status, out, err = cli("decide", "c.json", "noise.csv", "-o", "d.csv", "--json")
+    assert status == 0
+    assert json.loads(out)["n_trusted"] == 0
+    assert "look unlike those that were certified" in " ".join(err.split())
+    more = ("-o", "d.csv", "--trust-unlike")
+    _, _, err = cli("decide", "c.json", "noise.csv", *more)
+    assert "look unlike" in " ".join(err.split())
+    counts = btdagg.read_votes("noise.csv").counts()[1]
+    if options:
+        counts = btdagg.votes.panel_counts(btdagg.read_votes("noise.csv")).counts
+    trusted = Certificate.load("c.json").trusted(counts)
+    assert pl.read_csv("d.csv")["trusted"].to_list() == trusted.tolist()
+    assert trusted.any()
+    # Votes of an item end when one side leads by two.
+    own = ("item", "judge")
+    lead = pl.col("vote").cum_sum().over(own).abs().cum_max().over(own)
+    stopped = votes.filter(lead.shift(1, fill_value=0).over(own) < 2)
+    assert stopped.height < 0.8 * votes.height
+    for name, table in (("same", votes), ("stopped", stopped)):
+        table.write_csv(f"{name}.csv")
+        assert "look unlike" not in " ".join(cli("decide", "c.json", f"{name}.csv")[2].split())
+    # Of groups, not of their items, the means vary.
+    grouped = votes.with_columns(group=pl.col("item").str.slice(0, 3))
+    grouped.write_csv("grouped.csv")
+    assert "look unlike" not in " ".join(cli("decide", "c.json", "grouped.csv")[2].split())
 
 
 @pytest.mark.parametrize(

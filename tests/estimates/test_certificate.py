@@ -298,6 +298,60 @@ def test_an_item_that_was_stopped_early_is_trusted_if_no_votes_could_change_that
     assert of_model(model, 0.3, scale=certificate.scale).trusted(counts, n_votes=8).any()
 
 
+def test_items_have_as_many_votes_as_those_that_were_certified(items):
+    counts, labels, _ = items
+    certificate = certify(counts, labels, model=MODEL, agreement=0.7)
+    fewer = np.zeros_like(counts)
+    fewer[np.arange(600), counts.argmax(axis=1)] = 1
+    trusted = certificate.trusted(fewer)
+    assert trusted.tolist() == certificate.trusted(fewer, n_votes=8).tolist()
+    assert trusted.sum() < certificate.trusted(fewer, n_votes=0).sum()
+    with pytest.raises(InputError, match="n_votes"):
+        certificate.trusted(counts, n_votes=-1)
+
+
+def test_votes_of_another_judge_look_unlike(items):
+    counts, labels, _ = items
+    own = certify(counts, labels, model=MODEL)
+    panel = certify(np.stack([counts, counts[::-1]], axis=1), labels)
+    graded = GRADES.scale
+    stars = np.random.default_rng(3).multinomial(8, (0.05, 0.05, 0.1, 0.3, 0.5), size=600)
+    of_stars = certify(stars, np.where(labels == labels, 5, np.nan), scale=graded, model=GRADES)
+    rng = np.random.default_rng(2)
+    noise = rng.multinomial(8, np.full(3, 1 / 3), size=100)
+    always = np.tile([0, 0, 8], (100, 1))
+    for other in (noise, always):
+        assert own.likeness(other) < 1e-4
+        assert panel.likeness(np.stack([counts[:100], other], axis=1)) < 1e-4
+    assert of_stars.likeness(rng.multinomial(8, np.full(5, 0.2), size=100)) < 1e-4
+    # Not so for fewer votes of the same judge.
+    fewer = np.stack([rng.multivariate_hypergeometric(row, 3) for row in counts])
+    assert own.likeness(fewer) > 0.05
+    assert own.likeness(noise[:9]) is None
+    one = certify(fewer // 2 + [0, 1, 0], labels, model=MODEL)
+    assert len(one.profile.means) == 3
+
+
+def test_the_level_of_likeness_is_kept_in_groups():
+    """Votes drawn anew, of items of which six share a prompt and are alike."""
+    rng = np.random.default_rng(9)
+    below, others = [], []
+    for _ in range(300):
+        sets = []
+        for n_groups in (60, 25):
+            groups = np.arange(n_groups * 6) // 6
+            quality = rng.normal(size=n_groups)[groups] + 0.3 * rng.normal(size=n_groups * 6)
+            votes = np.clip(np.round(quality[:, None] + rng.normal(size=(len(groups), 8))), -1, 1)
+            sets.append((np.stack([(votes == v).sum(axis=1) for v in (-1, 0, 1)], axis=1), groups))
+        (counts, groups), (new, new_groups) = sets
+        labels = np.where(np.arange(360) < 100, MODEL.decide(counts), np.nan)
+        certificate = certify(counts, labels, model=MODEL, groups=groups)
+        below.append(certificate.likeness(new, groups=new_groups) < 0.01)
+        others.append(certificate.likeness(new) < 0.01)
+    assert np.mean(below) <= 0.02
+    assert np.mean(others) <= 0.08
+
+
 def test_of_a_panel_no_item_that_was_stopped_early_is_trusted():
     counts = np.array([[[0, 0, 8], [0, 0, 8]], [[0, 0, 8], [0, 0, 7]]])
     assert of_model(PANEL, 0.5).trusted(counts).tolist() == [True, True]
@@ -374,5 +428,6 @@ def test_many_items_take_little_time():
     started = time.perf_counter()
     certificate = certify(counts, labels, agreement=0.7)
     assert time.perf_counter() - started < 5
-    assert certificate.trusted(counts).mean() == pytest.approx(certificate.coverage, abs=0.02)
+    trusted = certificate.trusted(counts, n_votes=0)
+    assert trusted.mean() == pytest.approx(certificate.coverage, abs=0.02)
     assert certificate.n_items == 300_000

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 import btdagg
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from btdagg.votes.scale import Scale
     from btdagg.votes.table import Table
 
+_UNLIKE = 0.01  # p-value below which votes are unlike those of a certificate
+
 # What a file may hold besides a model: imported if it does, since that takes long.
 _OTHERS = {
     "btdagg.stopping-rule": "btdagg.online:StoppingRule",
@@ -67,6 +70,14 @@ def decide(
             "drawn by chance among them.",
         ),
     ] = None,
+    trust_unlike: Annotated[
+        bool,
+        typer.Option(
+            "--trust-unlike",
+            help="By a certificate: trust labels even where the votes look unlike those that were "
+            "certified.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -81,7 +92,9 @@ def decide(
 
     If MODEL is a certificate, its model decides, and trusted says whether a label can be used
     without a look. An item with fewer votes than those that were certified is trusted only if no
-    further votes could change that.
+    further votes could change that. If the votes as a whole look unlike those that were certified,
+    by a test that warns of one in a hundred that are alike, no label is trusted; --trust-unlike
+    says otherwise.
 
     With --labels, source says whether a label comes from people or the model, and labels of people
     are trusted. The error that is left over all items is estimated from the labels whose items were
@@ -140,7 +153,19 @@ def decide(
     frame = frame.select("item", "label", pl.exclude("item", "label"))
     if certificate is not None:
         certificate = replace(certificate, model=fitted)
-        trusted = certificate.trusted(counts, n_votes=certificate.n_votes)
+        trusted = certificate.trusted(counts)
+        pvalue = _likeness(certificate, table, items["item"], counts)
+        if pvalue is not None and pvalue < _UNLIKE:
+            note(
+                f"the votes look unlike those that were certified (p = {pvalue:.1g}, below "
+                f"{_UNLIKE}): "
+                + (
+                    "labels are trusted as was asked for"
+                    if trust_unlike
+                    else "no label is trusted; --trust-unlike trusts them all the same"
+                )
+            )
+            trusted &= trust_unlike
         frame = frame.with_columns(trusted=trusted)
     if n_empty := every.height - items.height:
         decided = frame.select("item", pl.exclude(every.columns))
@@ -188,6 +213,33 @@ def decide(
     say(f"decided {frame.height} items: {shares}; wrote {output}")
     for line in left:
         say(line)
+
+
+def _likeness(
+    certificate: Certificate, votes: Votes, items: pl.Series, counts: NDArray[Any]
+) -> float | None:
+    """Compare votes with those that were certified: as many of each item as all have.
+
+    An item that was stopped early has votes that agree, which its first votes do not tell.
+    """
+    from btdagg.estimates.items import facts_of
+    from btdagg.votes.panel import panel_counts
+    from btdagg.votes.table import counts_of
+
+    number = np.rint(counts.sum(axis=-1)).astype(int)
+    fewest = max(int(number.min()), 2)
+    if number.max() > fewest and not votes.are_counts:
+        if counts.ndim == 3:
+            judges = certificate.model.judges  # type: ignore[attr-defined]
+            counts = panel_counts(votes, judges=judges, n_votes=fewest).counts
+        else:
+            first = items.to_frame().join(votes.tally(fewest), on="item", maintain_order="left")
+            counts = counts_of(first, list(votes.columns_of_counts))
+    groups = None
+    if "group" in votes.columns:
+        facts = facts_of(votes, items.to_numpy(), ["group"])
+        groups = facts["group"].fill_null(" " + facts["item"].cast(str)).to_numpy()
+    return certificate.likeness(counts, groups=groups)
 
 
 def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale | None) -> Labels:

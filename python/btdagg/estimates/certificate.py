@@ -32,6 +32,7 @@ from btdagg.estimates.kinds import Predictor, kind_of
 from btdagg.estimates.mean import Ends, effective_number, labelled_mean
 from btdagg.estimates.population import Population, as_any_counts, calibrated
 from btdagg.estimates.prediction_powered import items_of_tables, population_of
+from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
@@ -101,9 +102,11 @@ class Certificate(SavedAsJson, Drawn):
         Whether the bound is exact, and not approximate.
     n_votes : int or tuple of int
         The most votes of an item; of a panel, of each judge.
+    profile : VoteProfile or None
+        Means of all items' votes, for `likeness`; None of fewer than ten items or groups.
     """
 
-    FILE: ClassVar[FileFormat] = FileFormat("btdagg.certificate", "certificate")
+    FILE: ClassVar[FileFormat] = FileFormat("btdagg.certificate", "certificate", 2)
 
     model: Predictor
     threshold: float | None
@@ -119,32 +122,47 @@ class Certificate(SavedAsJson, Drawn):
     scale: Scale | None = None
     remarks: tuple[str, ...] = field(default=())
     n_votes: int | tuple[int, ...] | None = None
+    profile: VoteProfile | None = None
 
     def trusted(
         self, counts: ArrayLike, *, n_votes: int | Sequence[int] | None = None
     ) -> NDArray[np.bool_]:
         """Return whether each item's label can be used without a look, (n,).
 
-        With `n_votes`, of a panel one number or one for each judge, an item that was stopped before
-        so many is trusted only if no votes to come (in eighths, where they have a strength) could
-        take it below the threshold or change its label; of a panel no such item is.
+        An item with fewer than `n_votes`, by default those of the certificate, is trusted only if
+        no votes to come (in eighths, where they have a strength) could take it below the threshold
+        or change its label; of a panel no such item is. Of a panel it is one number or one for each
+        judge. With 0 every item is taken to have all votes.
         """
         if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
             counts = self.model.counts_of(counts)
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(counts)[1] >= threshold
-        if n_votes is None:
-            return trusted
+        n_votes = (self.n_votes or 0) if n_votes is None else n_votes
         array = kind_of(self.scale).counts(counts)
         if array.ndim < 3 or np.ndim(n_votes) == 0:
-            n_votes = as_integer(n_votes, "n_votes", 1)
-        left = np.asarray(n_votes) - array.sum(axis=-1)
+            n_votes = as_integer(n_votes, "n_votes", 0)
+        left = np.asarray(n_votes) - np.ceil(array.sum(axis=-1) - _ROUNDING)
         if array.ndim == 3:
             return np.asarray(trusted & (left <= _ROUNDING).all(axis=1))
         early = np.flatnonzero(trusted & (left > _ROUNDING))
         first, of = distinct_rows(*array[early].T)
         trusted[early] = self._settled(array[early[first]], left[early[first]], threshold)[of]
         return trusted
+
+    def likeness(self, counts: ArrayLike, *, groups: ArrayLike | None = None) -> float | None:
+        """Return the p-value of votes that are like those of the certified items.
+
+        It is below .01 for at most about 1% of batches of the same kind. None if fewer than ten
+        items, or groups, can be compared. Votes of a judge who errs in other ways may look alike.
+        """
+        kind = kind_of(self.scale)
+        array = kind.counts(counts)
+        numbers = None if groups is None else as_groups(groups, "counts", len(array))
+        if self.profile is None:
+            return None
+        other = VoteProfile.of(array, kind, numbers, len(self.profile.means))
+        return None if other is None else self.profile.pvalue(other)
 
     def _sure(self, counts: ArrayLike) -> tuple[NDArray[np.intp], Floats]:
         return sure(np.asarray(self.model.predict_proba(counts)), self.within)
@@ -218,7 +236,8 @@ class Certificate(SavedAsJson, Drawn):
             "model": kind.from_dict(kind.FILE.fields(fields["model"])),
             "scale": scale,
             "curve": tuple(CurvePoint(*point) for point in fields["curve"]),
-            "n_votes": tuple(most) if isinstance(most := fields.get("n_votes"), list) else most,
+            "n_votes": tuple(most) if isinstance(most := fields["n_votes"], list) else most,
+            "profile": None if (own := fields["profile"]) is None else VoteProfile.from_list(own),
             "remarks": tuple(fields["remarks"]),
         }
         return cls(**{**fields, **made})
@@ -317,14 +336,16 @@ def certify(
         probabilities, weights = _weights(probabilities, is_labelled, least_probability)
     n_items, columns = len(counts), (groups, probabilities)
     most = np.ceil(counts.sum(axis=-1).max(axis=0) - _ROUNDING).astype(int)
+    numbers = None if groups is None else as_groups(groups, "counts", n_items)
+    profile = VoteProfile.of(counts, kind, numbers)
     if n_items > _MOST_RANKED and probabilities is None:
         # The others only say how sure items are in general, for which these are plenty.
         others = np.flatnonzero(~is_labelled)
         number = min(_MOST_RANKED, len(others))
         ranked = np.random.default_rng(0).choice(others, number, replace=False)
         rows = np.sort(np.append(ranked, np.flatnonzero(is_labelled)))
-        groups = None if groups is None else as_groups(groups, "counts", n_items)[rows]
-        counts, outcomes, columns = counts[rows], outcomes[rows], (groups, None)
+        columns = None if numbers is None else numbers[rows], None
+        counts, outcomes = counts[rows], outcomes[rows]
     population = population_of(counts, outcomes, *columns, model, prior, 0, kind=kind)
     is_simple, n = (
         population.groups is None and population.weights is None,
@@ -373,6 +394,7 @@ def certify(
         scale,
         _remarks(population),
         tuple(most.tolist()) if most.ndim else int(most),
+        profile,
     )
 
 

@@ -96,7 +96,7 @@ def decide(
     grades = np.array((-1, 0, 1) if people.scale is None else people.scale.grades)
     decided = items.select("item").with_columns(label=grades[place], probability=probability)
     if agreement is not None:
-        trusted = certificate.trusted(counts, n_votes=certificate.n_votes)
+        trusted = certificate.trusted(counts)
         decided = decided.with_columns(trusted=trusted)
         if certificate.threshold is None:
             warnings.warn(str(certificate).partition("\n")[0], CalibrationWarning, stacklevel=2)

@@ -1,0 +1,103 @@
+"""What votes of a kind say on the mean, by which other votes are compared with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import fdtrc
+
+from btdagg._util.readable import readable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.estimates.kinds import Kind
+
+_BETWEEN_BATCHES = 0.1  # standard deviations by which means of one kind of items differ
+_FEWEST = 10  # items, or groups, whose means can be compared
+_ROUNDING = 1e-9
+
+
+@readable
+class VoteProfile(NamedTuple):
+    """Means of features of items' votes, of each judge in turn, and their covariance.
+
+    Features are two means of an item's votes (of pairs the margin and the share of ties), and how
+    often two votes of an item are for different labels (of pairs: for different sides), which needs
+    two votes. None of them depends on how many votes there are. `n` is how many independent items
+    these are worth.
+    """
+
+    means: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    n: float
+
+    @classmethod
+    def of(
+        cls,
+        counts: NDArray[Any],
+        kind: Kind,
+        groups: NDArray[np.int64] | None = None,
+        n_features: int | None = None,
+    ) -> VoteProfile | None:
+        """Return the profile of counts, of so many features; None of fewer than ten units."""
+        values = np.array(list(kind.features.values())).T
+        by_judge = counts.astype(np.float64).reshape(-1, *counts.shape[1:-1] or (1,), len(values))
+        if n_features is None:
+            has_two = by_judge.sum(axis=2).max(axis=0).min() >= 2
+            n_features = (3 if has_two else 2) * by_judge.shape[1]
+        has_two = n_features == 3 * by_judge.shape[1]
+        keep = (by_judge.sum(axis=2) >= 1 + has_two).all(axis=1)
+        by_judge = by_judge[keep]
+        names = np.arange(len(by_judge))
+        if groups is not None:
+            names = np.unique(groups[keep], return_inverse=True)[1]
+        if len(np.unique(names)) < _FEWEST:
+            return None
+        n_votes = by_judge.sum(axis=2, keepdims=True)
+        features = by_judge @ values / n_votes
+        if has_two:
+            differ = 1.0 - np.eye(len(values))
+            if kind.scale is None:  # a vote of some strength is for a side and a tie
+                differ[1] = differ[:, 1] = 0
+            pairs = ((by_judge @ differ) * by_judge).sum(axis=2, keepdims=True)
+            pairs = pairs / (n_votes * (n_votes - 1))
+            features = np.concatenate([features, pairs], axis=2)
+        features = features.reshape(len(features), -1)
+        covariance = np.atleast_2d(np.cov(features.T))
+        effect = 1.0
+        if groups is not None:
+            away = features - features.mean(axis=0)
+            sums = np.stack([np.bincount(names, column) for column in away.T], axis=1)
+            inverse = np.linalg.pinv(covariance, hermitian=True)
+            rank = max(np.linalg.matrix_rank(covariance, hermitian=True), 1)
+            spread = np.trace(inverse @ (sums.T @ sums)) / (len(features) * rank)
+            effect = max(spread * len(sums) / (len(sums) - 1), 1.0)
+        rows = tuple(map(tuple, covariance.tolist()))
+        return cls(tuple(features.mean(axis=0).tolist()), rows, len(features) / effect)
+
+    @classmethod
+    def from_list(cls, fields: list[Any]) -> VoteProfile:
+        """Return the profile from its fields as JSON has them."""
+        means, covariance, n = fields
+        return cls(tuple(means), tuple(map(tuple, covariance)), n)
+
+    def pvalue(self, other: VoteProfile) -> float:
+        """Return the p-value of means that differ no more than batches of one kind do.
+
+        Hotelling's test, with a variance between batches beside that of means.
+        """
+        away, n = np.subtract(self.means, other.means), self.n + other.n
+        covariances = np.array([self.covariance, other.covariance])
+        covariance = np.einsum("p,pij->ij", [self.n / n, other.n / n], covariances)
+        inverse = np.linalg.pinv(covariance, hermitian=True)
+        if np.abs(away - covariance @ inverse @ away).max() > _ROUNDING:
+            return 0.0  # neither varies, and they differ
+        rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
+        degrees = n - rank - 1
+        if rank == 0 or degrees <= 0:
+            return 1.0
+        variance = 1 / self.n + 1 / other.n + _BETWEEN_BATCHES**2
+        distance = float(away @ inverse @ away) / variance
+        return float(fdtrc(rank, degrees, distance * degrees / (rank * (n - 2))))
