@@ -1,6 +1,8 @@
 """What clients do with requests and replies, each behind a mock transport of its library."""
 
 import asyncio
+import gzip
+import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -134,6 +136,56 @@ def test_a_stream_that_breaks_off_is_no_answer(dialect):
     found = fault(dialect.client(answer, stream=True))
     assert str(found) == "the stream broke off"
     assert found.may_cost
+
+
+@pytest.mark.parametrize(
+    ("dialect", "damaged"),
+    [
+        (DIALECTS[0], "data: {"),
+        (DIALECTS[0], "data:"),
+        *((anthropic, f"event: content_block_delta\n{data}") for data in ("data: {", "data:")),
+        (anthropic, "event: content_block_delta\ndata: null"),
+        (anthropic, "event: content_block_delta\ndata: {}"),
+        (anthropic, 'data: {"type": "content_block_delta", "index": 0}'),
+    ],
+    ids=repr,
+)
+def test_an_answer_is_not_kept_without_the_words_of_a_damaged_event(dialect, damaged):
+    def answer(_):
+        whole = dialect.streamed(list(dialect.events(Answer("Not so bad: [[A]]"))))
+        events = whole.text.split("\n\n")
+        place = next(n for n, event in enumerate(events) if '"delta"' in event)
+        events[place] = damaged
+        return httpx2.Response(200, text="\n\n".join(events), headers=whole.headers)
+
+    found = fault(dialect.client(answer, stream=True))
+    assert str(found) == "the reply is no chat completion (text/event-stream)"
+    assert found.kind == "protocol"  # which is asked again
+    assert found.may_cost
+
+
+def test_of_a_compressed_reply_what_it_unpacks_to_is_limited(dialect):
+    body = gzip.compress(b" " * 200_000_000)
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    reply = httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(body))
+    client = dialect.client(lambda _: reply)
+    tracemalloc.start()
+    read = complete(client)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (read.text, read.finish_reason) == ("", "too_long")
+    assert peak < 60_000_000
+
+
+def test_a_compressed_reply_is_read(dialect):
+    def answer(question):
+        plain = httpx2.Response(200, json=dialect.reply(Answer("[[B]]")))
+        headers = {"content-encoding": "gzip", "content-type": "application/json"}
+        return httpx2.Response(
+            200, headers=headers, stream=httpx2.ByteStream(gzip.compress(plain.content))
+        )
+
+    assert complete(dialect.client(answer)).text == "[[B]]"
 
 
 def test_of_a_reply_without_an_end_a_part_is_read(dialect):

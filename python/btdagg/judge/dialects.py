@@ -160,9 +160,9 @@ def library_of(provider: str, sending: Mapping[str, Any]) -> Any:
     """Return a client of the provider's own library, which repeats nothing by itself."""
     options: dict[str, Any] = {"api_key": sending["api_key"] or _NO_KEY, "max_retries": 0}
     if provider == "anthropic":
-        from anthropic import AsyncAnthropic
+        from btdagg.judge.anthropic import StrictAnthropic
 
-        return AsyncAnthropic(**{**sending, **options})
+        return StrictAnthropic(**{**sending, **options})
     return AsyncOpenAI(**{**sending, **options})
 
 

@@ -472,7 +472,7 @@ async def _look_at_response(response: httpx2.Response) -> None:
         exchange.moved_to = str(target.copy_with(query=None, fragment=None, userinfo=b""))
     is_stream = "event-stream" in exchange.content_type
     longest = _LONGEST_STREAM if is_stream else _LONGEST_REPLY
-    response.stream = _capped(response.stream, longest, exchange)
+    response.stream = _capped(response, longest, exchange)
     if exchange.has_begun and not is_stream:
         await response.aread()
         _show_error(response)
@@ -490,14 +490,22 @@ def _show_error(response: httpx2.Response) -> None:
         response.status_code = code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
-def _capped(stream: Any, longest: int, exchange: _Exchange) -> httpx2.AsyncByteStream:
-    """Return a stream that fails after so many bytes, or ends where it is that of an error."""
+def _capped(
+    response: httpx2.Response, longest: int, exchange: _Exchange
+) -> httpx2.AsyncByteStream:
+    """Return a stream that fails after so many bytes, or ends where it is that of an error.
+
+    It is the one that unpacks a compressed reply, for what is unpacked is counted.
+    """
     import httpx2
+
+    packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+    response.headers.pop("content-encoding", None)
 
     class Capped(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             n_bytes = 0
-            async for chunk in stream:
+            async for chunk in packed.aiter_bytes():
                 n_bytes += len(chunk)
                 exchange.is_too_long = n_bytes > longest and exchange.has_begun
                 if exchange.is_too_long:
@@ -507,6 +515,6 @@ def _capped(stream: Any, longest: int, exchange: _Exchange) -> httpx2.AsyncByteS
                 yield chunk
 
         async def aclose(self) -> None:
-            await stream.aclose()
+            await packed.aclose()
 
     return Capped()

@@ -1,0 +1,29 @@
+"""Anthropic's library, but for damaged events of a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from anthropic import AsyncAnthropic
+from anthropic._streaming import ServerSentEvent, SSEDecoder
+
+
+class _StrictDecoder(SSEDecoder):
+    def decode(self, line: str) -> ServerSentEvent | None:
+        event = super().decode(line)
+        if event is not None and event.event != "ping":
+            content = json.loads(event.data)
+            if not isinstance(content, Mapping) or content.get("type") != event.event:
+                raise ValueError(f"no event: {event.data}")
+        return event
+
+
+class StrictAnthropic(AsyncAnthropic):
+    """A client that fails at a damaged event.
+
+    The library passes over events without a name or content, and so over words of the answer.
+    """
+
+    def _make_sse_decoder(self) -> SSEDecoder:
+        return _StrictDecoder()
