@@ -26,32 +26,91 @@ PEOPLE = pd.DataFrame({"Prompt ID": ITEMS[:80], "gold": in_words(JUDGE.labels[:8
 HOW = {"columns": NAMES, "words": WORDS}
 
 
-def test_labels_are_those_of_the_certified_model():
+def test_labels_are_of_people_and_else_of_the_model_that_calibrate_fits():
     decided = btdagg.decide(FRAME, PEOPLE, agreement=0.6, **HOW)
-    assert list(decided.columns) == ["Prompt ID", "label", "probability", "trusted"]
+    assert list(decided.columns) == ["Prompt ID", "label", "source", "probability", "trusted"]
     assert decided["Prompt ID"].tolist() == ITEMS
-    labels = [*JUDGE.labels[:80].tolist(), *[None] * 120]
-    certificate = btdagg.certify(JUDGE.counts, labels, agreement=0.6)
-    shares = certificate.model.predict_proba(JUDGE.counts)
-    assert decided["label"].tolist() == certificate.model.decide(JUDGE.counts).tolist()
-    own = shares[np.arange(200), decided["label"].to_numpy() + 1]
+    assert decided["source"].tolist() == ["people"] * 80 + ["model"] * 120
+    model = btdagg.calibrate(JUDGE.counts[:80], JUDGE.labels[:80]).model
+    labels = [*JUDGE.labels[:80].tolist(), *model.decide(JUDGE.counts)[80:].tolist()]
+    assert decided["label"].tolist() == labels
+    own = model.predict_proba(JUDGE.counts)[np.arange(200), np.array(labels) + 1]
     np.testing.assert_allclose(decided["probability"], own, atol=1e-12)
-    assert decided["trusted"].tolist() == certificate.trusted(JUDGE.counts).tolist()
-    assert 0 < decided["trusted"].sum() < 200
+    certificate = btdagg.certify(JUDGE.counts, [*labels[:80], *[None] * 120], agreement=0.6)
+    trusted = certificate.trusted(JUDGE.counts[80:]).tolist()
+    assert decided["trusted"].tolist() == [True] * 80 + trusted
+    assert 0 < sum(trusted) < 120
     without = btdagg.decide(FRAME, PEOPLE, **HOW)
     pd.testing.assert_frame_equal(without, decided.drop(columns="trusted"))
 
 
-@pytest.mark.parametrize(
-    "make", [pl.from_pandas, pa.Table.from_pandas, lambda frame: pl.from_pandas(frame).lazy()]
-)
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_nothing_is_certified_unless_an_agreement_is_given(monkeypatch):
+    certified = []
+    monkeypatch.setattr(
+        "btdagg.estimates.decisions.certify", lambda *of, **how: certified.append(1)
+    )
+    assert btdagg.decide(FRAME, PEOPLE[:1], **HOW)["source"].tolist().count("people") == 1
+    assert not certified
+
+
+@pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas])
 def test_the_answer_is_a_frame_of_the_same_kind(make):
     expected = btdagg.decide(FRAME, PEOPLE, **HOW)
     decided = btdagg.decide(make(FRAME), PEOPLE, **HOW)
-    assert type(decided) in (pl.DataFrame, pa.Table)
-    assert decided["label"].to_pylist() if isinstance(decided, pa.Table) else True
-    rows = decided.to_pandas()
-    pd.testing.assert_frame_equal(rows, expected, check_dtype=False)
+    assert type(decided) is type(make(FRAME))
+    pd.testing.assert_frame_equal(decided.to_pandas(), expected, check_dtype=False)
+
+
+def counted(frame, reads):
+    """A lazy frame that notes when it is read."""
+    return frame.lazy().map_batches(lambda rows: reads.append(rows.columns) or rows)
+
+
+GRADED = pl.DataFrame({"id": [1, 1, 2, 2, 3, 3, 4], "score": [1, 2, 5, 5, 3, None, None]})
+OF_GRADES = {"id": [1, 2, 3], "label": [1, 5, 3]}
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+@pytest.mark.parametrize(
+    ("frame", "labels", "how", "n_reads"),
+    [
+        (pl.from_pandas(FRAME), PEOPLE, HOW, 0),
+        (pl.from_pandas(FRAME), PEOPLE, HOW | {"agreement": 0.6}, 0),
+        (GRADED, OF_GRADES, {}, 0),
+        (
+            GRADED.with_columns(pl.col("score") / 2),
+            {"id": [1, 2], "label": [0.5, 2.5]},
+            {"scale": btdagg.Scale((0.5, 1, 1.5, 2, 2.5), (0.5, 1, 1.5, 2, 2.5))},
+            0,
+        ),
+        (GRADED.with_columns(grades=pl.lit("1-5")), OF_GRADES, {}, 1),
+        (pl.DataFrame({"item": ["x", "y"], "b": [1, 4], "same": [0] * 2, "a": [5, 0]}),
+         {"item": ["x"], "label": [1]}, {}, 0),
+    ],
+)  # fmt: skip
+def test_a_lazy_frame_comes_back_lazy_and_is_not_read_before(frame, labels, how, n_reads):
+    reads = []
+    decided = btdagg.decide(counted(frame, reads), labels, **how)
+    assert isinstance(decided, pl.LazyFrame)
+    assert len(reads) == n_reads
+    expected = btdagg.decide(frame, labels, **how)
+    assert decided.collect_schema() == expected.schema
+    assert decided.collect().equals(expected)
+    assert decided.collect(engine="streaming").equals(expected)
+    # What is asked of the answer changes no model.
+    name = expected.columns[0]
+    later = decided.filter(pl.col(name) == expected[name][-1]).select(name, "label")
+    assert later.collect().rows() == expected[-1:].select(name, "label").rows()
+    assert decided.head(1).collect().equals(expected[:1])
+
+
+def test_what_is_wrong_with_a_lazy_frame_is_said_when_it_is_collected():
+    decided = btdagg.decide(pl.from_pandas(FRAME).lazy(), PEOPLE, columns=NAMES)
+    with pytest.raises(btdagg.InputError, match="column gold: got .draw., expected"):
+        decided.collect()
+    with pytest.raises(btdagg.InputError, match="no column 'item'"):
+        btdagg.decide(pl.LazyFrame({"x": [1], "vote": ["A"]}), PEOPLE)
 
 
 @pytest.mark.parametrize("labels", ["gold", " GOLD "])
@@ -67,16 +126,22 @@ def test_labels_may_be_a_column_of_the_same_frame(labels):
         btdagg.decide(both, labels, **HOW)
 
 
+@pytest.mark.filterwarnings("ignore:no label is:btdagg.model.CalibrationWarning")
 def test_grades_and_items_without_any():
     scores = {"id": [1, 1, 2, 2, 3, 3, 4], "score": [1, 2, 5, 5, 3, None, None]}
     decided = btdagg.decide(scores, {"id": [1, 2, 3], "label": [1, 5, 3]})
-    assert decided.columns == ["id", "label", "probability"]
+    assert decided.columns == ["id", "label", "source", "probability"]
     assert decided["label"].to_list() == [1, 5, 3, None]
+    assert decided["source"].to_list() == [*["people"] * 3, None]
+    named = btdagg.decide(scores, {"id": [1, 2, 4], "label": [1, 5, 2]})
+    assert named["label"].to_list()[3] == 2  # of people, without a vote
+    assert named["source"].to_list() == ["people", "people", "model", "people"]
+    assert named["probability"].is_null().to_list() == [False, False, False, True]
 
 
 def test_too_few_labels_are_said_and_unknown_columns_refused():
     with pytest.warns(CalibrationWarning, match="no items are certain"):
         decided = btdagg.decide(FRAME, PEOPLE, agreement=0.99, **HOW)
-    assert not decided["trusted"].any()
+    assert decided["trusted"].tolist() == (decided["source"] == "people").tolist()
     with pytest.raises(btdagg.InputError, match="no column 'golden'"):
         btdagg.decide(FRAME, PEOPLE, columns=NAMES | {"label": "golden"}, words=WORDS)

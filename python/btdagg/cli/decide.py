@@ -260,17 +260,11 @@ def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale | None) ->
 
 def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     """Replace labels by those of people, and say where each comes from."""
-    import polars as pl
+    from btdagg.estimates.decisions import with_people
 
-    label, item = gold.frame["label"], pl.col("item").cast(pl.String)
-    of_people = dict(zip(gold.frame["item"].cast(pl.String), label, strict=True))
-    people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
-    of_people_or_model = pl.when(people.is_not_null()).then(pl.lit("people"))
-    source = of_people_or_model.when(pl.col("label").is_not_null()).then(pl.lit("model"))
-    own = [pl.col("trusted") | people.is_not_null()] if "trusted" in frame.columns else []
-    frame = frame.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
-    n_others = len(of_people) - int((frame["source"] == "people").sum())
-    if n_others == len(of_people):
+    frame = with_people(frame, gold)
+    n_others = len(gold.frame) - int((frame["source"] == "people").sum())
+    if n_others == len(gold.frame):
         raise InputError(f"{gold.source}: no label of an item of the votes", argument="labels")
     if n_others:
         note(f"labels of items without votes: {n_others}")

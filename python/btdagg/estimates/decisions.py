@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg.estimates.certificate import certify, sure
-from btdagg.model.calibration_set import CalibrationWarning
-from btdagg.votes.grades import scale_of
+from btdagg.model.calibration import calibrate
+from btdagg.model.calibration_set import CalibrationWarning, quiet, warn_of
+from btdagg.model.grade_fit import calibrate_grades
+from btdagg.votes.grades import column_of_votes, scale_of, stated_points
+from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import Scale
 from btdagg.votes.source import read_table, read_tables
-from btdagg.votes.table import NUMBER, counts_of
+from btdagg.votes.table import NUMBER, Table, counts_of
 from btdagg.votes.votes import read_votes
 from btdagg.votes.words import SHOWN
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from btdagg.votes.source import Source
 
 
@@ -37,12 +43,14 @@ def decide(
     Parameters
     ----------
     votes : data frame, or other source
-        One row per vote, as `btdagg.read_votes` takes it.
+        One row per vote, as `btdagg.read_votes` takes it. Of a lazy frame of polars nothing is read
+        before the answer is collected, but the values of a column `grades`, which says a scale.
     labels : str, data frame, or other source
         The column of the votes' frame that has labels, the same or nothing in all rows of an item;
-        or another table, as `btdagg.read_labels` takes it. They are of items drawn by chance.
+        or another table, as `btdagg.read_labels` takes it.
     agreement : float, optional
         Also say which labels can be used without a look: how often they are to agree with people.
+        The labels of people must then be of items drawn by chance.
     columns, words, order, scale
         See `btdagg.read_votes`. Columns and words are those of both tables.
 
@@ -51,26 +59,33 @@ def decide(
     data frame
         Of the kind of `votes`, and of polars for what is no frame: a row for each item, in the
         order of the votes, with the column of items as it is called there; `label` (-1, 0, 1 or a
-        grade), as a model that is calibrated on the labels decides; `probability`, that people
-        would give this label; and with `agreement` `trusted`. An item whose grades are all missing
-        has no label.
+        grade); `source`, which is `people` where they gave the label, and else `model`, which
+        `btdagg.calibrate` fits to their labels; `probability`, by the model, that people would give
+        this label; and with `agreement` `trusted`, which labels of people always are. An item
+        whose grades are all missing has no label unless people gave one.
 
     Warns
     -----
     CalibrationWarning
-        If there are too few labels to trust any.
+        As `btdagg.calibrate` does; and if there are too few labels to trust any.
 
     Examples
     --------
     >>> import polars as pl
     >>> frame = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "who": ["A", "A", "B", "tie", "A", "A"]})
     >>> people = pl.DataFrame({"q": [1, 2], "label": ["A", "B"]})
-    >>> decide(frame, people, columns={"item": "q", "vote": "who"}).select("q", "label").rows()
-    [(1, 1), (2, -1), (3, 1)]
+    >>> decide(frame, people, columns={"item": "q", "vote": "who"}).drop("probability").rows()
+    [(1, 1, 'people'), (2, -1, 'people'), (3, 1, 'model')]
     """
     import narwhals as nw
+    import polars as pl
 
-    names = {new.strip().lower(): old.strip().lower() for new, old in (columns or {}).items()}
+    own = nw.from_native(votes, pass_through=True)
+    how: dict[str, Any] = {"agreement": agreement, "columns": columns, "scale": scale}
+    if isinstance(own, nw.LazyFrame) and own.implementation.is_polars():
+        how |= {"words": words, "order": order}
+        return _decided_later(own.to_native(), labels, how)
+    names = _lower(columns)
     raw, other = read_table(votes, []), labels
     column = labels.strip().lower() if isinstance(labels, str) else ""
     if column in raw.columns:
@@ -87,23 +102,99 @@ def decide(
         plain = {word: of for word, of in (words or {}).items() if str(of).lower() not in SHOWN}
         people = read_labels(gold, words=plain or None, scale=scale)
     counted: Any = read_votes(table, words=words, order=order, scale=scale)
-    certificate = certify(counted, people, agreement=0.8 if agreement is None else agreement)
-    items = every = counted.tally()
-    if counted.scale is not None:  # without a vote there is no mean
-        items = every.filter(sum(every[[*counted.columns_of_counts]]) > 0)
-    counts = counts_of(items, counted.columns_of_counts)
-    place, probability = sure(certificate.model.predict_proba(counts))
+    fit = calibrate if counted.scale is None else calibrate_grades
+    calibration: Any = quiet(fit)(counted, people)  # type: ignore[operator]
+    warn_of(calibration.warnings)
+    model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
+    every = counted.tally()
+    counts = counts_of(every, counted.columns_of_counts)
+    # Without a vote there is no mean grade.
+    has_votes = (counts.sum(axis=1) > 0) | (counted.scale is None)
     grades = np.array((-1, 0, 1) if people.scale is None else people.scale.grades)
-    decided = items.select("item").with_columns(label=grades[place], probability=probability)
+    shares = np.full((len(counts), len(grades)), np.nan)
+    shares[has_votes] = model.predict_proba(counts[has_votes])
+    place = sure(shares)[0]
+    by_model = pl.when(pl.lit(pl.Series(has_votes))).then(pl.lit(pl.Series(grades[place])))
+    decided = every.select("item", label=by_model)
     if agreement is not None:
-        trusted = certificate.trusted(counts)
+        certificate = certify(counted, people, agreement=agreement)
+        trusted = np.zeros(len(counts), dtype=np.bool_)
+        trusted[has_votes] = certificate.trusted(counts[has_votes])
+        certified = sure(certificate.model.predict_proba(counts[has_votes]))[0]
+        trusted[has_votes] &= certified == place[has_votes]
         decided = decided.with_columns(trusted=trusted)
         if certificate.threshold is None:
             warnings.warn(str(certificate).partition("\n")[0], CalibrationWarning, stacklevel=2)
-    decided = every.select("item").join(decided, on="item", how="left", maintain_order="left")
-    own, title = nw.from_native(votes, pass_through=True), table.title("item")
-    titles = {name.strip().lower(): name for name in getattr(own, "columns", ())}
-    decided = decided.rename({"item": titles.get(title, title)})
+    decided = with_people(decided, labels_of(people, counted))
+    place = np.searchsorted(grades, decided["label"].fill_null(grades[0]))
+    probability = pl.Series(shares[np.arange(len(shares)), place], nan_to_null=True)
+    decided = decided.with_columns(probability=probability)
+    of_promise = ["trusted"] if agreement is not None else []
+    decided = decided.select(
+        pl.col("item").alias(_title_of(table, getattr(own, "columns", ()))),
+        "label",
+        "source",
+        "probability",
+        *of_promise,
+    )
     if not isinstance(own, nw.DataFrame):
         return decided
     return nw.from_dict(decided.to_dict(as_series=False), backend=own.implementation).to_native()
+
+
+def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
+    """Replace labels by those of people, which are trusted, and say in `source` whose each is."""
+    import polars as pl
+
+    label, item = gold.frame["label"], pl.col("item").cast(pl.String)
+    of_people = dict(zip(gold.frame["item"].cast(pl.String), label, strict=True))
+    people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
+    of_people_or_model = pl.when(people.is_not_null()).then(pl.lit("people"))
+    source = of_people_or_model.when(pl.col("label").is_not_null()).then(pl.lit("model"))
+    own = [pl.col("trusted") | people.is_not_null()] if "trusted" in decided.columns else []
+    return decided.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
+
+
+def _decided_later(votes: pl.LazyFrame, labels: Source | Labels, how: dict[str, Any]) -> Any:
+    """Return a lazy frame that decides once it is collected: its columns are told by names."""
+    import polars as pl
+
+    schema, names = votes.collect_schema(), _lower(how["columns"])
+    nothing = read_table(pl.DataFrame({name: [None] for name in schema}, schema), [])
+    table = read_tables({n: c for n, c in names.items() if c in nothing.columns}, nothing)[0]
+    table = read_table(table, ["item"])
+    grades: Any = (0,)
+    if how["scale"] is not None:
+        grades = how["scale"].grades
+    elif column_of_votes(table, None) is not None and "grades" in table.columns:
+        title = {name.strip().lower(): name for name in schema}[table.title("grades")]
+        stated = votes.select(pl.col(title).unique()).collect()
+        grades = stated_points(Table(stated.rename({title: "grades"}), "data frame")) or grades
+    kind = table.schema["item"]
+    columns: dict[str, Any] = {
+        _title_of(table, schema): pl.Int64 if kind.is_numeric() else pl.String,
+        "label": pl.Int64 if np.array(grades).dtype.kind == "i" else pl.Float64,
+        "source": pl.String,
+        "probability": pl.Float64,
+        **({} if how["agreement"] is None else {"trusted": pl.Boolean}),
+    }
+
+    def decided(rows: pl.DataFrame) -> pl.DataFrame:
+        frame: pl.DataFrame = decide(rows, labels, **how)
+        return frame.cast(columns)
+
+    # All rows and columns come first: which labels there are depends on each of them.
+    pushdowns: Any = dict.fromkeys(
+        ("predicate_pushdown", "projection_pushdown", "slice_pushdown"), False
+    )
+    return votes.map_batches(decided, schema=columns, **pushdowns)
+
+
+def _lower(columns: Mapping[str, str] | None) -> dict[str, str]:
+    return {new.strip().lower(): old.strip().lower() for new, old in (columns or {}).items()}
+
+
+def _title_of(table: Table, titles: Iterable[str]) -> str:
+    """Return what the column of items is called in the frame that it is from."""
+    title = table.title("item")
+    return {name.strip().lower(): name for name in titles}.get(title, title)

@@ -174,10 +174,9 @@ def calibrate(
     Examples
     --------
     >>> counts = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
-    >>> calibrate(counts[:2], [1, 0]).model.decide_one(minus=1, tie=0, plus=11)
-    1
-    >>> calibrate(counts, [1, 0, -1, 0, 1, 0], prior=None).n_starts > 0
-    True
+    >>> calibration = calibrate(counts, [1, 0, -1, 0, 1, 0])
+    >>> calibration.model.decide_one(minus=1, tie=0, plus=11), calibration.at_bounds
+    (1, ())
     """
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}

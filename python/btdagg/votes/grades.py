@@ -56,7 +56,7 @@ def inferred_points(
 
     A column `grades`, which exports of a vote store have, says the points itself.
     """
-    if stated := _stated_points(table):
+    if stated := stated_points(table):
         return stated
     points = _points_in(table, column, words)
     n_points = points[-1] - points[0] + 1 if points else 0
@@ -83,7 +83,7 @@ def scale_of(
     """
     column = column_of_votes(votes, None) if points is None else ""
     if column:
-        points = _stated_points(votes)
+        points = stated_points(votes)
     if column is None:
         if points_of_labels is not None:
             expected = "the points of the votes beside those of the labels"
@@ -105,7 +105,8 @@ def scale_of(
     return Scale(inferred, inferred if own is None else own)
 
 
-def _stated_points(table: Table) -> tuple[float, ...] | None:
+def stated_points(table: Table) -> tuple[float, ...] | None:
+    """Return the points that a column `grades` says, if there is one."""
     if "grades" not in table.columns:
         return None
     scales = sorted(_texts_in(table, "grades"))
