@@ -249,7 +249,8 @@ def test_estimates_are_by_the_probabilities_of_the_file(cli, folder):
     drawn(cli, "--items", "80", "--design", "stratified")
     labelled("to_label.csv")
     status, out, err = cli("estimate", "votes.csv", "to_label.csv", "--json")
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err.startswith("win rate of these 300 items: ")
     votes = btdagg.read_votes("votes.csv")
     chosen = choose(votes, 80, design="stratified")
     gold = dict(pl.read_csv("gold.csv").rows())
@@ -272,7 +273,7 @@ def test_labels_without_a_design_are_said_to_be_taken_as_a_simple_sample(cli, fo
     pl.read_csv("gold.csv").sample(60, seed=0).write_csv("labels.csv")
     status, _, err = cli("estimate", "votes.csv", "labels.csv")
     assert status == 0
-    assert err == (
+    assert err.startswith(
         "labels.csv does not say how its items were drawn, and they are taken as a simple random "
         "sample; btdagg choose draws one\n"
     )

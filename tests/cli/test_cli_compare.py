@@ -93,6 +93,9 @@ def test_a_sentence_and_what_was_left_out(cli):
     assert err.splitlines() == [
         "5 labelled items have votes of judge=a only and are left out",
         "10 items have votes but no label and are left out",
+        "difference of these items: {:+.3f} ({:+.3f} to {:+.3f})".format(
+            *expected.other_difference
+        ),
     ]
 
 

@@ -90,7 +90,10 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert f"{net.low:.3f} to {net.high:.3f}" in row
     assert f"{net.effective_labels:.0f}" in row.split()
     assert f"about {found.labels_for(0.25)} labels" in out
-    assert "ties as half, over 300 items by 80 labels and the votes; ties" in out
+    assert (
+        "ties as half, of new items like these, by 80 labels and the votes of 300 items; ties"
+        in out
+    )
     assert "pooling 2 values of task" in err
 
 
@@ -263,8 +266,8 @@ def test_systems_are_compared_by_their_grades(cli, scores):
     rows, arrays = counted(["safe"])
     expected = btdagg.estimate(**arrays, by=rows["system"].to_list())
     assert (
-        f"mean grade over 200 items by 40 labels and the votes: {expected.estimates['mean grade']}"
-        in out
+        "mean grade of new items like these, by 40 labels and the votes of 200 items: "
+        f"{expected.estimates['mean grade']}" in out
     )
     assert "mean grade: an interval 0.3 wide takes about" in out
     assert "What the mean grade is" in (scores / "o/index.html").read_text()
@@ -278,7 +281,7 @@ def test_labels_that_pass_or_fail_have_a_pass_rate(cli, scores):
     status, out, _ = cli("estimate", "scores.csv", "passes.csv", "-f", "task=helpful")
     assert status == 0
     assert out.count("pass rate") == 2
-    assert out.strip().splitlines()[-1].startswith("pass rate over 200 items by 40 labels")
+    assert out.strip().splitlines()[-1].startswith("pass rate of new items like these, by 40 label")
 
 
 def changed(name, column, value):

@@ -56,16 +56,18 @@ def test_the_status_table_and_files_say_what_the_library_says(cli, names, option
     told = {"candidate": names[1], "baseline": names[3], "margin": 0.05, "level": level}
     expected = not_worse(*tables, **told)
     assert expected.outcome == outcome
-    sentence, pooled = str(expected), "pooling 2 values of task (x, y); --filter task=... takes one"
+    sentence, _, of_these = str(expected).partition("\nremark: ")
+    assert of_these.startswith("net win rate of these 400 items: ")
+    pooled = "pooling 2 values of task (x, y); --filter task=... takes one"
     assert f"\n{sentence}\n" in done[1]
-    assert done[2] == f"{pooled}\n"
+    assert done[2] == f"{pooled}\n{of_these}\n"
     table = done[1].splitlines()
     assert re.match(rf"{names[1]} against {names[3]} +{outcome} ", table[2])
     assert max(map(len, table[:3])) <= 80
     (suite,) = ElementTree.parse("gate.xml").getroot()
     properties = {one.get("name"): one.get("value") for one in suite.iter("property")}
     case, failure = suite.find("testcase"), suite.find("testcase/failure")
-    message = f"{sentence}; remark: {pooled}"
+    message = f"{sentence}; remark: {pooled}; remark: {of_these}"
     assert (properties["outcome"], float(properties["lower"])) == (outcome, expected.lower)
     assert (suite.get("tests"), suite.get("failures")) == ("1", str(status))
     assert case.get("name") == f"{names[1]} against {names[3]}"
@@ -84,7 +86,8 @@ def test_the_numbers_are_those_of_the_estimate(cli):
     assert [found[name] for name in ("estimate", "lower", "upper")] == pytest.approx(
         [net["value"], net["low"], net["high"]], abs=1e-12
     )
-    assert found["remarks"] == ["pooling 2 values of task (x, y); --filter task=... takes one"]
+    pooled = "pooling 2 values of task (x, y); --filter task=... takes one"
+    assert found["remarks"][0] == pooled
 
 
 def test_a_gate_for_each_value_of_a_column_and_all_have_to_pass(cli):

@@ -67,8 +67,8 @@ def choose(
 
     The columns are item, task and group where there are any, unit (what was drawn as a whole: an
     item or a group), stratum, probability, least_probability (that of the least likely item of
-    all), design, seed, round and an empty label to fill in. btdagg estimate reads the file as it is then. The same
-    votes give the same items on every machine, whatever the order of the rows.
+    all), design, seed, round and an empty label to fill in. btdagg estimate reads the file as it is
+    then. The same votes give the same items on every machine, whatever the order of the rows.
 
     Example: btdagg choose votes.csv --items 50 -o to_label.csv
     """

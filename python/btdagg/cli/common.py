@@ -117,6 +117,13 @@ OwnModel = Annotated[
         show_default="calibrated on these labels, each item without its group",
     ),
 ]
+PopulationOption = Annotated[
+    Literal["new", "finite"],
+    typer.Option(
+        "--population",
+        help="What intervals are of: new items of the kind, or these items and no others (finite).",
+    ),
+]
 Panel = Annotated[
     str | None,
     typer.Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 import typer
 
@@ -12,6 +12,7 @@ from btdagg.cli.common import (
     Data,
     Json,
     LabelsFile,
+    PopulationOption,
     VoteOptions,
     VotesFile,
     note,
@@ -61,6 +62,7 @@ def compare(
             show_default="strength; or the second judge or template",
         ),
     ] = None,
+    population: PopulationOption = "new",
     json: Json = False,
 ) -> None:
     """Say which of two ways of deciding the same items is better.
@@ -68,7 +70,7 @@ def compare(
     Two judges or templates, signs and strength, three votes and six, two methods. Every item is
     decided by models that were calibrated without its group, by ten-fold cross-validation with the
     same folds for both; with the weak prior, unless a method is named. The interval of the
-    difference is for new items.
+    difference is for new items, or of these items by --population finite.
 
     Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
     """
@@ -83,7 +85,7 @@ def compare(
     if data.votes.scale is not None and "task" in data.votes.columns:
         tasks = data.votes.values("task").drop_nulls().unique().sort().to_list()
     if len(tasks) < 2 or any("task" in settings for settings in both):
-        result, remarks = _compared(both, names, data, reading)
+        result, remarks = _compared(both, names, data, reading, population)
         if json:
             print_json({**result.as_dict(), "remarks": remarks})
             return
@@ -93,7 +95,8 @@ def compare(
     rows, skipped = {}, {}
     for task in tasks:
         try:
-            rows[task] = _compared([way | {"task": [task]} for way in both], names, data, reading)
+            ways = [way | {"task": [task]} for way in both]
+            rows[task] = _compared(ways, names, data, reading, population)
         except InputError as error:
             skipped[task] = str(error)
     if not rows:
@@ -121,7 +124,11 @@ def _show(result: Comparison, where: str = "") -> None:
 
 
 def _compared(
-    both: Sequence[Settings], names: Sequence[str], data: Data, reading: VoteOptions
+    both: Sequence[Settings],
+    names: Sequence[str],
+    data: Data,
+    reading: VoteOptions,
+    population: Literal["new", "finite"],
 ) -> tuple[Comparison, list[str]]:
     """Compare two ways; also return remarks."""
     ways = [_way(settings, data, reading) for settings in both]
@@ -132,6 +139,7 @@ def _compared(
         methods=(ways[0][1], ways[1][1]),
         n_votes=(ways[0][2], ways[1][2]),
         names=(names[0], names[1]),
+        population=population,
     )
     remarks = [*labels_of(data.gold, ways[0][3]).remarks]
     for way, *_, table in ways:
@@ -143,6 +151,10 @@ def _compared(
         (result.n_unlabelled, "items have votes but no label"),
     ):
         remarks += [f"{number} {what} and are left out"] if number else []
+    if (other := result.other_difference) is not None:
+        where = "of these items" if population == "new" else "of new items like these"
+        ends = f"{other.low:+.3f} to {other.high:+.3f}"
+        remarks.append(f"difference {where}: {other.mean:+.3f} ({ends})")
     return result, list(dict.fromkeys(remarks))
 
 

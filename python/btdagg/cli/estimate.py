@@ -17,6 +17,7 @@ from btdagg.cli.common import (
     LabelsFile,
     OwnModel,
     Panel,
+    PopulationOption,
     VoteOptions,
     VotesFile,
     differences_said,
@@ -70,6 +71,7 @@ def estimate(
             "system_a,system_b: rank the systems.",
         ),
     ] = None,
+    population: PopulationOption = "new",
     model: OwnModel = None,
     n_votes: FirstVotes = None,
     width: Annotated[
@@ -85,8 +87,9 @@ def estimate(
     """Estimate how often A wins, or the mean grade, over all items, from labels of some.
 
     The items with a label measure how the judge's votes err, and the votes of the other items make
-    the interval narrower. It holds for new items of the kind whatever the judge is worth, if the
-    labelled items were drawn by chance, as btdagg choose draws them. Items without a row among the
+    the interval narrower. It holds for new items of the kind (or of these items, by --population
+    finite) whatever the judge is worth, if the labelled items were drawn by chance, as btdagg
+    choose draws them. Items without a row among the
     labels, or with an empty label, are those without a label. Errors are by group if the labels
     (also rows with an empty label) or the votes have a column group.
 
@@ -130,6 +133,8 @@ def estimate(
                 *items.systems.T,
                 groups=items.groups,
                 probabilities=items.probabilities,
+                population=population,
+                **items.drawn,
                 model=fitted,
             )
         ranked = with_remarks(ranked, (*remarks, *items.remarks))
@@ -141,7 +146,8 @@ def estimate(
             say_where(folder)
         return
     with differences_said():
-        estimates = with_remarks(estimate_items(items, model=fitted), remarks)
+        estimates = estimate_items(items, model=fitted, population=population)
+        estimates = with_remarks(estimates, remarks)
     enough = None if width is None else estimates.labels_for(width)
     note(*estimates.remarks)
     if json:
@@ -228,6 +234,7 @@ def estimates_as_json(estimates: Estimates) -> dict[str, Any]:
         "n_labels": estimates.n_labels,
         "n_groups": estimates.n_groups,
         "level": estimates.level,
+        "population": estimates.population,
         "estimates": {name: fields_of(mean) for name, mean in estimates.estimates.items()},
         "by": {
             str(value): {name: fields_of(mean) for name, mean in means.items()}
@@ -272,6 +279,7 @@ def _show_systems(ranked: SystemEstimates, *, json: bool) -> None:
             "n_labels": ranked.n_labels,
             "n_groups": ranked.n_groups,
             "level": ranked.level,
+            "population": ranked.population,
             "baseline": ranked.baseline,
             "systems": [system_fields(str(name), s) for name, s in ranked.systems.items()],
             "tie_parameter": {

@@ -14,6 +14,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     OwnModel,
+    PopulationOption,
     VoteOptions,
     VotesFile,
     differences_said,
@@ -70,6 +71,7 @@ def gate(
             show_default="of grades criterion, if there are several",
         ),
     ] = None,
+    population: PopulationOption = "new",
     model: OwnModel = None,
     junit: Annotated[
         Path | None,
@@ -107,6 +109,7 @@ def gate(
         values = data.votes.values(by).drop_nulls().sort().to_list()
         parts = {value: data.votes.filter({by: [value]}) for value in values}
     told: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
+    told["population"] = population
     results = {}
     for name, part in parts.items():
         try:

@@ -30,7 +30,7 @@ from btdagg._util.validation import (
 from btdagg.estimates.items import AllItems, with_remarks
 from btdagg.estimates.kinds import Predictor, kind_of
 from btdagg.estimates.mean import Ends, effective_number, labelled_mean
-from btdagg.estimates.population import Population, as_any_counts, calibrated
+from btdagg.estimates.population import PredictedItems, as_any_counts, calibrated
 from btdagg.estimates.prediction_powered import items_of_tables, population_of
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
@@ -499,7 +499,7 @@ def _around(shares: Floats, place: NDArray[np.intp], within: int) -> Floats:
     return np.asarray((shares * near).sum(axis=1))
 
 
-def _alike(population: Population) -> float:
+def _alike(population: PredictedItems) -> float:
     """Return how many groups of one size would be worth as many groups as all items have."""
     if population.groups is None:
         return np.inf
@@ -507,7 +507,7 @@ def _alike(population: Population) -> float:
     return float(sizes.sum() ** 2 / (sizes @ sizes)) + _ROUNDING
 
 
-def of_all_labels(population: Population, prior: Any) -> Predictor:
+def of_all_labels(population: PredictedItems, prior: Any) -> Predictor:
     """Calibrate on all labels."""
     own, groups = population.labelled, population.groups
     numbers = numbered(None if groups is None else groups[own], [], len(own))
@@ -519,7 +519,7 @@ Scored = Callable[["Floats"], "tuple[NDArray[np.intp], Floats]"]
 
 
 def ranked_by(
-    population: Population,
+    population: PredictedItems,
     scored: Scored,
     outcome: Callable[[Floats, NDArray[np.intp]], Floats],
 ) -> tuple[Floats, Floats, Floats]:
@@ -557,7 +557,7 @@ def _steps(
 
 
 def _point(
-    population: Population,
+    population: PredictedItems,
     entered: Floats,
     agrees: Floats,
     confidence: float,
@@ -579,7 +579,7 @@ def _point(
 
 
 def _effective_labels(
-    population: Population, agrees: Floats, rows: NDArray[np.int64], confidence: float
+    population: PredictedItems, agrees: Floats, rows: NDArray[np.int64], confidence: float
 ) -> float:
     """Return how many independent labels some are worth; 0 where they are of too few groups."""
     n, sample = len(rows), population.sample(rows)
@@ -606,7 +606,7 @@ def _lower_bound(x: ArrayLike, n: ArrayLike, confidence: float) -> Floats:
 
 def _labels_wanted(
     agreeing: Floats,
-    population: Population,
+    population: PredictedItems,
     n_items: int,
     agrees: Floats,
     agreement: float,
@@ -634,7 +634,7 @@ def _labels_wanted(
     return min(rounded, n_items)
 
 
-def _remarks(population: Population) -> tuple[str, ...]:
+def _remarks(population: PredictedItems) -> tuple[str, ...]:
     """Return what a reader has to know before trusting labels."""
     sample = population.sample()
     remarks = population.remarks(sample)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
+
 Remarked = TypeVar("Remarked", bound=Any)
 
 
@@ -42,6 +44,12 @@ class AllItems(NamedTuple):
         An item of which no group is known is one by itself; of grades with all its criteria.
     probabilities : (N,) array of float, or None
         NaN where there is none.
+    units : (N,) array of str, or None
+        What was drawn as a whole: items or groups, as the labels say in their column `unit`; None
+        where they do not. Grades of an item by several criteria are of one unit.
+    strata : (N,) array of str, or None
+        Of which so many units were drawn, as `btdagg choose` writes it; None for items that were
+        not drawn.
     by : (N,) array of str, or None
     systems : (N, 2) array of str, or None
         Whose responses are A and B.
@@ -64,6 +72,8 @@ class AllItems(NamedTuple):
     outcomes: NDArray[np.float64]
     groups: NDArray[np.object_] | None
     probabilities: NDArray[np.float64] | None
+    units: NDArray[np.object_] | None
+    strata: NDArray[np.object_] | None
     by: NDArray[np.object_] | None
     systems: NDArray[np.object_] | None
     remarks: tuple[str, ...]
@@ -77,6 +87,11 @@ class AllItems(NamedTuple):
     def columns(self) -> dict[str, Any]:
         """Return what `btdagg.certify` and the like take besides counts and labels."""
         return {name: getattr(self, name) for name in ("groups", "probabilities", "scale")}
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """Return what `btdagg.estimate` takes of the way in which items were drawn."""
+        return {"units": self.units, "strata": self.strata}
 
     def than(self, before: AllItems, *names: Any) -> AllItems:
         """Return the items of two runs, with their names as `by`; items of one id share a group."""
@@ -92,9 +107,14 @@ class AllItems(NamedTuple):
         ]
         names_of = ("ids", "counts", "outcomes", "groups")
         columns: Any = {n: np.concatenate([getattr(run, n) for run in grouped]) for n in names_of}
+        # Items of one name are of one unit; and strata of two draws are no strata of one.
+        drawn = [run.units if run.groups is not None else run.ids for run in runs]
+        units = [own for own in drawn if own is not None]
         return self._replace(
             **columns,
             probabilities=np.concatenate(own) if own else None,
+            units=np.concatenate(units) if len(units) == len(runs) else None,
+            strata=None,
             by=np.repeat(np.array(names, dtype=object), [len(run.ids) for run in runs]),
             remarks=tuple(dict.fromkeys(self.remarks + before.remarks)),
             keys=pl.concat([run.keys for run in runs], how="diagonal_relaxed"),
@@ -191,7 +211,7 @@ def all_items(
         n_apart += n_disputed(items.told)
         facts = facts_of(part, items.ids, of_votes, required=columns)
         facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
-        told = [name for name in ("group", "probability") if name in items.told.columns]
+        told = [name for name in _TOLD if name in items.told.columns]
         task = pl.lit("".join(key)).alias("task")
         tables.append(facts.hstack(items.told.select(told)).with_columns(task))
         counts.append(items.counts)
@@ -230,14 +250,20 @@ def all_items(
             f"{n_without_group} items have no group and are taken as one by themselves; rows of "
             "the labels with a group and an empty label tell it"
         )
+    ids = _objects(rows.select(alone))[:, 0]
+    in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
+    drawn = set(rows["unit"].drop_nulls()) if "unit" in rows.columns else set()
+    if n_without_group == len(rows):
+        drawn = {"item"}
+    is_designed = {"stratum", "probability", "design", "seed"} <= {*labels.columns}
     return AllItems(
-        _objects(rows.select(alone))[:, 0],
+        ids,
         np.concatenate(counts),
         outcomes,
-        _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
-        if n_without_group < len(rows) or is_shared
-        else None,
+        in_groups if n_without_group < len(rows) or is_shared else None,
         _numbers(rows["probability"], labels.source) if "probability" in rows.columns else None,
+        ids if drawn == {"item"} else in_groups if drawn == {"group"} else None,
+        _objects(rows.select(pl.col("stratum").cast(pl.String)))[:, 0] if is_designed else None,
         None if by is None else _objects(rows.select(f"{by} of votes"))[:, 0],
         None if systems is None else _objects(rows.select(f"{name} of votes" for name in systems)),
         tuple(remarks),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,16 +90,49 @@ def effective_number(value: float, variance: float, ends: Ends) -> float:
 
 
 def limits_of(
-    value: float, n: NDArray[np.float64], quantile: float, ends: Ends
+    value: Any, n: NDArray[np.float64], quantile: Any, ends: Ends
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels.
 
     Korn and Graubard (1998); Franco, Little, Louis and Slud (2019) compare such intervals.
     """
     span = ends.greatest - ends.least
-    share = min(max((value - ends.least) / span, 0.0), 1.0)
-    low, high = wilson(share, n, quantile)
+    low, high = wilson(np.clip((value - ends.least) / span, 0.0, 1.0), n, quantile)
     return ends.least + span * low, ends.least + span * high
+
+
+class Bounds(NamedTuple):
+    """What the interval of a mean is made of, at any quantile; or of several, in (k,) arrays.
+
+    Attributes
+    ----------
+    value : float
+    n : float
+        Effective number of labels of Wilson's interval.
+    error : float
+        Standard error of a normal interval; NaN where Wilson's is meant.
+    ends : Ends
+    """
+
+    value: Any
+    n: Any
+    error: Any
+    ends: Ends
+
+    @classmethod
+    def stacked(cls, bounds: Sequence[Bounds], places: NDArray[np.int64]) -> Bounds:
+        """Put those of means with the same ends, by their places, side by side."""
+        value, n, error = np.array([own[:3] for own in bounds])[places].T
+        return cls(value, n, error, bounds[0].ends)
+
+    def at(self, quantile: Any) -> tuple[Any, Any]:
+        """Low and high ends at a quantile."""
+        low, high = limits_of(self.value, np.asarray(self.n), quantile, self.ends)
+        half, is_normal = quantile * self.error, ~np.isnan(self.error)
+        return (
+            np.where(is_normal, self.value - half, low),
+            np.where(is_normal, self.value + half, high),
+        )
 
 
 @readable
@@ -125,9 +159,43 @@ class LabelledSample:
         """Number of groups with a label."""
         return len(self.names)
 
+    @property
+    def stand_in(self) -> NDArray[np.float64]:
+        """Weights by which labelled items stand for those that a proxy is averaged over, (n,)."""
+        return self.weights
+
+    @property
+    def loads(self) -> NDArray[np.float64]:
+        """What one unit of each labelled item's value adds to the error of the mean, (n,)."""
+        return self.weights
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all items of a finite population have a label."""
+        return False
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all items have one weight."""
+        return bool((self.loads == self.loads[:1]).all())
+
+    @property
+    def n_effective(self) -> float:
+        """How many labels of a simple sample of new items would vary as little (Kish, 1965)."""
+        return len(self.loads) if self.is_equal else 1 / float(self.loads @ self.loads)
+
+    @property
+    def n_alike(self) -> float:
+        """How many labels to count where all have one value, and how they vary is not seen."""
+        return float(self.n_groups if self.is_equal else min(self.n_groups, self.n_effective))
+
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weighted sums by group of values of the labelled items, (G,)."""
-        return np.bincount(self.groups, self.weights * values, self.n_groups).astype(np.float64)
+        return self._by_group(self.weights * values)
+
+    def moved(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums by group of values with the weights of `stand_in`, (G,)."""
+        return self._by_group(self.stand_in * values)
 
     def deviations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums by group of what values differ from their mean by, (G,)."""
@@ -145,6 +213,142 @@ class LabelledSample:
         rest = 1 - self.sums(np.ones(len(self.weights)))
         scaled: NDArray[np.float64] = errors / np.maximum(rest, 1 / n**2) * np.sqrt((n - 1) / n)
         return scaled
+
+    def least_variance(self, residuals: NDArray[np.float64]) -> float:
+        """Return the variance where (n,) residuals do not depend on the weights.
+
+        A sample that has none of the rare items of great weight varies too little by itself.
+        """
+        if self.is_equal:
+            return 0.0
+        away = residuals - self.weights @ residuals
+        return float(self.weights @ away**2 * (self.loads @ self.loads))
+
+    def _by_group(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(self.groups, values, self.n_groups).astype(np.float64)
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class FiniteSample(LabelledSample):
+    """Labelled items of a finite population, whose mean is that of all its items and no more.
+
+    Groups are the units that were drawn: items, or whole groups.
+
+    Attributes
+    ----------
+    left : float
+        Share of the population's items that have no label.
+    beyond : (n,) array
+        What each labelled item counts for besides itself; they sum to `left`.
+    strata : (n,) array of int
+        Stratum of each labelled item, as a number from 0, of which units were drawn.
+    is_stratified : bool
+        Whether units are a simple sample of each stratum; otherwise they were drawn independently.
+
+    Notes
+    -----
+    A labelled item counts once for itself, and with `stand_in` for those without a label. That is
+    its inverse probability less one, times a number so that all add up to the items without a
+    label. So the sample varies as little as its size allows (Hájek), and items that were certain to
+    be drawn stand for no others. If e is what values differ from their mean by, the variance is
+    ``sum w (w - 1) e**2`` for units drawn independently, and of n units of N it is the usual one,
+    ``(1 - n / N) / n``.
+    """
+
+    left: float
+    beyond: NDArray[np.float64]
+    strata: NDArray[np.int64]
+    is_stratified: bool
+
+    @classmethod
+    def of(
+        cls,
+        inverse: NDArray[np.float64],
+        groups: NDArray[np.int64],
+        names: NDArray[np.int64],
+        n_items: int,
+        strata: NDArray[np.int64] | None,
+    ) -> FiniteSample:
+        """Return the sample, by one over the probability of each labelled item, (n,)."""
+        n = len(inverse)
+        beyond = inverse - 1
+        if not beyond.any():  # whoever has no label was certain to get one: it was not given
+            beyond = np.ones(n)
+        left = (n_items - n) / n_items
+        beyond = beyond * (left / max(beyond.sum(), 1e-300))
+        codes = np.zeros(n, dtype=np.int64) if strata is None else strata
+        own = 1 / n_items + beyond, groups, names
+        return cls(*own, left, beyond, codes, strata is not None)
+
+    @property
+    def stand_in(self) -> NDArray[np.float64]:
+        """Weights by which labelled items stand for those without a label, (n,)."""
+        return self.beyond
+
+    @cached_property
+    def loads(self) -> NDArray[np.float64]:
+        """What one unit of each labelled item's value adds to the error of the mean, (n,)."""
+        return np.sqrt(self.weights * self.stand_in)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all items have a label."""
+        return self.left == 0
+
+    @property
+    def n_effective(self) -> float:
+        """How many labels of a simple sample of new items would vary as little."""
+        return np.inf if self.is_whole else 1 / float(self.loads @ self.loads)
+
+    @property
+    def n_alike(self) -> float:
+        """How many labels to count where all have one value, and how they vary is not seen."""
+        return min(self.n_groups / self.left, self.n_effective)
+
+    def deviations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums by unit of what values differ from the mean of their stratum by, (G,)."""
+        mean = self.stand_in @ values / max(self.left, 1e-300)
+        centre = self._of_stratum(self.stand_in * values) / self._in_stratum
+        centre = np.where(self._n_units > 1, centre, mean)  # one unit says nothing of its stratum
+        return self._by_group(self.loads * (values - centre[self.strata]))
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t: those of as many equal units as would vary as much."""
+        if self.is_whole:
+            return np.inf
+        share = self._by_group(self.loads) / self.loads.sum()
+        return max(1 / float(share @ share) - 1, 1.0)
+
+    def jackknifed(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale errors by unit so that the sum of their squares is the jackknife's variance."""
+        of_unit = self._stratum_of_units
+        n = self._n_units[of_unit]
+        rest = 1 - self._by_group(self.stand_in) / self._in_stratum[of_unit]
+        scale = np.sqrt((n - 1) / n) / np.maximum(rest, 1 / n**2)
+        return np.asarray(errors * np.where(n > 1, scale, 1.0))
+
+    def least_variance(self, residuals: NDArray[np.float64]) -> float:
+        """Return the variance where residuals do not depend on the weights; 0 in strata."""
+        return 0.0 if self.is_stratified else super().least_variance(residuals)
+
+    @cached_property
+    def _stratum_of_units(self) -> NDArray[np.int64]:
+        of_unit = np.zeros(self.n_groups, dtype=np.int64)
+        of_unit[self.groups] = self.strata
+        return of_unit
+
+    @cached_property
+    def _n_units(self) -> NDArray[np.float64]:
+        return np.bincount(self._stratum_of_units).astype(np.float64)
+
+    @cached_property
+    def _in_stratum(self) -> NDArray[np.float64]:
+        return np.maximum(self._of_stratum(self.stand_in), 1e-300)
+
+    def _of_stratum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(self.strata, values).astype(np.float64)
 
 
 @readable
@@ -211,7 +415,7 @@ class Mean(NamedTuple):
 
 def labelled_mean(values: NDArray[np.float64], sample: LabelledSample) -> Mean:
     """Return the mean of labelled items, (n,) values, from labels alone."""
-    errors = sample.jackknifed(_deviations_of(values, sample))
+    errors = _raised(sample.jackknifed(_deviations_of(values, sample)), values, sample)
     variance = float(errors @ errors)
     return Mean(float(sample.weights @ values), variance, 0.0, variance, errors)
 
@@ -251,10 +455,20 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
         products = of_values * of_proxies
         weight, weights = tuned_weights(products, of_proxies**2, of_rest)
         errors = sample.jackknifed(of_values - weights * of_proxies)
-    moved = sample.sums(proxies.labelled - proxies.means)
+        residuals = values - weights[sample.groups] * (proxies.labelled - proxies.means)
+        errors = _raised(errors, residuals, sample)
+    moved = sample.moved(proxies.labelled - proxies.means)
     value = float(sample.weights @ values - weights @ moved)
     of_labels = float(errors @ errors)
     return Mean(value, of_labels + weight**2 * of_rest, weight, of_labels, errors)
+
+
+def _raised(
+    errors: NDArray[np.float64], residuals: NDArray[np.float64], sample: LabelledSample
+) -> NDArray[np.float64]:
+    """Raise errors by group to the least variance that weights allow for."""
+    variance, least = float(errors @ errors), sample.least_variance(residuals)
+    return errors * np.sqrt(least / variance) if 0 < variance < least else errors
 
 
 def _deviations_of(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
+from btdagg.estimates.population import said_of
 from btdagg.estimates.prediction_powered import estimate, estimate_items, items_of_tables
 from btdagg.model.intervals import as_level
 from btdagg.votes.labels import Labels
@@ -16,6 +17,7 @@ from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
+    from btdagg.estimates.population import Population
     from btdagg.estimates.prediction_powered import Estimates
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
@@ -49,6 +51,8 @@ class NonInferiority:
         About how many labels, the present ones included, would give an answer if the estimate stays
         as it is; None if there is one, or if labelling all items would not be enough.
     remarks : tuple of str
+    population : "new" or "finite"
+        Whether bounds are for new items, or of these.
     """
 
     candidate: Any
@@ -63,6 +67,7 @@ class NonInferiority:
     n_labels: int
     labels_wanted: int | None
     remarks: tuple[str, ...]
+    population: Population = "new"
 
     @property
     def outcome(self) -> Outcome:
@@ -90,10 +95,11 @@ class NonInferiority:
             "worse": (f"{self.candidate} is worse", f"upper bound {upper}"),
         }.get(self.outcome, (f"cannot tell whether {self.candidate} is worse", both))
         less = "" if self.quantity == _NET else f" less that of {self.baseline}"
+        where = said_of(self.population, self.n_items)
         sentence = (
             f"{verdict} than {self.baseline} by more than {self.margin:g}: "
             f"{self.quantity} of {self.candidate}{less} {self.estimate:+.3f}, "
-            f"one-sided {100 * self.level:.4g}% {bound} "
+            f"one-sided {100 * self.level:.4g}% {bound} {where} "
             f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
         if self.labels_wanted is not None:
@@ -127,7 +133,7 @@ def not_worse(
     Parameters
     ----------
     counts, labels, **options
-        As `btdagg.estimate` takes them.
+        As `btdagg.estimate` takes them, `population` among them.
     candidate, baseline : object
         Which is which. Of tables of pairs the names of A and B, ``"A"`` and ``"B"`` where they have
         none; with columns `system_a` and `system_b` the items that compare the two are used, on
@@ -199,15 +205,23 @@ def not_worse(
     elif wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
     bounds = sign * mean.value, low, high, margin, level
-    numbers: Any = *bounds, n_items, n_labels, wanted, estimates.remarks
-    return NonInferiority(*pair, quantity, *numbers)
+    remarks = estimates.remarks_on_differences
+    other = estimates.other_population
+    if other is not None:
+        of: Any = (other.difference(*pair) if is_graded else other.estimates)[quantity]
+        ends = " and ".join(f"{end:+.3f}" for end in sorted((sign * of.low, sign * of.high)))
+        where = said_of(other.population, n_items)
+        remarks += (f"{quantity} {where}: {sign * of.value:+.3f}, one-sided bounds {ends}",)
+    numbers: Any = *bounds, n_items, n_labels, wanted, remarks
+    return NonInferiority(*pair, quantity, *numbers, population=estimates.population)
 
 
 def _estimates(
     counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], options: dict[str, Any]
 ) -> Estimates:
     """Estimate over the items of two systems, which are the sides of pairs, or values of `by`."""
-    told = {name: options.pop(name, None) for name in ("groups", "probabilities", "scale")}
+    names = ("groups", "probabilities", "scale", "units", "strata")
+    told = {name: options.pop(name, None) for name in names}
     of_tables = {**told, "model": options.get("model")}
     is_graded = (labels.scale if isinstance(labels, Labels) else told["scale"]) is not None
     if by is not None and (than is not None or not is_graded):

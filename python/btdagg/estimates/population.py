@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import fdtrc, stdtr
@@ -13,7 +13,9 @@ from btdagg._util.folds import deal
 from btdagg._util.readable import readable
 from btdagg.estimates.kinds import PAIRS, Kind, Predictor
 from btdagg.estimates.mean import (
+    Bounds,
     Ends,
+    FiniteSample,
     LabelledSample,
     Mean,
     MeanEstimate,
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+Population = Literal["new", "finite"]
+"""What an estimate is of: new items of the kind, or these items and no others."""
+
+_MUCH = 0.1  # share of items with a label from which the two populations are told apart
 _ROUNDING = 1e-6
 _N_FOLDS = 10
 _N_FOLDS_OF_PANELS = 5  # they are slower to fit
@@ -49,6 +55,39 @@ def as_any_counts(counts: ArrayLike, kind: Kind = PAIRS) -> NDArray[Any]:
     if not len(array):
         raise InputError("counts is empty, expected at least one item", argument="counts")
     return array
+
+
+def said_of(population: Population, n_items: int) -> str:
+    """Say what means are of."""
+    return "of new items like these" if population == "new" else f"of these {n_items:,} items"
+
+
+class Draw(NamedTuple):
+    """What means are of, and how the labelled items were drawn.
+
+    Attributes
+    ----------
+    population : "new" or "finite"
+    units : (N,) array of int, or None
+        What was drawn as a whole, as a number from 0; None where items were.
+    strata : (n,) array of int, or None
+        Stratum of each labelled item, of which so many units were drawn; None where units were
+        drawn independently of each other, or are a simple sample.
+    is_known : bool
+        Whether it is known what was drawn as a whole.
+    """
+
+    population: Population = "new"
+    units: NDArray[np.int64] | None = None
+    strata: NDArray[np.int64] | None = None
+    is_known: bool = True
+
+    def among(self, rows: NDArray[np.int64], labelled: NDArray[np.bool_]) -> Draw:
+        """Return the draw of some items, by their rows, and by which labelled ones are of them."""
+        return self._replace(
+            units=None if self.units is None else self.units[rows],
+            strata=None if self.strata is None else self.strata[labelled],
+        )
 
 
 Predictions: TypeAlias = "tuple[NDArray[np.float64], NDArray[np.int64]]"
@@ -172,32 +211,46 @@ class Domain:
         values = self.quantities[quantity]
         return Ends(min(values), max(values))
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether labels of two groups, or of all items, tell how far off a mean is."""
+        return self.sample.n_groups > 1 or self.sample.is_whole
+
     def limits(self, quantity: str, mean: Mean, level: float) -> tuple[float, float]:
         """Return the interval of one of the means."""
-        ends, quantile = self.ends(quantity), self._quantile(level)
-        if self.sample.n_groups < 2:
-            return ends
-        if self.is_published and mean.variance > 0:
-            half = quantile * float(np.sqrt(mean.variance))
-            if mean.value - half >= ends.least and mean.value + half <= ends.greatest:
-                return mean.value - half, mean.value + half
-        n = self._effective(quantity, mean)
-        low, high = limits_of(mean.value, np.array([n]), quantile, ends)
-        return float(low[0]), float(high[0])
+        if not self.has_interval:
+            return self.ends(quantity)
+        quantile = t_quantile(level, self.degrees_of_freedom)
+        low, high = self.bounds(quantity, mean, level).at(quantile)
+        return float(low), float(high)
 
-    def _quantile(self, level: float) -> float:
-        return t_quantile(level, self.degrees_of_freedom)
+    def bounds(self, quantity: str, mean: Mean, level: float) -> Bounds:
+        """Return what the interval of one of the means is made of.
+
+        Whether it is the normal one, which can go past the ends, is seen at a level.
+        """
+        ends, error = self.ends(quantity), np.nan
+        if self.is_published and mean.variance > 0:
+            half = t_quantile(level, np.inf) * float(np.sqrt(mean.variance))
+            if mean.value - half >= ends.least and mean.value + half <= ends.greatest:
+                error = float(np.sqrt(mean.variance))
+        value = min(max(mean.value, ends.least), ends.greatest)
+        if self.sample.is_whole:
+            return Bounds(value, np.inf, 0.0, ends)
+        return Bounds(value, self._effective(quantity, mean), error, ends)
 
     def _effective(self, quantity: str, mean: Mean) -> float:
         """Return the effective number of labels that a mean rests on."""
-        alone, ends = self.alone[quantity], self.ends(quantity)
+        alone, ends, sample = self.alone[quantity], self.ends(quantity), self.sample
+        if sample.is_whole:
+            return np.inf
         if mean.variance == 0:
-            return float(self.sample.n_groups)
+            return sample.n_alike
         n = effective_number(mean.value, mean.variance, ends)
         if quantity in self.raters_worth and alone.variance > 0:
             # Groups that are alike by design are no reason to trust a share more than that.
             of_labels = effective_number(alone.value, alone.variance, ends)
-            n *= min(self.n_labels * self.raters_worth[quantity] / of_labels, 1.0)
+            n *= min(sample.n_effective * self.raters_worth[quantity] / of_labels, 1.0)
         return n
 
     def estimates(self, level: float) -> dict[str, MeanEstimate]:
@@ -222,22 +275,29 @@ class Domain:
         ends = self.ends(quantity)
         value = min(max(mean.value, ends.least), ends.greatest)
         low, high = self.limits(quantity, mean, level)
-        error = float(np.sqrt(mean.variance)) if self.sample.n_groups > 1 else np.nan
+        error = float(np.sqrt(mean.variance)) if self.has_interval else np.nan
         return MeanEstimate(value, low, high, error, worth, mean.weight, labels_only)
 
     def limits_at(
-        self, quantity: str, level: float, numbers: NDArray[Any]
+        self, quantity: str, quantile: float, numbers: NDArray[Any]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return low and high ends of the interval with other numbers of labels, (k,) each."""
         mean, n, ends = self.means[quantity], self.n_labels, self.ends(quantity)
-        effective = self._effective(quantity, self.alone[quantity]) * numbers / n
+        left = np.maximum(self.n_items - numbers, 1e-9)
+        grown = numbers / n
+        if isinstance(self.sample, FiniteSample):
+            if self.sample.is_whole:  # with fewer it is not known
+                effective = np.where(numbers < n, 1e-9, np.inf)
+            else:
+                effective = self._effective(quantity, mean) * grown * (self.n_items - n) / left
+            return limits_of(mean.value, effective, quantile, ends)
+        effective = self._effective(quantity, self.alone[quantity]) * grown
         if mean.variance > 0:
             of_rest = mean.variance - mean.of_labels
-            left = np.maximum(self.n_items - numbers, 1e-9)
             variances = mean.of_labels * n / numbers + of_rest * (self.n_items - n) / left
             with_judge = self._effective(quantity, mean) * mean.variance / variances
             effective = np.maximum(effective, with_judge)
-        return limits_of(mean.value, effective, self._quantile(level), ends)
+        return limits_of(mean.value, effective, quantile, ends)
 
 
 def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:
@@ -250,7 +310,7 @@ def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Population:
+class PredictedItems:
     """All items, those with a label among them, and what models predict.
 
     Attributes
@@ -269,6 +329,8 @@ class Population:
         Group of each item as a number from 0; None where each is one by itself.
     weights : (n,) array or None
         One over the probability of each labelled item to be labelled; None in a simple sample.
+    draw : Draw
+        What means are of, and how items were drawn.
     tables, fold : arrays
         Probabilities of the rows by models that did not see a label; see `Predictions`.
     is_fixed : bool
@@ -282,6 +344,7 @@ class Population:
     outcomes: NDArray[np.float64]
     groups: NDArray[np.int64] | None
     weights: NDArray[np.float64] | None
+    draw: Draw
     tables: NDArray[np.float64]
     fold: NDArray[np.int64]
     is_fixed: bool
@@ -291,8 +354,9 @@ class Population:
         rows = np.arange(len(self.labelled))
         if inside is not None:
             rows = np.flatnonzero(inside[self.labelled])
-        sample = self.sample(rows)
-        enough = sample.n_groups > 1
+        n_items = len(self.place) if inside is None else int(inside.sum())
+        sample = self.sample(rows, n_items)
+        enough = sample.n_groups > 1 or sample.is_whole
         predictions = None
         if enough:
             predictions = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
@@ -306,7 +370,6 @@ class Population:
             if predictions is not None:
                 proxies[quantity] = predictions.of(values)
                 means[quantity] = corrected_mean(y, proxies[quantity], sample)
-        n_items = len(self.place) if inside is None else int(inside.sum())
         return Domain(
             self.kind.quantities,
             means,
@@ -318,20 +381,35 @@ class Population:
             raters_worth,
         )
 
-    def sample(self, rows: NDArray[np.int64] | None = None) -> LabelledSample:
-        """Return the labelled items, or some rows of them."""
+    def sample(
+        self, rows: NDArray[np.int64] | None = None, n_items: int | None = None
+    ) -> LabelledSample:
+        """Return the labelled items, or some rows of them, of a domain with so many items."""
         rows = np.arange(len(self.labelled)) if rows is None else rows
-        own = self.labelled[rows]
-        names, groups = np.unique(
-            own if self.groups is None else self.groups[own], return_inverse=True
-        )
+        n_items = len(self.place) if n_items is None else n_items
+        own, units = self.labelled[rows], self.units
+        names, groups = np.unique(own if units is None else units[own], return_inverse=True)
+        groups = groups.reshape(-1)
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        return LabelledSample(weights / max(weights.sum(), 1e-300), groups.reshape(-1), names)
+        if self.draw.population == "finite":
+            inverse = weights if self.weights is not None else np.full(len(rows), 2.0)
+            strata = None if self.draw.strata is None else self.draw.strata[rows]
+            return FiniteSample.of(inverse, groups, names, n_items, strata)
+        return LabelledSample(weights / max(weights.sum(), 1e-300), groups, names)
+
+    @property
+    def units(self) -> NDArray[np.int64] | None:
+        """Units between which the mean varies, (N,) numbers from 0; None where they are items."""
+        return self.groups if self.draw.population == "new" else self.draw.units
+
+    def of(self, population: Population) -> PredictedItems:
+        """Return the same for means of new items, or of these."""
+        return replace(self, draw=self.draw._replace(population=population))
 
     @property
     def is_published(self) -> bool:
         """Whether the estimator is PPI++ as published, which needs enough labels."""
-        plain = self.groups is None and self.weights is None
+        plain = self.groups is None and self.weights is None and self.draw.population == "new"
         return self.is_fixed and plain and len(self.labelled) >= _ENOUGH
 
     def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -339,31 +417,63 @@ class Population:
 
         In a simple sample they are those without a label, who are independent of it; in another all
         items, since those without a label are no image of all. None where they are of too few
-        groups to tell how their mean varies.
+        groups to tell how their mean varies. Of a finite population they are those without a label.
         """
         stands = np.ones(len(self.place), dtype=np.bool_) if inside is None else inside.copy()
-        if self.weights is None:
+        is_finite = self.draw.population == "finite"
+        if self.weights is None or is_finite:
             stands[self.labelled] = False
         others = np.flatnonzero(stands)
-        if self.is_published:
+        if self.is_published or is_finite:
             return others
         n_groups = len(others) if self.groups is None else len(np.unique(self.groups[others]))
         return others if n_groups >= _FEWEST else others[:0]
 
     def remarks(self, sample: LabelledSample) -> list[str]:
         """Say where labelled items are not such as intervals assume."""
+        if self.draw.population == "finite":
+            return self.of("new").remarks(self.of("new").sample())
         every = np.arange(len(self.labelled))
         tables = self._features()[None]
         features = self._stand_ins(every, sample, None, tables, np.zeros_like(every))
         remarks = [] if features is None else _unlike_votes(features, sample, self.kind)
         if self.groups is not None and self.weights is None:
             size = np.bincount(self.groups)[self.groups]
-            remarks += _unlike_sizes(size[self.labelled], float(size.mean()), sample)
+            remarks += _unlike_sizes(size[self.labelled], size, sample)
         if sample.n_groups < _FEW:
             remarks.append(
                 f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
             )
         return remarks
+
+    def remarks_on_draw(self, whole: Domain) -> list[str]:
+        """Say how the items of a finite population are taken to be drawn."""
+        is_finite = isinstance(whole.sample, FiniteSample) and not whole.sample.is_whole
+        if not is_finite or self.weights is None:
+            return []
+        design = "independently of each other, each with its probability"
+        if self.draw.strata is not None:
+            design = "so many of each stratum, as its file says"
+        return [f"units are taken to be drawn {design}"]
+
+    def remarks_on_means(self, whole: Domain, level: float) -> list[str]:
+        """Say what the interval of the other population is."""
+        remarks = []
+        if self.has_two_populations(whole):
+            other = self.other.domain()
+            name = "win rate" if "win rate" in other.means else self.kind.main
+            mean = other.estimates(level)[name]
+            remarks.append(f"{name} {said_of(self.other.draw.population, whole.n_items)}: {mean}")
+        return remarks
+
+    @property
+    def other(self) -> PredictedItems:
+        """The same for means of the other population."""
+        return self.of("finite" if self.draw.population == "new" else "new")
+
+    def has_two_populations(self, whole: Domain) -> bool:
+        """Whether so many items have a label that the interval of the other population differs."""
+        return self.draw.is_known and whole.n_labels > whole.n_items * _MUCH
 
     def _features(self) -> NDArray[np.float64]:
         """Return two means of the votes of counts, and their number, as (k, 3)."""
@@ -388,6 +498,12 @@ class Population:
         number = np.bincount(place[others], minlength=k)
         own = place[self.labelled[rows]]
         means = np.einsum("fkc,k->fc", tables, number / len(others))
+        if self.draw.population == "finite":
+            # The mean of the others is known; what is not is how labels differ from predictions.
+            away = tables[fold, own] - means[fold]
+            nothing = np.zeros((2, sample.n_groups, tables.shape[2]))
+            names = np.empty(0, dtype=np.int64)
+            return Proxies(away, np.zeros_like(away), nothing[0], nothing[1, :0], names)
         shares = np.bincount(fold, weights=sample.weights, minlength=len(tables))
         table = np.einsum("f,fkc->kc", shares, tables)
         away = (table - number @ table / len(others)) / len(others)
@@ -418,16 +534,21 @@ class Population:
 
 
 def _unlike_sizes(
-    sizes: NDArray[np.int64], mean_of_all: float, sample: LabelledSample
+    sizes: NDArray[np.int64], of_all: NDArray[np.int64], sample: LabelledSample
 ) -> list[str]:
     """Say whether labelled items are of smaller or larger groups than items drawn by chance."""
+    mean_of_all = float(of_all.mean())
     mean = float(sample.weights @ sizes)
     errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
     error = float(np.sqrt(errors @ errors))
     away = abs(mean - mean_of_all)
     if away < 1e-9 * mean_of_all:
         return []
-    if error > 0 and 2 * stdtr(sample.degrees_of_freedom, -away / error) >= _UNLIKE:
+    # Where all labelled items are of groups of one size: how likely it is to draw no other.
+    p = float(np.mean(of_all == sizes[0])) ** sample.n_groups
+    if error > 0:
+        p = 2 * float(stdtr(sample.degrees_of_freedom, -away / error))
+    if p >= _UNLIKE:
         return []
     return [
         f"labelled items are of groups of {mean:.3g} items on the mean, all items of "

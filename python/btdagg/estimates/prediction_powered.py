@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -26,15 +26,17 @@ from btdagg._util.validation import (
 )
 from btdagg.estimates.items import AllItems, all_items, with_remarks
 from btdagg.estimates.kinds import PAIRS, Kind, Predictor, kind_of
-from btdagg.estimates.mean import MeanEstimate
+from btdagg.estimates.mean import Bounds, MeanEstimate
 from btdagg.estimates.population import (
     Domain,
+    Draw,
     Population,
+    PredictedItems,
     as_any_counts,
     cross_fitted,
     fixed,
 )
-from btdagg.evaluation.significance import holm, t_pvalues
+from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels
 from btdagg.votes.labels import Labels
@@ -47,13 +49,17 @@ if TYPE_CHECKING:
     from btdagg.votes.scale import Scale
 
 
+_FARTHEST = 60.0  # powers of 2 of a quantile, beyond which no interval ends
+_N_HALVINGS = 64
+
+
 @readable
 @dataclass(frozen=True)
 class Difference:
     """A difference of two means, the first less the second, with its interval.
 
-    `low` and `high` hold together for all pairs; `pvalue` is of no difference, corrected for the
-    number of pairs.
+    `low` and `high` hold together for all pairs. `pvalue` is of no difference: 1 less the greatest
+    level at which the interval does not hold 0.
     """
 
     value: float
@@ -89,6 +95,8 @@ class Estimates(Drawn):
         The quantity that forecasts are of where none is named: the net win rate, or mean grade.
     sides : Sides
         What A and B are called.
+    population : "new" or "finite"
+        Whether intervals are for new items, or of these.
     """
 
     estimates: dict[str, MeanEstimate]
@@ -101,15 +109,19 @@ class Estimates(Drawn):
     main: str
     _whole: Domain = field(repr=False)
     _parts: dict[Any, Domain] = field(repr=False)
+    _items: PredictedItems = field(repr=False)
+    _inside: Mapping[Any, NDArray[np.bool_]] = field(repr=False)
+    _of_means: tuple[str, ...] = field(repr=False)
     sides: Sides = UNNAMED
+    population: Population = "new"
 
     @cached_property
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
         """Differences of every two values of `by`: the first less the second.
 
-        The intervals hold together for all pairs of values (Bonferroni), and p-values are corrected
-        for their number (Holm). Groups with items of both values pair them. Values without two
-        labelled groups have none.
+        The intervals hold together for all pairs of values, and p-values are corrected for their
+        number (Bonferroni, both): p is below 1 less the level where the interval is on one side of
+        0. Groups with items of both values pair them. Values without two labelled groups have none.
         """
         return _differences(self._parts, self.level)
 
@@ -121,6 +133,22 @@ class Estimates(Drawn):
         pair = first, second
         parts = dict(zip(pair, self.domains(*pair), strict=True))
         return _differences(parts, self.level)[pair]
+
+    @property
+    def other_population(self) -> Estimates | None:
+        """The same of these items where this is for new ones, and the other way round.
+
+        `None` where at most a tenth of the items has a label, so that the two hardly differ, or
+        where it is not known whether items or groups were drawn.
+        """
+        if not self._items.has_two_populations(self._whole):
+            return None
+        return _estimates_of(self._items.other, self._inside, self.level)
+
+    @property
+    def remarks_on_differences(self) -> tuple[str, ...]:
+        """Remarks without those that are about the means of all items alone."""
+        return tuple(text for text in self.remarks if text not in self._of_means)
 
     def labels_for(
         self, width: float, quantity: str | None = None, between: tuple[Any, Any] | None = None
@@ -172,7 +200,9 @@ class Estimates(Drawn):
             expected = f"two of {names}" if names else "values of by, of which there are none"
             raise InputError(argument="between", came=values, expected=expected)
         for value in values:
-            if (n := self._parts[value].sample.n_groups) < 2:
+            part = self._parts[value]
+            if not part.has_interval:
+                n = part.sample.n_groups
                 what = "label" if self.n_groups == self.n_labels else "group with labels"
                 raise InputError(
                     f"{value} has {n} {what}{'' if n == 1 else 's'}, expected at least 2",
@@ -201,6 +231,9 @@ def estimate(
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     by: ArrayLike | None = None,
+    population: Population = "new",
+    units: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
     model: Predictor | None = None,
     prior: Any = "weak",
     level: float = 0.95,
@@ -283,9 +316,11 @@ def estimate(
     """
     level = as_level(level)
     if isinstance(labels, Labels):
-        told_apart = {"groups": groups, "probabilities": probabilities, "scale": scale}
-        items = items_of_tables(counts, labels, by=by, model=model, **told_apart)
-        return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
+        told_apart: Any = {"groups": groups, "probabilities": probabilities, "scale": scale}
+        told_apart |= {"units": units, "strata": strata, "model": model}
+        table = items_of_tables(counts, labels, by=by, **told_apart)
+        options: Any = {"model": model, "prior": prior, "level": level, "seed": seed}
+        return estimate_items(table, population=population, **options)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
     names: list[Any] = []
     told: list[NDArray[np.int64]] = []
@@ -293,11 +328,22 @@ def estimate(
         names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
         told = [numbers]
     kind = kind_of(scale)
-    population = population_of(
-        counts, labels, groups, probabilities, model, prior, seed, *told, kind=kind
+    drawn: Any = {"population": population, "units": units, "strata": strata}
+    items = population_of(
+        counts, labels, groups, probabilities, model, prior, seed, *told, kind=kind, **drawn
     )
-    whole = population.domain()
-    parts = {name: population.domain(told[0] == place) for place, name in enumerate(names)}
+    inside = {name: told[0] == place for place, name in enumerate(names)}
+    return _estimates_of(items, inside, level)
+
+
+def _estimates_of(
+    items: PredictedItems, inside: Mapping[Any, NDArray[np.bool_]], level: float
+) -> Estimates:
+    """Estimate over all items, and over those inside of each domain."""
+    whole = items.domain()
+    parts = {name: items.domain(own) for name, own in inside.items()}
+    of_means = items.remarks_on_means(whole, level)
+    of_means += _of_sums(whole, [*parts.values()], items.kind.main)
     return Estimates(
         whole.estimates(level),
         {name: part.estimates(level) for name, part in parts.items()},
@@ -305,16 +351,21 @@ def estimate(
         whole.n_labels,
         whole.sample.n_groups,
         level,
-        _remarks(whole, population),
-        kind.main,
+        (*_remarks(whole, items), *of_means),
+        items.kind.main,
         whole,
         parts,
+        items,
+        inside,
+        tuple(of_means),
+        population=items.draw.population,
     )
 
 
 def estimate_items(items: AllItems, **options: Any) -> Estimates:
     """Estimate over items of tables; options are those of `estimate` that are no column."""
-    estimates = estimate(items.counts, items.outcomes, by=items.by, **items.columns, **options)
+    columns = items.columns | items.drawn
+    estimates = estimate(items.counts, items.outcomes, by=items.by, **columns, **options)
     return with_remarks(replace(estimates, sides=items.sides), items.remarks)
 
 
@@ -356,12 +407,18 @@ def population_of(
     *told: NDArray[Any],
     sign: NDArray[np.int8] | None = None,
     kind: Kind = PAIRS,
-) -> Population:
+    population: Population = "new",
+    units: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
+) -> PredictedItems:
     """Check what `estimate` takes, and return all items with the predictions of models.
 
     `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has -1
     for items to be turned so that all have the same side as A.
     """
+    if population not in get_args(Population):
+        expected = " or ".join(map(repr, get_args(Population)))
+        raise InputError(argument="population", came=population, expected=expected)
     seed = as_integer(seed, "seed", 0)
     array, outcomes = as_any_counts(counts, kind), kind.outcomes(labels)
     same_length("labels", len(outcomes), "counts", len(array))
@@ -388,13 +445,40 @@ def population_of(
         tables, fold = cross_fitted(*own, rows, prior, seed, own_sign, kind)
     else:
         tables, fold = fixed(model, rows, len(labelled), kind)
-    items = kind, rows, place, labelled, outcomes, group, weights
-    return Population(*items, tables, fold, model is not None)
+    draw = _draw(population, units, strata, labelled, len(array), grouped=group is not None)
+    if draw.strata is not None and weights is None:
+        raise InputError("strata are given without probabilities", argument="probabilities")
+    items = kind, rows, place, labelled, outcomes, group, weights, draw
+    return PredictedItems(*items, tables, fold, model is not None)
 
 
-def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
+def _draw(
+    population: Population,
+    units: ArrayLike | None,
+    strata: ArrayLike | None,
+    labelled: NDArray[np.int64],
+    n_items: int,
+    *,
+    grouped: bool,
+) -> Draw:
+    """Return how the labelled items, by their numbers, were drawn."""
+    numbers = None if units is None else as_groups(units, "counts", n_items, "units")
+    is_known = numbers is not None or not grouped
+    if population == "finite" and not is_known:
+        expected = "what was drawn as a whole, items or groups, where items have groups"
+        raise InputError(argument="units", came=units, expected=expected)
+    codes = None
+    if strata is not None:
+        same_length("strata", len(strata), "counts", n_items)  # type: ignore[arg-type]
+        own = np.asarray(strata, dtype=object)[labelled]
+        if not any(name is None for name in own.tolist()):
+            codes = as_groups(own, "labels", len(own), "strata")
+    return Draw(population, numbers, codes, is_known)
+
+
+def _remarks(whole: Domain, items: PredictedItems) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    remarks = population.remarks(whole.sample)
+    remarks = items.remarks(whole.sample) + items.remarks_on_draw(whole)
     still = [name for name, mean in whole.means.items() if mean.variance == 0]
     if still:
         remarks.append(
@@ -407,6 +491,21 @@ def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
             f"{n or 'no'} items are without a label, too few for the judge to add anything"
         )
     return tuple(remarks)
+
+
+def _of_sums(whole: Domain, parts: list[Domain], quantity: str) -> list[str]:
+    """Say where the mean of all items is not that of the parts that these fall into."""
+    sizes = [part.n_items for part in parts]
+    if sum(sizes) != whole.n_items or not all(part.has_interval for part in parts):
+        return []
+    mean = whole.means[quantity].value
+    of_parts = float(np.average([part.means[quantity].value for part in parts], weights=sizes))
+    if f"{mean:.3f}" == f"{of_parts:.3f}":
+        return []
+    return [
+        f"{quantity} is {mean:.3f} over all items and {of_parts:.3f} as the mean of their parts: "
+        "each is estimated by itself, from its own labels and with its own weight of the votes"
+    ]
 
 
 def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -434,39 +533,78 @@ def _differences(
 
     Intervals are put together from those of the two means, which stay inside and need not be
     symmetric (MOVER: Zou and Donner, 2008), and allow for their correlation. Degrees of freedom are
-    Satterthwaite's.
+    Satterthwaite's. The p-value is one less the level at which an interval ends at 0.
     """
-    parts = {value: part for value, part in parts.items() if part.sample.n_groups > 1}
+    parts = {value: part for value, part in parts.items() if part.has_interval}
     if len(parts) < 2:
         return {}
     values, domains = list(parts), list(parts.values())
     first, second = np.triu_indices(len(parts), 1)
-    level_of_pair = 1 - (1 - level) / len(first)
     pairs = [(values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
     differences: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
-    degrees = np.array([part.degrees_of_freedom for part in domains])
-    own_degrees = np.array([part.sample.degrees_of_freedom for part in domains])
     for quantity in domains[0].quantities:
-        means = [part.means[quantity] for part in domains]
-        value = np.clip([mean.value for mean in means], *domains[0].ends(quantity))
-        limits = [part.limits(quantity, part.means[quantity], level_of_pair) for part in domains]
-        ends = np.column_stack([value, limits]).T
+        variance = np.array([part.means[quantity].variance for part in domains])
         covariance, r = (of[first, second] for of in _correlations(domains, quantity))
-        variance = np.array([mean.variance for mean in means])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            both = variance[first] + variance[second]
-            spread = variance[first] ** 2 / degrees[first] + variance[second] ** 2 / degrees[second]
-            freedom = np.where(spread > 0, both**2 / spread, np.inf)
-            away = value[first] - value[second]
-            error = np.sqrt(np.maximum(both - 2 * covariance, 0.0))
-        # Without any spread the signs of the groups of the smaller domain are all there is.
-        fewest = np.minimum(own_degrees[first], own_degrees[second])
-        p = holm(t_pvalues(away, error, np.where(error > 0, freedom, fewest)))
-        low, high = _difference_limits(ends[:, first], ends[:, second], r)
+        error = np.sqrt(np.maximum(variance[first] + variance[second] - 2 * covariance, 0.0))
+        freedom = _degrees_of_freedom(domains, quantity, first, second)
+        level_of_pair = 1 - (1 - level) / len(first)
+        quantile = np.array([t_quantile(level_of_pair, degrees) for degrees in freedom.tolist()])
+        bounds = [part.bounds(quantity, part.means[quantity], level_of_pair) for part in domains]
+        of_first, of_second = (Bounds.stacked(bounds, place) for place in (first, second))
+        both = _BoundsOfTwo(of_first, of_second, r)
+        low, high = both.at(quantile)
+        p = np.minimum(len(first) * t_pvalues(both.ending_at_0(quantile), 1.0, freedom), 1.0)
+        away = of_first.value - of_second.value
         rows = np.stack([away, low, high, error, p], axis=1).tolist()
         for pair, row in zip(pairs, rows, strict=True):
             differences[pair][quantity] = Difference(*row)
     return differences
+
+
+class _BoundsOfTwo(NamedTuple):
+    """What the intervals of differences are made of: bounds of two means each, and correlations."""
+
+    first: Bounds
+    second: Bounds
+    r: Any
+
+    def at(self, quantile: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Low and high ends at a quantile."""
+        both = [(own.value, *own.at(quantile)) for own in (self.first, self.second)]
+        return _difference_limits(*both, self.r)
+
+    def ending_at_0(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the quantiles at which intervals end at 0.
+
+        They are above a quantile whose interval does not hold 0, and below one whose interval does.
+        """
+
+        def is_beyond(quantile: NDArray[np.float64]) -> NDArray[np.bool_]:
+            low, high = self.at(quantile)
+            return np.asarray((low > 0) | (high < 0))
+
+        side = is_beyond(quantile)
+        near, far = np.zeros(len(side)), np.where(side, _FARTHEST, -_FARTHEST)
+        for _ in range(_N_HALVINGS):
+            middle = (near + far) / 2
+            same = is_beyond(quantile * 2**middle) == side
+            near, far = np.where(same, middle, near), np.where(same, far, middle)
+        return np.asarray(quantile * 2**near)
+
+
+def _degrees_of_freedom(
+    domains: list[Domain], quantity: str, first: Any, second: Any
+) -> NDArray[np.float64]:
+    """Satterthwaite's degrees of freedom of differences of the means of domains."""
+    variance = np.array([domain.means[quantity].variance for domain in domains])
+    degrees = np.array([domain.degrees_of_freedom for domain in domains])
+    own = np.array([domain.sample.degrees_of_freedom for domain in domains])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = variance[first] + variance[second]
+        spread = variance[first] ** 2 / degrees[first] + variance[second] ** 2 / degrees[second]
+        freedom = np.where(spread > 0, both**2 / spread, np.inf)
+    # Without any spread the groups of the smaller domain are all there is.
+    return np.where(both > 0, freedom, np.minimum(own[first], own[second]))
 
 
 def _difference_limits(
@@ -486,12 +624,15 @@ def _limits_at(
     domains: list[Domain], quantity: str, level: float, numbers: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends of the interval of a mean, or of the difference of two, with so many labels in all."""
+    quantile = t_quantile(level, domains[0].degrees_of_freedom)
+    if len(domains) == 2:
+        quantile = t_quantile(level, float(_degrees_of_freedom(domains, quantity, 0, 1)))
     ends = []
     for domain in domains:
         share = domain.n_labels / sum(other.n_labels for other in domains)
         own = np.clip(share * numbers, 1, domain.n_items)
         value = np.clip(domain.means[quantity].value, *domain.ends(quantity))
-        ends.append((value, *domain.limits_at(quantity, level, own)))
+        ends.append((value, *domain.limits_at(quantity, quantile, own)))
     if len(ends) == 1:
         return ends[0][1:]
     return _difference_limits(ends[0], ends[1], _correlations(domains, quantity)[1][0, 1])

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.estimates.mean import LabelledSample, tuned_weights
+from btdagg.estimates.mean import FiniteSample, LabelledSample, tuned_weights
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import ParameterInterval
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.population import Population
+    from btdagg.estimates.population import PredictedItems
 
 _N_TUNINGS = 2
 _N_POLISHES = 6
@@ -307,7 +307,7 @@ class Standings:
             interval = ParameterInterval(value, value - half, value + half)
             if place == self.reference:
                 interval = ParameterInterval(0.0, 0.0, 0.0, "baseline")
-            elif half == 0:
+            elif half == 0 and np.isfinite(degrees_of_freedom):
                 interval = ParameterInterval(value, np.nan, np.nan, "labelled groups are all alike")
             intervals.append(interval)
         return intervals
@@ -355,7 +355,7 @@ def _errors_of(variances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def corrected_strengths(
-    population: Population, sample: LabelledSample, comparisons: Comparisons
+    population: PredictedItems, sample: LabelledSample, comparisons: Comparisons
 ) -> Standings:
     """Return prediction-powered strengths of all systems, and their covariance by groups.
 
@@ -392,7 +392,7 @@ class _Corrected:
     """Sufficient statistics and scores of labelled items, and of those that stand for all."""
 
     def __init__(
-        self, population: Population, sample: LabelledSample, comparisons: Comparisons
+        self, population: PredictedItems, sample: LabelledSample, comparisons: Comparisons
     ) -> None:
         self.sample, self.comparisons = sample, comparisons
         self.labelled = population.labelled
@@ -440,7 +440,8 @@ class _Corrected:
 
     def statistics(self, weights: NDArray[np.float64]) -> PairStatistics:
         """Corrected statistics where the proxy has some weight in each group of the sample."""
-        own, of_item = self.sample.weights, weights[self.sample.groups]
+        own = self.sample.weights
+        of_item = weights[self.sample.groups] * self.sample.stand_in / own
         n = self._by_pair(own * (1 - of_item))
         away = self.seen - of_item[:, None] * self.predicted
         sums = np.stack([self._by_pair(own * column) for column in away.T], axis=1)
@@ -459,20 +460,27 @@ class _Corrected:
 
         The first two are (G, S + 1); the third is a sum of products, (S + 1, S + 1).
         """
-        expected = self.comparisons.expected(parameters)
-        own = self.sample.weights
+        expected, sample = self.comparisons.expected(parameters), self.sample
+        is_finite = isinstance(sample, FiniteSample)
+        loads = sample.loads
+        shares = np.bincount(sample.groups, loads, sample.n_groups)
 
         def deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            away = own[:, None] * (expected[self.pair] - values)
+            away = expected[self.pair] - values
             scores = self.comparisons.scores(
-                self.labelled, away, self.sample.groups, self.sample.n_groups
+                self.labelled, loads[:, None] * away, sample.groups, sample.n_groups
             ).toarray()
-            shares = self.sample.sums(np.ones(len(own)))
-            return np.asarray(scores - np.outer(shares, scores.sum(axis=0)))
+            mean = scores.sum(axis=0)
+            if is_finite:
+                own = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
+                every = np.zeros_like(sample.groups)
+                of_all = self.comparisons.scores(self.labelled, own[:, None] * away, every, 1)
+                mean = of_all.toarray()[0]
+            return np.asarray(scores - np.outer(shares, mean))
 
         of_labels, of_proxies = deviations(self.seen), deviations(self.predicted)
         n_parameters = len(parameters)
-        if not len(self.others):
+        if is_finite or not len(self.others):  # what is predicted of the others is known
             return of_labels, of_proxies, np.zeros((n_parameters, n_parameters))
         n = len(self.others)
         away = (expected[self.comparisons.pair[self.others]] - self.of_others) / n

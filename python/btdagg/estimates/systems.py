@@ -11,6 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
+from btdagg.estimates.population import said_of
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.kinds import Predictor
     from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.population import Domain, Population
+    from btdagg.estimates.population import Domain, Population, PredictedItems
     from btdagg.model.prior import Prior
+
+
+_MOST_NAMED = 5  # systems in a remark
 
 
 @readable
@@ -68,8 +72,8 @@ class SystemEstimates(Drawn):
         Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``. The
         interval is that of the share of ties, brought to this scale.
     pvalues : (S, S) array
-        Of two systems having one strength, two-sided, corrected for the number of pairs (Holm), in
-        the order of `systems`.
+        Of two systems having one strength, two-sided, by the test that intervals of strengths are,
+        and corrected for the number of pairs (Holm), in the order of `systems`.
     covariance : (S, S) array
         Of the strengths, in the order of `systems`.
     weight : float
@@ -82,6 +86,8 @@ class SystemEstimates(Drawn):
         Of each interval by itself. Of ranks, 1 less it is the level of significance.
     remarks : tuple of str
         What a reader has to know before using the numbers.
+    population : "new" or "finite"
+        Whether intervals are for new items, or of these.
     """
 
     systems: dict[Any, SystemEstimate]
@@ -95,6 +101,7 @@ class SystemEstimates(Drawn):
     n_groups: int
     level: float
     remarks: tuple[str, ...]
+    population: Population = "new"
 
     def __str__(self) -> str:
         lines = [
@@ -115,6 +122,9 @@ def estimate_systems(
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     baseline: Any = None,
+    population: Population = "new",
+    units: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
     model: Predictor | None = None,
     prior: Prior | Literal["weak"] = "weak",
     level: float = 0.95,
@@ -123,7 +133,7 @@ def estimate_systems(
 
     Parameters
     ----------
-    counts, labels, groups, probabilities, model, prior
+    counts, labels, groups, probabilities, population, units, strata, model, prior
         Arrays as `btdagg.estimate` takes them.
     system_a, system_b : (N,) arrays
         Names of the systems whose responses are A and B of each item.
@@ -179,18 +189,18 @@ def estimate_systems(
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
     pair, sign = comparisons.pair, comparisons.sign
-    population = population_of(
-        counts, labels, groups, probabilities, model, prior, 0, pair, sign=sign
-    )
-    whole = population.domain()
-    fitted = corrected_strengths(population, whole.sample, comparisons).relative_to(reference)
+    told = counts, labels, groups, probabilities, model, prior, 0, pair
+    drawn: Any = {"population": population, "units": units, "strata": strata}
+    items = population_of(*told, sign=sign, **drawn)
+    whole = items.domain()
+    fitted = corrected_strengths(items, whole.sample, comparisons).relative_to(reference)
     strengths, degrees_of_freedom = fitted.strengths, whole.sample.degrees_of_freedom
     intervals = fitted.intervals(level, degrees_of_freedom)
     pvalues = holm(fitted.pvalues(degrees_of_freedom))
     ranks = rank_clusters(-strengths, pvalues, 1 - level)
     tied = statistically_tied(-strengths, pvalues, 1 - level)
     is_labelled = np.zeros(len(a), dtype=np.bool_)
-    is_labelled[population.labelled] = True
+    is_labelled[items.labelled] = True
     systems = {}
     order = np.argsort(-strengths, kind="stable")
     for system in order.tolist():
@@ -198,7 +208,7 @@ def estimate_systems(
         rate = None
         if system != reference:
             against = mine if reference is None else mine & ((a == reference) | (b == reference))
-            rate = _turned_domain(population, against, b == system).estimates(level)["win rate"]
+            rate = _turned_domain(items, against, b == system).estimates(level)["win rate"]
         systems[names[system]] = SystemEstimate(
             int(mine.sum()),
             int((mine & is_labelled).sum()),
@@ -219,8 +229,29 @@ def estimate_systems(
         whole.n_labels,
         whole.sample.n_groups,
         level,
-        _remarks(systems, fitted, population, whole),
+        _remarks(systems, fitted, items, whole)
+        + _of_other_population(items, whole, comparisons, reference, level),
+        population,
     )
+
+
+def _of_other_population(
+    items: PredictedItems,
+    whole: Domain,
+    comparisons: Comparisons,
+    reference: int | None,
+    level: float,
+) -> tuple[str, ...]:
+    """Say what the strengths and their intervals are for the other population."""
+    if not items.has_two_populations(whole):
+        return ()
+    sample, other = items.other.sample(), items.other
+    fitted = corrected_strengths(other, sample, comparisons).relative_to(reference)
+    intervals = fitted.intervals(level, sample.degrees_of_freedom)
+    named = [f"{name} {own}" for name, own in zip(comparisons.names, intervals, strict=True)]
+    more = ", ..." if len(named) > _MOST_NAMED else ""
+    where = said_of(other.draw.population, whole.n_items)
+    return (f"strengths {where}: {', '.join(named[:_MOST_NAMED])}{more}",)
 
 
 def _systems_of(
@@ -242,36 +273,40 @@ def _systems_of(
 
 
 def _turned_domain(
-    population: Population, inside: NDArray[np.bool_], is_b: NDArray[np.bool_]
+    items: PredictedItems, inside: NDArray[np.bool_], is_b: NDArray[np.bool_]
 ) -> Domain:
     """Return the means over the items inside, turned where a system is B so that it is A."""
     rows = np.flatnonzero(inside)
-    k = len(population.rows)
-    used, place = np.unique(population.place[rows] + k * is_b[rows], return_inverse=True)
-    counts, tables = population.rows[used % k], population.tables[:, used % k]
+    k = len(items.rows)
+    used, place = np.unique(items.place[rows] + k * is_b[rows], return_inverse=True)
+    counts, tables = items.rows[used % k], items.tables[:, used % k]
     turned = used >= k
     counts[turned], tables[:, turned] = counts[turned, ..., ::-1], tables[:, turned, ::-1]
-    own = inside[population.labelled]
-    labelled, outcomes = population.labelled[own], population.outcomes[own]
+    own = inside[items.labelled]
+    labelled, outcomes = items.labelled[own], items.outcomes[own]
     part = replace(
-        population,
+        items,
         rows=counts,
         place=place.reshape(-1),
         labelled=np.searchsorted(rows, labelled),
         outcomes=np.where(is_b[labelled, None], outcomes[:, ::-1], outcomes),
-        groups=None if population.groups is None else population.groups[rows],
-        weights=None if population.weights is None else population.weights[own],
+        groups=None if items.groups is None else items.groups[rows],
+        weights=None if items.weights is None else items.weights[own],
+        draw=items.draw.among(rows, own),
         tables=tables,
-        fold=population.fold[own],
+        fold=items.fold[own],
     )
     return part.domain()
 
 
 def _remarks(
-    systems: dict[Any, SystemEstimate], fitted: Standings, population: Population, whole: Domain
+    systems: dict[Any, SystemEstimate],
+    fitted: Standings,
+    items: PredictedItems,
+    whole: Domain,
 ) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    remarks = population.remarks(whole.sample)
+    remarks = items.remarks(whole.sample) + items.remarks_on_draw(whole)
     bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:
         remarks.append(

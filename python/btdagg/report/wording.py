@@ -73,9 +73,11 @@ def main_quantity(estimates: Estimates) -> str:
 
 def answer_of(estimates: Estimates, *, has_votes: bool = True) -> str:
     """Say in a line how often A wins, or what the mean grade is."""
-    items = f"over {counted(estimates.n_items, 'item')} by {counted(estimates.n_labels, 'label')}"
-    if has_votes and estimates.n_labels < estimates.n_items:
-        items += " and the votes"
+    n_items, is_finite = estimates.n_items, estimates.population == "finite"
+    items = f"of these {counted(n_items, 'item')}" if is_finite else "of new items like these"
+    items += f", by {counted(estimates.n_labels, 'label')}"
+    if has_votes and estimates.n_labels < n_items:
+        items += " and the votes" if is_finite else f" and the votes of {counted(n_items, 'item')}"
     name = main_quantity(estimates)
     if name != "win rate":
         return f"{name} {items}: {estimates.estimates[name]}"

@@ -68,10 +68,10 @@ def _note(estimates: Estimates) -> str:
             f" Net win rate: {a} less {b}; win rate: ties as half. Each is estimated by itself: "
             "shares add up to 1 only roughly."
         )
+    of = "of these items" if estimates.population == "finite" else "for new items of the kind"
     return (
         f"{counted(estimates.n_items, 'item')}, {estimates.n_labels:,} of them with a label"
-        f"{groups}. "
-        f"{100 * estimates.level:.3g}% intervals for new items of the kind, whatever the judge is "
+        f"{groups}. {100 * estimates.level:.3g}% intervals {of}, whatever the judge is "
         f"worth.{what} Worth in labels: how many labels alone would give an interval as narrow"
         f"{of_main}."
     )
@@ -99,7 +99,7 @@ def differences_table(estimates: Estimates, by: str) -> ReportTable | None:
         "differences",
         f"Differences of {estimates.main}s by {by}",
         f"Of every two values of {by}. The {100 * estimates.level:.3g}% intervals hold together, "
-        "and p is corrected for the number of pairs (Holm).",
+        "and p is corrected for the number of pairs (Bonferroni, both).",
         (by, "less"),
         rows(),
     )
@@ -154,6 +154,7 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
                 [system_fields(str(name), system)],
             )
 
+    of = "of these items" if systems.population == "finite" else "for new items of the kind"
     against = "" if systems.baseline is None else f" against {systems.baseline}"
     return ReportTable.of_rows(
         "systems",
@@ -162,7 +163,7 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
         f"{against}: ties as half, over the items of the system. Strength: log odds of a win by "
         "the Davidson model, which allows for opponents; tie parameter "
         f"{fixed(systems.tie_parameter.estimate)}. Systems of one rank cannot be told apart. "
-        f"{100 * systems.level:.3g}% intervals.",
+        f"{100 * systems.level:.3g}% intervals {of}.",
         ("system",),
         rows(),
     )

@@ -1,0 +1,244 @@
+"""Coverage and width of estimates for new items and of these items, drawn in several ways.
+
+120 items, of which 30 or 60 are labelled: single items, or whole groups of one to five; a simple
+sample, or items drawn independently with probabilities that rise 16-fold with the disagreement of
+their votes. Pairs, and skewed grades, are simulated anew for each draw: the truth for new items is
+the mean of 400,000 of them, and for these items that of the 120. Models are cross-fitted, as by
+default. Then 120 items of public data (read from BTDAGG_SHARED) stay the same, and only labels are
+drawn anew. `--smoke` does little; `--real` does the public data alone, and `--simulated` the other.
+`--quick` cross-fits models that take a tenth of the time: pairs by the paper's fit, and grades by
+the grades of items with like votes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import btdagg
+from btdagg.estimates.kinds import Kind, kind_of
+from btdagg.estimates.prediction_powered import population_of
+
+N_ITEMS = 120
+LEVEL = 0.95
+SCALES = {"pairs": None, "grades": btdagg.Scale(range(1, 6), range(1, 6))}
+SHOWN = {
+    "pairs": ("net win rate", "A", "tie"),
+    "grades": ("mean grade", "share >= 4", "share >= 5"),
+    "passes": ("mean grade", "pass rate"),
+}
+
+
+def pairs(rng: np.random.Generator, n_items: int, largest: int):
+    groups = np.repeat(np.arange(n_items), rng.integers(1, largest + 1, n_items))[:n_items]
+    n = groups.max() + 1
+    tie, lean = rng.beta(1.2, 2.8, n)[groups], rng.beta(1.5, 1.2, n)[groups]
+    side = np.where(rng.random(n_items) < lean, 1, -1)
+    labels = np.where(rng.random(n_items) < tie, 0, side)
+    seen = 1.5 * labels + 0.4 + 0.8 * rng.normal(size=n_items)
+    plus, minus = 1 / (1 + np.exp(0.7 - seen)), 1 / (1 + np.exp(0.7 + seen))
+    counts = rng.multinomial(8, np.stack([minus, 1 - plus - minus, plus], axis=1))
+    return counts, labels, groups
+
+
+def grades(rng: np.random.Generator, n_items: int, largest: int):
+    """Mostly high grades, on which votes disagree more often than on the rare low ones."""
+    groups = np.repeat(np.arange(n_items), rng.integers(1, largest + 1, n_items))[:n_items]
+    quality = rng.beta(4, 1, groups.max() + 1)[groups] + rng.normal(0, 0.12, n_items)
+    labels = 1 + np.floor(5 * np.clip(quality, 0, 0.999))
+    noise = np.where(rng.random(n_items) < np.where(labels >= 4, 0.35, 0.15), 1.2, 0.15)
+    seen = labels + rng.normal(0, 0.8, n_items)
+    votes = np.round(seen[:, None] + noise[:, None] * rng.normal(size=(n_items, 6)))
+    votes = np.clip(votes, 1, 5)
+    return np.stack([(votes == vote).sum(axis=1) for vote in range(1, 6)], axis=1), labels, groups
+
+
+SIMULATED = {"pairs": pairs, "grades": grades}
+
+
+def probabilities(counts: np.ndarray, values: np.ndarray, units: np.ndarray, n: int) -> np.ndarray:
+    """Those of units, n of them on the mean, by the standard deviation of their votes."""
+    n_votes = counts.sum(axis=1)
+    mean = counts @ values / n_votes
+    spread = np.sqrt(np.maximum(counts @ values**2 / n_votes - mean**2, 0))
+    of_unit = np.bincount(units, spread) / np.bincount(units)
+    times = 1 + 15 * np.clip(of_unit / 0.8, 0, 1)
+    low, high = 0.0, 1e3
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = np.minimum(1, middle * times).sum() >= n
+        low, high = (low, middle) if enough else (middle, high)
+    return np.minimum(1, high * times)
+
+
+def means(kind: Kind, labels: np.ndarray, values: np.ndarray) -> dict[str, float]:
+    place = np.searchsorted(values, labels)
+    return {name: float(np.array(own)[place].mean()) for name, own in kind.quantities.items()}
+
+
+class Neighbours:
+    """Shares of grades of items by their mean votes, weighed by a kernel."""
+
+    def __init__(self, counts, places, weights, points) -> None:
+        self.points, self.weights = points, weights
+        self.means, self.grades = self._means(counts), np.eye(len(points))[places]
+
+    def _means(self, counts) -> np.ndarray:
+        return np.asarray(counts) @ self.points / np.sum(counts, axis=1)
+
+    def predict_proba(self, counts) -> np.ndarray:
+        away = self._means(counts)[:, None] - self.means
+        shares = (self.weights * np.exp(-2 * away**2)) @ self.grades + 0.02
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+def in_a_hurry(kind: Kind) -> Kind:
+    if kind.scale is None:
+        return kind
+    points = np.array(kind.scale.votes, dtype=float)
+    return kind._replace(calibrated=lambda c, places, w, *_: Neighbours(c, places, w, points))
+
+
+class Cell:
+    """How often intervals hold the truth, and how wide they are, with the judge and without."""
+
+    def __init__(self) -> None:
+        self.hits, self.widths = defaultdict(list), defaultdict(list)
+
+    def add(self, items, truths: dict[str, dict[str, float]], shown) -> None:
+        for population, truth in truths.items():
+            found = items.of(population).domain().estimates(LEVEL)
+            for name in shown:
+                for way, own in (("", found[name]), (" alone", found[name].labels_only)):
+                    key = population + way, name
+                    low, high = own.low - 1e-12, own.high + 1e-12
+                    self.hits[key].append(low <= truth[name] <= high)
+                    self.widths[key].append(own.high - own.low)
+
+    def row(self, way: str, shown) -> str:
+        return " | ".join(
+            f"{100 * np.mean(self.hits[way, name]):.1f} ({np.mean(self.widths[way, name]):.3f})"
+            for name in shown
+        )
+
+
+def one_draw(rng, counts, labels, groups, kind, whole, n, weighted, prior):
+    """Label units drawn by chance; None where too few came."""
+    values = np.array([float(v) for v in (kind.scale.votes if kind.scale else (-1, 0, 1))])
+    units = groups if whole else np.arange(len(counts))
+    n_units = int(units.max()) + 1
+    n = round(n * n_units / len(counts)) if whole else n
+    p = None
+    if weighted:
+        of_unit = probabilities(counts, values, units, n)
+        drawn, p = rng.random(n_units) < of_unit, of_unit[units]
+    else:
+        drawn = rng.permutation(n_units) < n
+    if drawn.sum() < 2:
+        return None
+    known = np.where(drawn[units], labels, np.nan)
+    group = groups if whole else None
+    return population_of(counts, known, group, p, None, prior, 0, kind=kind, units=group)
+
+
+def simulated(n_draws: int, quick: bool) -> None:
+    for name, make in SIMULATED.items():
+        shown, kind, prior = SHOWN[name], kind_of(SCALES[name]), None if quick else "weak"
+        kind = in_a_hurry(kind) if quick else kind
+        values = np.array([-1, 0, 1]) if kind.scale is None else np.arange(1, 6)
+        print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
+        for whole in (False, True):
+            largest = 5 if whole else 1
+            truth = means(kind, make(np.random.default_rng(99), 400_000, largest)[1], values)
+            for n in (30, 60):
+                for weighted in (False, True):
+                    cell, n_few = Cell(), 0
+                    for draw in range(n_draws):
+                        rng = np.random.default_rng([draw, n, weighted, whole])
+                        counts, labels, groups = make(rng, N_ITEMS, largest)
+                        told = counts, labels, groups, kind, whole, n, weighted
+                        items = one_draw(rng, *told, prior)
+                        if items is None:
+                            n_few += 1
+                            continue
+                        these = means(kind, labels, values)
+                        cell.add(items, {"new": truth, "finite": these}, shown)
+                    by = f"{'groups' if whole else 'items'}, {n}{', by votes' * weighted}"
+                    report(cell, by, ("new", "finite"), shown, n_few)
+
+
+def report(cell: Cell, by: str, populations, shown, n_few: int) -> None:
+    for of in populations:
+        few = f" ({n_few} draws of fewer than 2)" if n_few else ""
+        print(f"| {by}, {of}{few} | {cell.row(of, shown)} | {cell.row(of + ' alone', shown)} |")
+    print(end="", flush=True)
+
+
+def public(data: Path):
+    """Yield names, kinds and 120 items each of public data."""
+    votes = btdagg.read_votes(data / "rb2/votes.parquet", strength="none")
+    votes = votes.filter({"template": "base", "temperature": "default", "judge": "gpt-5.4"})
+    gold = btdagg.read_labels(data / "rb2/labels.csv")
+    items = votes.filter({"task": "focus"}).labelled(gold)
+    yield "RewardBench 2, focus", "pairs", kind_of(None), items
+    scale = btdagg.Scale(range(1, 11), (0, 1))
+    scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=scale)
+    scores = scores.filter({"judge": "gpt-5.4", "task": "focus"})
+    gold = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=scale)
+    yield "RewardBench 2, scores, focus", "passes", kind_of(scale), scores.labelled(gold)
+
+
+def real(data: Path, n_draws: int) -> None:
+    for name, of, kind, items in public(data):
+        shown = SHOWN[of]
+        print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
+        rng = np.random.default_rng(0)
+        numbers = np.arange(len(items.labels))
+        if items.groups is not None:
+            numbers = np.unique(items.groups, return_inverse=True)[1]
+        some = np.flatnonzero(np.isin(numbers, rng.permutation(numbers.max() + 1)[:N_ITEMS]))
+        values = np.array([-1, 0, 1]) if kind.scale is None else np.array(kind.scale.grades)
+        for whole in (False, True):
+            rows = some[:N_ITEMS] if whole else rng.permutation(len(numbers))[:N_ITEMS]
+            groups = np.unique(numbers[rows], return_inverse=True)[1]
+            if whole and len(np.unique(groups)) == N_ITEMS:
+                continue
+            counts, labels = items.counts[rows], items.labels[rows].astype(np.float64)
+            truth = {"finite": means(kind, labels, values)}
+            for n in (30, 60, 110):
+                for weighted in (False, True):
+                    cell, n_few = Cell(), 0
+                    for draw in range(n_draws):
+                        own = np.random.default_rng([draw, n, weighted, whole])
+                        told = counts, labels, groups, kind, whole, n, weighted
+                        drawn = one_draw(own, *told, "weak")
+                        if drawn is None:
+                            n_few += 1
+                            continue
+                        cell.add(drawn, truth, shown)
+                    by = f"{'groups' if whole else 'items'}, {n}{', by votes' * weighted}"
+                    report(cell, by, ("finite",), shown, n_few)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    n_draws = 2 if options.smoke else options.draws
+    if not options.real:
+        simulated(n_draws, options.quick)
+    data = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data"
+    if data.exists() and not options.simulated:
+        real(data, n_draws)
+
+
+if __name__ == "__main__":
+    main()
