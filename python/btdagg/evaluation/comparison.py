@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
+from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import LabelledItems, evidence_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 # A line about strength is from so many labels on, and of at most so many.
 _FEWEST, _ENOUGH = 20, 1000
+_MUCH = 0.1  # share of items with a label from which the two populations are told apart
 _QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 
 Way: TypeAlias = "Votes | PanelCounts | ArrayLike | Evidence"
@@ -58,6 +60,10 @@ class Comparison:
         Labelled items that are left out, since the other way has no votes on them.
     n_unlabelled : int
         Items that are left out, since they have no label.
+    population : "new" or "finite"
+        Whether intervals are for new items, or of these, with a label or without.
+    other_difference : Interval or None
+        The difference of the other population, where more than a tenth of the items has a label.
     """
 
     names: tuple[str, str]
@@ -71,6 +77,8 @@ class Comparison:
     n_only_first: int = 0
     n_only_second: int = 0
     n_unlabelled: int = 0
+    population: Literal["new", "finite"] = "new"
+    other_difference: Interval | None = None
 
     @property
     def better(self) -> str | None:
@@ -80,7 +88,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values by name, with the sentence."""
         fields = vars(self) | {"better": self.better, "sentence": str(self)}
-        del fields["names"], fields["mae"], fields["difference"]
+        del fields["names"], fields["mae"], fields["difference"], fields["other_difference"]
         for place, way in enumerate(("first", "second")):
             fields |= {way: self.names[place], **spread(f"mae_{way}", self.mae[place])}
         return fields | spread("difference", self.difference)
@@ -96,6 +104,7 @@ class Comparison:
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
+            f"{' of these items' if self.population == 'finite' else ''}"
         )
 
 
@@ -109,6 +118,8 @@ def compare(
     n_votes: int | tuple[int | None, int | None] | None = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
+    population: Literal["new", "finite"] = "new",
+    units: ArrayLike | None = None,
     names: tuple[str, str] = ("first", "second"),
     protocol: Protocol = CROSS_FITTED,
 ) -> Comparison:
@@ -134,6 +145,12 @@ def compare(
         Of arrays, what items share, such as their prompt; tables of labels have a column `group`.
     level : float
         Of the intervals.
+    population : "new" or "finite"
+        Whether intervals are for new items of the kind, or of these items: those with a label, and
+        those of tables that have none.
+    units : (n,) array, optional
+        Of arrays that have groups, and a finite population: what was drawn as a whole, items or
+        groups. Tables of labels say it in a column `unit`.
     names : two str
         What the ways are called in the result.
     protocol : Protocol
@@ -173,7 +190,19 @@ def compare(
         for items, method in zip(both, used, strict=True)
     ]
     of_first, of_second = (cast("NewItems", scores.new_items) for scores in rows)
-    new_items = of_first.beside(of_second, own=True)
+    n_unlabelled = len(set.union(*unlabelled))
+    drawn, left = _units(labels, both[0], units), n_unlabelled / (n_unlabelled + len(both[0]))
+    of: dict[str, NewItems] = {"new": of_first.beside(of_second, own=True)}
+    if drawn is not None:
+        together = of_first.beside(of_second, own=left > 0)
+        of["finite"] = replace(together, groups=drawn, left=left)
+    if population not in of:
+        if population != "finite":
+            raise InputError(argument="population", came=population, expected="'new' or 'finite'")
+        expected = "what was drawn as a whole, items or groups, where items have groups"
+        raise InputError(argument="units", came=units, expected=expected)
+    new_items = of.pop(population)
+    others = [own.difference(0, 1, level=level) for own in of.values() if left < 1 - _MUCH]
     return Comparison(
         (str(names[0]), str(names[1])),
         (new_items.interval(0, level=level), new_items.interval(1, level=level)),
@@ -185,8 +214,25 @@ def compare(
         rows[0].n_calibration,
         len(ways[0]) - len(both[0]),
         len(ways[1]) - len(both[0]),
-        len(set.union(*unlabelled)),
+        n_unlabelled,
+        population,
+        *others,
     )
+
+
+def _units(labels: Any, items: LabelledItems, units: ArrayLike | None) -> NDArray[np.int64] | None:
+    """Return what was drawn as a whole, (n,) numbers from 0; None where it is not known."""
+    if items.groups is None:
+        return np.arange(len(items))
+    if isinstance(labels, Labels):
+        drawn = set(labels.frame["unit"].drop_nulls()) if "unit" in labels.columns else set()
+        if drawn == {"item"}:
+            return np.arange(len(items))
+        if drawn == {"group"}:
+            return items.units
+    elif units is not None:
+        return as_groups(units, "labels", len(items), "units")
+    return None
 
 
 def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) -> list[str]:

@@ -149,17 +149,18 @@ def share_interval(share: float, n: int) -> Interval:
 
 
 def wilson(
-    share: float, n: NDArray[Any], quantile: float
+    share: Any, n: NDArray[Any], quantile: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Low and high ends of Wilson's interval of a share of n independent items.
 
     `n` is a (k,) array, above 0, and `quantile` such as Student's t at a level and degrees of
-    freedom. Wilson (1927); Brown, Cai and DasGupta (2001).
+    freedom; shares and quantiles are one for all, or (k,) too. Wilson (1927); Brown, Cai and
+    DasGupta (2001).
     """
     square = quantile**2
     centre = (share + square / (2 * n)) / (1 + square / n)
     half = quantile * np.sqrt(share * (1 - share) / n + square / (4 * n**2)) / (1 + square / n)
     # Exactly at an end but for rounding where the share is.
-    low = np.zeros_like(centre) if share == 0 else np.maximum(centre - half, 0.0)
-    high = np.ones_like(centre) if share == 1 else np.minimum(centre + half, 1.0)
+    low = np.where(share == 0, 0.0, np.maximum(centre - half, 0.0))
+    high = np.where(share == 1, 1.0, np.minimum(centre + half, 1.0))
     return low, high

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_LEAST_ERROR = 1e-300  # of what is known
 _RISING = ("accuracy", "kappa")  # scores that are 1 less a mean loss
 
 
@@ -78,6 +79,9 @@ class NewItems:
     raters : NewItems or None
         Where several people labelled items: of these, how far a label of each method, and last that
         of another rater, is from a rater's.
+    left : float
+        Share of a finite population that has no label, by which its variances are smaller; 1 for
+        new items.
     alpha : float or None
         Of these raters; see `btdagg.evaluation.krippendorff_alpha`.
 
@@ -86,9 +90,9 @@ class NewItems:
     The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator;
     and that of the model, which all items share: the variance of the error of models fitted to
     resampled groups. Quantiles are of Student's t, with one degree of freedom less than there are
-    groups. A difference that is the same in all g groups has no such variance: its p-value is that
-    of their signs, ``2**(1 - g)``, and its interval lets as many groups differ otherwise as
-    Wilson's interval of a share allows where none is seen.
+    groups. A difference that is the same in all groups has no such variance: its interval lets as
+    many groups differ otherwise as Wilson's interval of a share allows where none is seen, and its
+    p-value is one less the level at which that interval ends at 0.
 
     Items of one or two votes have few different counts, and a few labels flip the decisions of a
     whole class of them. Cross-fitted models are then of another kind than the one that is written,
@@ -109,6 +113,7 @@ class NewItems:
     groups: NDArray[np.int64]
     raters: NewItems | None = None
     alpha: float | None = None
+    left: float = 1.0
 
     @cached_property
     def n_groups(self) -> int:
@@ -128,7 +133,7 @@ class NewItems:
     ) -> Interval:
         """Score of a method less that of another, with its interval."""
         pairs = self._means_and_errors(method, other, score)
-        worst = self.losses[score].worst - self.losses[score].least
+        worst = self._worst(score)
         lows, highs = zip(*(self._ends(*pair, worst, level) for pair in pairs), strict=True)
         of_losses = Interval(pairs[0][0], min(lows), max(highs))
         return Interval(*(-end for end in _turned(of_losses))) if score in _RISING else of_losses
@@ -155,12 +160,18 @@ class NewItems:
         for method in range(m):
             for other in range(method):
                 means, errors = np.transpose(self._means_and_errors(method, other, score))
+                alike = np.sqrt(np.abs(means) * self._worst(score) * self.left / self.n_groups)
+                errors = np.where(errors > 0, errors, np.maximum(alike, _LEAST_ERROR))
                 half = t_pvalues(means, errors, self.n_groups - 1) / 2
                 above = np.where(means > 0, half, 1 - half)  # of the difference being above 0
                 below = np.where(means > 0, 1 - half, half)
                 p = 2 * min(above.max(), below.max())
                 pvalues[method, other] = pvalues[other, method] = min(p, 1.0)
         return pvalues
+
+    def _worst(self, score: Score) -> float:
+        """Return the largest difference that there can be."""
+        return self.losses[score].worst - self.losses[score].least
 
     def _quantile(self, level: float) -> float:
         return t_quantile(level, self.n_groups - 1)
@@ -179,7 +190,7 @@ class NewItems:
         if error > 0 or mean == 0:
             return mean - t * error, mean + t * error
         # All groups differ alike. Wilson's interval says how many others may do otherwise.
-        unlike = t**2 / (self.n_groups + t**2)
+        unlike = self.left * t**2 / (self.n_groups + self.left * t**2)
         return mean - unlike * (worst + mean), mean + unlike * (worst - mean)
 
     def _standard_error(
@@ -189,7 +200,7 @@ class NewItems:
         mean, n = losses.mean(), len(losses)
         by_group = np.bincount(self.groups, weights=losses - mean)
         of_groups = (by_group**2).sum() * self.n_groups / (self.n_groups - 1) / n**2
-        error = float(np.sqrt(of_groups + refits.var(ddof=1)))
+        error = float(np.sqrt(self.left * (of_groups + refits.var(ddof=1))))
         return (
             float(mean) if abs(mean) > ROUNDING else 0.0,
             error if error > ROUNDING else 0.0,
