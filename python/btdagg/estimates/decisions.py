@@ -102,8 +102,8 @@ def decide(
         plain = {word: of for word, of in (words or {}).items() if str(of).lower() not in SHOWN}
         people = read_labels(gold, words=plain or None, scale=scale)
     counted: Any = read_votes(table, words=words, order=order, scale=scale)
-    fit = calibrate if counted.scale is None else calibrate_grades
-    calibration: Any = quiet(fit)(counted, people)  # type: ignore[operator]
+    fit: Any = calibrate if counted.scale is None else calibrate_grades
+    calibration = quiet(fit)(counted, people)
     warn_of(calibration.warnings)
     model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
     every = counted.tally()
@@ -155,7 +155,7 @@ def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     return decided.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
 
 
-def _decided_later(votes: pl.LazyFrame, labels: Source | Labels, how: dict[str, Any]) -> Any:
+def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> Any:
     """Return a lazy frame that decides once it is collected: its columns are told by names."""
     import polars as pl
 

@@ -37,7 +37,7 @@ def weighted_bound(
     heavier = drawn.cumsum() / drawn.sum()
     cap = ordered[min(np.searchsorted(heavier, -np.log(1 - confidence) / n), len(ordered) - 1)]
     cut = float(np.maximum(ordered - cap, 0) @ drawn / drawn.sum()) * len(groups) / n
-    failures = np.bincount(groups, np.minimum(weights, cap) * (1 - agrees))
+    failures: Floats = np.bincount(groups, np.minimum(weights, cap) * (1 - agrees))
     failures = np.append(failures, cap * np.bincount(groups).max()) + cut
     successes = np.append(np.bincount(groups, weights * agrees), 0.0)
 

@@ -25,7 +25,7 @@ from btdagg.votes.panel import PanelCounts
 from btdagg.votes.scale import Scale, listed
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.new_items import NewItems
 
