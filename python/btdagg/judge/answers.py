@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError
 from btdagg.judge.client import Verdict
-from btdagg.judge.statements import statement_of, verdict_of, words_of
+from btdagg.judge.statements import Kind, Scale, statement_of, verdict_of, words_of
 from btdagg.votes.scale import listed, points_of
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ if TYPE_CHECKING:
 
 Choice = Literal["first", "second", "tie"]
 CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
-Kind = Literal["tag", "line", "json"]
-Scale = Literal["choice", "steps", "scores"]
 _FORMS = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}  # by kind
-# Of the response shown first and of the second, a win is (1, 0); or the grade of a response.
-Points = tuple[float, ...]
 _SCORES = {"tag": "<scores>X, Y</scores>", "line": "{}: X, {}: Y", "json": '"{}": X, "{}": Y'}
 _GRADES = {"tag": "[[N]]", "line": "Grade: N", "json": '"grade": N'}
 _OF_PAIRS = ("first", "second", "tie", "scale")  # what has no meaning beside grades
@@ -229,7 +225,7 @@ def parse_verdict(
     alone = _ended_early(finish_reason, refusal) or _answer_alone(text)
     if isinstance(alone, Verdict):
         return alone
-    words = words_of(answer)
+    words = words_of(answer.first, answer.second, answer.tie, answer.scale, answer.grades)
     if answer.pattern is None:
         counted = verdict_of(alone, words, answer.kind)
     else:

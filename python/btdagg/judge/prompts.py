@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 from btdagg._util.errors import InputError
 from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
-from btdagg.judge.answers import CHOICES, AnswerFormat, Kind
+from btdagg.judge.answers import CHOICES, AnswerFormat
 from btdagg.judge.pairs import SECRET
+from btdagg.judge.statements import Kind
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:

@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from btdagg.votes.schema import PASS_WORDS
 
-if TYPE_CHECKING:
-    from btdagg.judge.answers import AnswerFormat, Kind, Points, Scale
+Kind = Literal["tag", "line", "json"]
+Scale = Literal["choice", "steps", "scores"]
+# Of the response shown first and of the second, a win is (1, 0); or the grade of a response.
+Points = tuple[float, ...]
 
 # Words of a verdict
 
@@ -53,43 +55,45 @@ class Words:
 
 
 @lru_cache(maxsize=32)
-def words_of(answer: AnswerFormat) -> Words:
-    """Return how the verdicts of an answer may be written."""
+def words_of(
+    first: str, second: str, tie: str | None, scale: Scale, grades: tuple[float, ...] | None
+) -> Words:
+    """Return how verdicts may be written, by the words and the scale that were asked for."""
     points: dict[str, Points] = dict.fromkeys(_TIE_WORDS, (0, 0))
     closing = _THEN
-    if answer.tie is not None:
-        points[answer.tie.casefold()] = (0, 0)
-    names = answer.first.casefold(), answer.second.casefold()
+    if tie is not None:
+        points[tie.casefold()] = (0, 0)
+    names = first.casefold(), second.casefold()
     points |= {names[0]: (1, 0), names[1]: (0, 1)}
     word = "|".join(re.escape(name) for name in sorted(points, key=len, reverse=True))
-    tie = "|".join(re.escape(name) for name, each in points.items() if each == (0, 0))
-    side = f"{re.escape(answer.first)}|{re.escape(answer.second)}"
+    ties = "|".join(re.escape(name) for name, each in points.items() if each == (0, 0))
+    side = f"{re.escape(first)}|{re.escape(second)}"
     value = (
         rf"{_OPENING}(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
-        rf"|(?:an?|the)\s+(?P<tie>{tie})"
+        rf"|(?:an?|the)\s+(?P<tie>{ties})"
         rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w){_CLOSING}"
     )
-    if answer.grades is not None:
-        points = {name: (grade,) for name, grade in PASS_WORDS.items() if answer.is_passing}
+    if grades is not None:
+        points = {name: (grade,) for name, grade in PASS_WORDS.items() if grades == (0, 1)}
         word = "|".join((*points, _GRADE))
-        top = rf"(?:\s*(?:/|out of)\s*{re.escape(str(answer.grades[-1]))})?"
+        top = rf"(?:\s*(?:/|out of)\s*{re.escape(str(grades[-1]))})?"
         head = rf"(?:(?:(?:the|my|final|overall)\s+){{0,3}}(?:{_MARKS})\s*[:=][\s*_`]{{0,4}})?"
         # What makes it another number, or no single one: 4.55, 4/10, 4-5.
         another = r"(?!\w|[.,]\d|\s*[-–—/]\s*\d)"
         value = rf"{_OPENING}{head}(?P<word>{word}){top}{another}{_CLOSING}"
-    elif answer.scale == "scores":
+    elif scale == "scores":
         name = rf"(?:(?:the\s+)?(?:{_NOUNS})\s+)?"
-        first, second = (
+        both = r"(?:\s*[,;]\s*|\s+)".join(
             rf"(?:{name}{re.escape(side)}[*_`]{{0,3}}\s*[:=]\s*)?[*_`]{{0,3}}{_SCORE}"
-            for side in (answer.first, answer.second)
+            for side in (first, second)
         )
         head = r"(?:(?:(?:the|my|final|overall)\s+){0,3}scores?\s*[:=][\s*_`]{0,4})?"
-        value, word = rf"{_OPENING}{head}{first}(?:\s*[,;]\s*|\s+){second}{_CLOSING}", _SCORE
+        value, word = rf"{_OPENING}{head}{both}{_CLOSING}", _SCORE
         closing = r"\s*(?:$|[.!](?=\s|$))"
     hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
     return Words(
-        answer.scale,
-        answer.grades,
+        scale,
+        grades,
         points,
         re.compile(rf"{value}[.!]?", re.IGNORECASE),
         re.compile(rf"(?:that\s+)?{value}{closing}", re.IGNORECASE),
