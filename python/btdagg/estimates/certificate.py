@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 from btdagg import _core
 from btdagg._core import InputError
@@ -54,6 +54,7 @@ _MOST_RANKED = 20_000  # items without a label that the others are ranked among
 _LEAST_GROUPS = 10
 _ROUNDING = 1e-12
 _LIKELY = 0.8  # chance that the forecast number of labels is enough
+_CORRECTIONS = (1.0, 0.5)  # standard deviations of the level and slope of a model's log odds
 _EIGHTHS = 8  # parts of a vote in which votes to come are tried, where votes have a strength
 
 _MODELS: dict[str, type[FittedModel]] = {
@@ -97,7 +98,7 @@ class Certificate(SavedAsJson, Drawn):
         Coverage against agreement; each bound holds by itself, and for no point that was picked.
     labels_wanted : int or None
         Where nothing is certified, about how many labels, the present ones included, would certify
-        something in four of five cases; None if labels of all items would not.
+        something in four of five cases; None if the labels do not tell of any number that it would.
     is_exact : bool
         Whether the bound is exact, and not approximate.
     n_votes : int or tuple of int
@@ -210,7 +211,7 @@ class Certificate(SavedAsJson, Drawn):
         else:
             labels = "1 label" if self.n_labels == 1 else f"{self.n_labels:,} labels"
             sentence = f"with {labels} no items are certain to {promise}; " + (
-                f"labels of all {self.n_items:,} items would not make them so"
+                "how many would make them so, if any, cannot be told from these"
                 if self.labels_wanted is None
                 else f"about {self.labels_wanted:,} labels are needed"
             )
@@ -376,8 +377,8 @@ def certify(
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * (n >= _LEAST_LABELS)
     wanted = None
     if not passed:
-        off = float(np.mean(agrees - expected))
-        wanted = _labels_wanted(of_rows + off, population, n_items, agrees, agreement, confidence)
+        promise = agreement, confidence
+        wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
     is_of_one = bool((population.outcomes.max(axis=1) == 1).all())
     return Certificate(
         model,
@@ -605,33 +606,66 @@ def _lower_bound(x: ArrayLike, n: ArrayLike, confidence: float) -> Floats:
 
 
 def _labels_wanted(
-    agreeing: Floats,
+    of_rows: Floats,
     population: PredictedItems,
     n_items: int,
+    expected: Floats,
     agrees: Floats,
     agreement: float,
     confidence: float,
 ) -> int | None:
-    """Forecast how many labels would pass the first bound, from the agreement expected of rows."""
+    """Forecast how many labels would pass the first bound, if a number is likely to.
+
+    The agreement of the surest items is what the model expects, as the labels correct it, and is
+    known no better than that correction.
+    """
     n, number = len(agrees), np.bincount(population.place)
-    order = np.argsort(-agreeing)
-    items = number[order].cumsum()
-    means = np.clip((number * agreeing)[order].cumsum() / items, 0, 1)
     worth = _effective_labels(population, agrees, np.arange(n), confidence) / n or 1.0
+    weights = worth * n * population.sample().weights
+    coefficients, covariance = _correction(expected, agrees, weights)
+    odds = _log_odds(of_rows)
+    order = np.argsort(-of_rows)
+    corrected = expit(odds @ coefficients)
+    slopes = odds * (corrected * (1 - corrected))[:, None]
+    columns = np.column_stack([corrected, slopes])[order] * number[order, None]
+    items = number[order].cumsum()
     labels = np.unique(
         np.geomspace(max(n + 1, _LEAST_LABELS), max(n_items, n + 1), 400).astype(int)
     )
     first = np.maximum(_FIRST, _LEAST_LABELS / labels)
-    p = means[np.minimum(np.searchsorted(items / items[-1], first - _ROUNDING), len(items) - 1)]
+    last = np.minimum(np.searchsorted(items / items[-1], first - _ROUNDING), len(items) - 1)
+    p, *gradient = (columns.cumsum(axis=0)[last] / items[last, None]).T
+    variance = np.einsum("in,ij,jn->n", gradient, covariance, gradient)
     m = worth * first * labels
-    least = m * p - ndtri(_LIKELY) * np.sqrt(m * p * (1 - p))
-    enough = (_lower_bound(least, m, confidence) >= agreement) & (labels <= n_items)
+    least = m * p - ndtri(_LIKELY) * np.sqrt(m * p * (1 - p) + m**2 * variance)
+    enough = (_lower_bound(np.maximum(least, 0), m, confidence) >= agreement) & (labels <= n_items)
     if not enough.any():
         return None
     wanted = int(labels[enough.argmax()])
     digit = 10 ** max(len(str(wanted)) - 2, 0)
     rounded: int = -(-wanted // digit) * digit
     return min(rounded, n_items)
+
+
+def _log_odds(shares: Floats) -> Floats:
+    """Return the columns of a logistic regression on shares: ones, and their log odds."""
+    return np.column_stack([np.ones(len(shares)), logit(np.clip(shares, 0.01, 0.99))])
+
+
+def _correction(expected: Floats, agrees: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Regress agreement on the log odds that were expected: coefficients and covariance.
+
+    Platt scaling, with a normal prior around a model that needs none, by Newton's method.
+    """
+    odds, prior = _log_odds(expected), np.array([0.0, 1.0])
+    precision = np.diag(1 / np.array(_CORRECTIONS) ** 2)
+    coefficients = prior
+    for _ in range(30):
+        p = expit(odds @ coefficients)
+        gradient = odds.T @ (weights * (agrees - p)) - precision @ (coefficients - prior)
+        curvature = (odds.T * (weights * p * (1 - p))) @ odds + precision
+        coefficients = coefficients + np.clip(np.linalg.solve(curvature, gradient), -1, 1)
+    return coefficients, np.linalg.inv(curvature)
 
 
 def _remarks(population: PredictedItems) -> tuple[str, ...]:
