@@ -133,6 +133,49 @@ def test_an_endpoint_that_takes_to_refusing_everything_ends_the_run(tmp_path):
     assert n < 40 + 32 + 8 + 2
 
 
+@pytest.mark.parametrize("status", [403, 400])
+def test_a_refusal_without_a_reason_in_mid_run_marks_nothing(tmp_path, dialect, status):
+    place = tmp_path / "v.db"
+    client = dialect.client(lambda _: Answer() if len(client.asked) <= 20 else Fault(status))
+    with pytest.raises(EndpointError, match=f"refuses a short request, too: HTTP {status}$"):
+        run_on(place, client, plan_of(10))
+    assert statuses_of(place) == {"ok": 20}
+    # Once the key is good again the same command does the rest.
+    again = run_on(place, dialect.client(lambda _: Answer()), plan_of(10))
+    assert (again.statuses, again.is_complete) == ({"ok": 20}, True)
+
+
+def test_calls_in_flight_when_a_key_dies_mark_nothing(tmp_path):
+    n = 0
+
+    async def answer(request):
+        nonlocal n
+        n += 1
+        is_dead = n > 40
+        # Those that were asked in time are answered after the others were refused.
+        await asyncio.sleep(0.05 if is_dead or n % 2 else 0.3)
+        if is_dead:
+            raise ChatError("HTTP 403", "forbidden")
+        return "[[A]]"
+
+    place = tmp_path / "v.db"
+    with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 403"):
+        run_on(place, FunctionClient(answer), plan_of(40), limits=Limits(16))
+    assert statuses_of(place) == {"ok": 40}
+
+
+@pytest.mark.parametrize("status", [403, 400])
+def test_a_pair_that_is_refused_without_a_reason_fails_alone(tmp_path, dialect, status):
+    def answer(asked):
+        return Fault(status) if asked.text.startswith("q5 ") else Answer()
+
+    place = tmp_path / "v.db"
+    done = run_on(place, dialect.client(answer), plan_of(10))
+    assert done.statuses == {"ok": 36, "failed": 4}
+    assert 1 <= done.n_canaries <= 4
+    assert {row["item"] for row in rows_of(place) if row["status"] == "failed"} == {"q5"}
+
+
 def test_failures_are_marked_once_a_call_has_shown_that_it_is_not_the_endpoint(tmp_path):
     place = tmp_path / "v.db"
 

@@ -191,8 +191,8 @@ class ChatError(Exception):
     kind : str
         ``transient`` (asking again may help), ``limited`` (it will, later), ``protocol`` (the reply
         is not one of a chat endpoint: asking again may help, unless nothing else ever came),
-        ``rejected`` and ``forbidden`` (this request will not work, another may), ``fatal`` (none
-        will).
+        ``rejected`` (this request will not work, another may), ``forbidden`` (perhaps none will:
+        a short request settles it), ``fatal`` (none will).
     retry_after, limits
         Seconds that the endpoint asks to wait, and what it says of its limits.
     may_cost : bool

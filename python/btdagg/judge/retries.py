@@ -2,9 +2,10 @@
 
 Limits are waited for and faults repeated. A fault of the endpoint (its key, its model, a parameter
 that it does not know) ends the run before any vote is marked; a fault of the pair (too long, not
-allowed) marks the pair's votes. Where nobody is answered, a short request that is the same except
-for its text settles which it is. If that is not answered either, the run ends where nothing has
-worked yet; an endpoint that has worked is waited for.
+allowed) marks the pair's votes. After a 403, a refusal without a reason, or where nobody is
+answered, a short request that is the same except for its text settles which it is. If that is not
+answered either, the run ends where nothing has worked yet; an endpoint that has worked is waited
+for.
 """
 
 from __future__ import annotations
@@ -69,6 +70,9 @@ class Asker:
         self._name = getattr(client, "name", "") or f"judge {judging.setup.judge}"
         self._most_in_a_row = max(_REFUSALS_IN_A_ROW, 2 * judging.limits.concurrency)
         self._refusals = 0  # in a row
+        # The last refusal that might be of every request, and the last call that worked, by when
+        # it was made.
+        self._forbidden_at = self._worked_at = -math.inf
         self._one_canary = asyncio.Lock()
         self._answers = 0  # whose tokens are known
         self._draw = random.Random()
@@ -98,6 +102,8 @@ class Asker:
                 continue
             if outcome.kind in _OF_THE_REQUEST:
                 self._refusals += 1
+                if outcome.kind == "forbidden":
+                    self._forbidden_at = self._clock()
                 if not self._is_trusted:
                     await self._try_a_short_request(request)
                     if self.stopping.is_set():
@@ -169,7 +175,9 @@ class Asker:
 
     @property
     def _is_trusted(self) -> bool:
-        return self._pacing.has_worked and self._refusals <= self._most_in_a_row
+        """Whether others are answered, so that a refusal is of its own request."""
+        is_doubtful = self._refusals > self._most_in_a_row or self._worked_at < self._forbidden_at
+        return self._pacing.has_worked and not is_doubtful
 
     def state(self) -> tuple[str, float]:
         """What is waited for, empty for nothing, and the seconds that are left."""
@@ -206,12 +214,14 @@ class Asker:
         self._run.n_calls += 1
         self._run.n_retries += is_repeated
         outcome: ChatReply | ChatError | None = None
+        began = self._clock()
         try:
             outcome = await self._outcome(request)
         finally:
             self._settle(outcome, call, reserved)
         if isinstance(outcome, ChatReply):
             self._pacing.has_worked = True
+            self._worked_at = max(self._worked_at, began)
             self._refusals = 0
         elif outcome.is_limit:
             self._refused(outcome, call)
@@ -424,6 +434,8 @@ class Faults:
             words = f"knows no such path or no model {model!r} (HTTP 404){more}"
         if "retry-after-ms" not in headers:  # the library passes over fractions of seconds
             retry_after = seconds_of(headers.get("retry-after")) or retry_after
+        if kind == "rejected" and not message:
+            kind = "forbidden"
         return ChatError(
             words,
             kind,
