@@ -235,6 +235,27 @@ def test_where_nothing_works_nothing_is_marked(cli, server, answer, status, said
     assert json_of(cli("judge", *asking(server, "--batch", "--json")))["is_complete"]
 
 
+def test_what_is_left_and_refused_is_marked_where_others_were_answered(cli, server):
+    def answer(body):
+        if "0 + 0" not in body["messages"][-1]["content"]:
+            return answer_b(body)
+        # The second batch, and those of further runs, have nothing else.
+        return "batch_expired" if len(server.batches) == 1 else (400, error("too long"))
+
+    server.answer = answer
+    run = json_of(cli("judge", *asking(server, "--batch", "--json")), 3)
+    assert run["statuses"] == {"ok": 36, "failed": 4}
+    assert {row["reason"] for row in rows_of("votes.db") if row["status"] == "failed"} == {
+        "HTTP 400: too long"
+    }
+    again = json_of(cli("judge", *asking(server, "--batch", "--json")), 3)
+    assert (again["n_calls"], again["is_done"]) == (0, True)
+    # A key that died has no reason: nothing is marked.
+    server.answer = lambda _: (403, error(""))
+    assert cli("judge", *asking(server, "--batch", n=6))[0] == 2
+    assert statuses_of("votes.db") == {"ok": 36, "failed": 4}
+
+
 def test_faults_of_the_endpoint_pass_and_who_waits_outlasts_many(cli, server):
     server.faults = {
         "upload": [500, 429],

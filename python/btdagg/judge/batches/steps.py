@@ -212,7 +212,14 @@ async def collect_batch(
         owner.roll_back()
         return None
     try:
-        answered = _answered(held, owner.claims_of(held), results, endpoint, collected)
+        answered = _answered(
+            held,
+            owner.claims_of(held),
+            results,
+            endpoint,
+            collected,
+            has_worked=owner.has_answers(held.ask),
+        )
         owner.save(held.ask, answered, held.owner)
         owner.close_batch(held, "collected")
         owner.commit()
@@ -230,8 +237,13 @@ def _answered(
     results: dict[str, Result],
     endpoint: BatchEndpoint,
     collected: Collected,
+    *,
+    has_worked: bool,
 ) -> list[Answered]:
-    """Return what is to be kept; the reasons of the rest are counted."""
+    """Return what is to be kept; the reasons of the rest are counted.
+
+    `has_worked` says that requests like these were answered before.
+    """
     file = Path(batch.file).name
     keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
     if results and claims and results.keys().isdisjoint(keys):
@@ -254,10 +266,11 @@ def _answered(
             run.count_usage(outcome.usage, prices)
             kept.append(Answered(sample, reading, 1, outcome, prices))
         elif outcome.kind in ("rejected", "forbidden"):
+            has_worked = has_worked and outcome.kind == "rejected"
             refused.append(Answered(sample, Verdict("failed", reason=str(outcome)), 1))
         else:
             collected.why[str(outcome)] += 1
-    if refused and not kept:  # then it is no fault of the pairs
+    if refused and not kept and not has_worked:  # then it may be no fault of the pairs
         collected.why.update(sample.reading.reason for sample in refused)
         return []
     run.n_pair_faults = len(refused)

@@ -304,6 +304,12 @@ class Owner:
         table = schema.batches
         self._connection.execute(table.update().where(table.c.id == batch).values(**values))
 
+    def has_answers(self, ask: int) -> bool:
+        """Whether a sample of an ask was ever answered."""
+        votes = schema.votes
+        is_answer = votes.c.ask == ask, votes.c.status != "failed"
+        return bool(self._connection.execute(sa.select(sa.exists().where(*is_answer))).scalar())
+
     def claims_of(self, batch: Batch) -> list[Claimed]:
         """Return the samples of a batch."""
         votes = schema.votes
