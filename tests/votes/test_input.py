@@ -18,6 +18,7 @@ from btdagg.datasets import simulate
 from btdagg.judge.pairs import read_pairs
 from btdagg.methods import by_name
 from btdagg.paper import read_ratings
+from btdagg.votes import read_table
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
@@ -145,6 +146,26 @@ def test_text_files_may_be_compressed(tmp_path, suffix):
         read_votes(write(packed, gzip.compress(plain.read_bytes())[:-9]))
     with pytest.raises(InputError, match=r"GZ: empty file$"):
         read_votes(write(packed, gzip.compress(b" \n")))
+
+
+@pytest.mark.parametrize("value", [b"a" * 1000, b'"' + 500 * b"a\n" + b'"'], ids=["line", "quoted"])
+def test_a_compressed_table_does_not_unpack_to_a_value_beyond_all_memory(tmp_path, value):
+    rows = b"item,vote,note\nx,1,z\ny,1,"
+    long = value[:1] + value[1:-1] * 210_000 + value[-1:]
+    path = write(tmp_path / "votes.csv.gz", gzip.compress(rows + long + b"\n", 1))
+    with pytest.raises(InputError, match=r"votes.csv.gz, line \d+: a value of more than 100 MB"):
+        read_votes(path)
+
+
+def test_tables_of_any_length_are_unpacked(tmp_path, monkeypatch):
+    """Longer than the longest value, with quotes of all kinds where a piece of the table ends."""
+    monkeypatch.setattr("btdagg.votes.source._LONGEST", 50)
+    notes = ['"said ""no"", and"', '"one\nline"', "plain", '""'] * 20
+    for start in range(20):
+        lines = [f"{'i' * start}{n},1,{note}\n" for n, note in enumerate(notes)]
+        text = "item,vote,note\n" + "".join(lines)
+        path = write(tmp_path / "votes.csv.gz", gzip.compress(text.encode()))
+        assert read_table(path, []).height == len(notes)
 
 
 def as_standard_input(monkeypatch, content):

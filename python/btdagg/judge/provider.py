@@ -490,9 +490,7 @@ def _show_error(response: httpx2.Response) -> None:
         response.status_code = code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
-def _capped(
-    response: httpx2.Response, longest: int, exchange: _Exchange
-) -> httpx2.AsyncByteStream:
+def _capped(response: httpx2.Response, longest: int, exchange: _Exchange) -> httpx2.AsyncByteStream:
     """Return a stream that fails after so many bytes, or ends where it is that of an error.
 
     It is the one that unpacks a compressed reply, for what is unpacked is counted.

@@ -47,6 +47,7 @@ STANDARD_INPUT = "-"
 
 _KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _GZIP = b"\x1f\x8b"
+_LONGEST = 100_000_000  # bytes of a value in a compressed table
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -276,11 +277,30 @@ def content_of(place: str, name: str) -> bytes:
         except OSError as error:
             raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     if content.startswith(_GZIP):
+        has_rows = place == STANDARD_INPUT or suffix_of(place) in _KINDS
         try:
-            return gzip.decompress(content)
+            return _unpacked(content, name) if has_rows else gzip.decompress(content)
         except (OSError, EOFError, zlib.error):
             raise InputError(f"{name}: a damaged gzip file") from None
     return content
+
+
+def _unpacked(content: bytes, name: str) -> bytes:
+    """Unpack a table, unless a value is longer than `_LONGEST`.
+
+    A few MB may unpack to a value for which there is no memory; polars then aborts the process.
+    """
+    unpacked, n_lines, n_quotes = io.BytesIO(), 0, 0
+    with gzip.open(io.BytesIO(content)) as file:
+        while piece := file.read(_LONGEST):
+            quotes = piece.count(b'"')
+            is_one_value = b"\n" not in piece or (n_quotes % 2 and not quotes)
+            if len(piece) == _LONGEST and is_one_value:
+                raise InputError(f"{name}, line {n_lines + 1}: a value of more than 100 MB")
+            n_lines += piece.count(b"\n")
+            n_quotes += quotes
+            unpacked.write(piece)
+    return unpacked.getvalue()
 
 
 def _kind_of_content(content: bytes) -> str:
