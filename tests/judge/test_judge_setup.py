@@ -1,6 +1,7 @@
 """Mistakes in setting a judge up, each one line with its remedy; and what endpoints are sent."""
 
 import json
+import re
 import shutil
 import ssl
 import subprocess
@@ -147,6 +148,27 @@ def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
     assert "gives no log-probabilities: no vote of this run has a confidence" in err
     found = json.loads(judge(cli, silent.url, *config(judge="other"), "--json")[1])
     assert (found["prompt_tokens"], found["n_unknown_usage"]) == (None, 40)
+
+
+def test_what_counts_towards_the_cap_is_said_where_replies_do_not_say_their_tokens(
+    cli, folder, endpoint
+):
+    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    replies = iter(range(100))
+    paid = {"prices": {"prompt": 1.0, "completion": 1.0}, "max_answer_tokens": 100}
+    silent = endpoint(lambda _: (200, completion()))
+    out = judge(cli, silent.url, *config(judge="silent", max_cost=1.0, **paid))[1]
+    counted = float(re.search(r"tokens unknown, cost about (\S+) \(0 by replies\)", out)[1])
+    assert counted > 40 * 100e-6  # the longest answer that each may have had
+    found = json.loads(judge(cli, silent.url, *config(judge="again", **paid), "--json")[1])
+    assert found["cost"] is None
+    assert found["charged_cost"] == pytest.approx(counted, rel=1e-3)
+    some = endpoint(lambda _: (200, completion(usage=usage if next(replies) % 2 else None)))
+    found = json.loads(judge(cli, some.url, *config(judge="some", **paid), "--json")[1])
+    assert found["cost"] == pytest.approx(20 * 12e-6)
+    assert found["charged_cost"] == pytest.approx(20 * 12e-6 + counted / 2, rel=1e-3)
+    told = endpoint(lambda _: (200, completion(usage=usage)))
+    assert ", cost 0.00048;" in judge(cli, told.url, *config(judge="told", **paid))[1]
 
 
 def test_calls_with_the_same_prompt_come_after_the_first_of_each(cli, folder, endpoint):

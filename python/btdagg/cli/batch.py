@@ -15,7 +15,7 @@ from btdagg._util.addresses import without_credentials
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, note, print_json, say, tables_of
 from btdagg.cli.flags import with_flags
-from btdagg.cli.judge_output import INCOMPLETE, say_estimate
+from btdagg.cli.judge_output import INCOMPLETE, say_estimate, tokens_and_cost
 from btdagg.cli.judge_settings import (
     Config,
     JobFlags,
@@ -269,11 +269,7 @@ def _say(collected: Collected) -> None:
         say(f"batch {n}: {remote.status}, {remote.done} of {total} requests are done")
         return
     by_status = ", ".join(f"{k} {status}" for status, k in run.statuses.most_common())
-    cost = "" if run.cost is None else f", cost {run.cost:.4g}"
-    say(
-        f"batch {n}: {remote.status}, {by_status or 'no answers'}; {run.prompt_tokens} "
-        f"tokens sent, {run.completion_tokens} received{cost}"
-    )
+    say(f"batch {n}: {remote.status}, {by_status or 'no answers'}; {tokens_and_cost(run)}")
     if run.reasons:
         note(f"batch {n}: without a vote: {_most_common(run.reasons)}")
     if collected.why:

@@ -110,13 +110,12 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
         print_json(run.as_dict())
     else:
         by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.stored).most_common())
-        cost = "" if run.cost is None else f", cost {run.cost:.4g}"
         say(
             f"{run.statuses['ok']} new votes, {run.stored['ok']} there before: "
             f"{by_status or 'nothing wanted'}"
         )
         say(
-            f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; "
+            f"{run.n_calls} calls ({run.n_retries} repeated), {tokens_and_cost(run)}; "
             f"store {shown_address(store)}"
         )
     if run.n_elsewhere:
@@ -182,12 +181,25 @@ def _too_many_missing(run: JudgeRun, allowed: float | None) -> str:
     return f"{run.missing_share:.1%} of the votes are missing, more than allow_missing = {most:g}"
 
 
-def _tokens(run: JudgeRun) -> str:
+def tokens_and_cost(run: JudgeRun) -> str:
+    """Say what a run has used, and what it has cost."""
+    cost = "".join(f", {words}" for words in _cost(run))
     if run.n_unknown_usage and not run.prompt_tokens:
-        return "tokens unknown"
+        return f"tokens unknown{cost}"
     cached = f" ({run.cached_tokens} from its cache)" if run.cached_tokens else ""
     unknown = f" (of {run.n_unknown_usage} answers unknown)" if run.n_unknown_usage else ""
-    return f"{run.prompt_tokens} tokens sent{cached}, {run.completion_tokens} received{unknown}"
+    sent = f"{run.prompt_tokens} tokens sent{cached}"
+    return f"{sent}, {run.completion_tokens} received{unknown}{cost}"
+
+
+def _cost(run: JudgeRun) -> list[str]:
+    """What counts towards the cap, and how much of it replies say; nothing where nobody knows."""
+    if run.cost is None or (run.n_unknown_usage and not run.charged_cost):
+        return []
+    by_replies, counted = f"{run.cost:.4g}", f"{run.charged_cost:.4g}"
+    if by_replies == counted:
+        return [f"cost {counted}"]
+    return [f"cost about {counted} ({by_replies} by replies)"]
 
 
 # While it runs
@@ -278,8 +290,7 @@ class _Progress:
 
 def _state(run: JudgeRun) -> list[str]:
     parts = [f"{n} {status}" for status, n in sorted(run.statuses.items()) if status != "ok"]
-    if run.cost is not None:
-        parts.append(f"cost {run.cost:.4g}")
+    parts += _cost(run)
     if run.waits_for:
         seconds = f" for {run.waits_seconds:.0f} s" if run.waits_seconds else ""
         parts.append(f"waiting{seconds}: {run.waits_for}")

@@ -264,6 +264,7 @@ class Asker:
             # What it used nobody knows; where it may have cost something, all that it could.
             is_free = isinstance(outcome, ChatError) and not outcome.may_cost
             self._budget.settle(reserved, 0.0 if is_free else reserved)
+        self._run.charged_cost = self._budget.cost
         if not (isinstance(outcome, ChatError) and outcome.is_limit):
             self._pacing.answered(call, tokens, outcome.limits if outcome else None)
 

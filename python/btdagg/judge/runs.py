@@ -155,7 +155,7 @@ class JudgeRun:
         As far as replies say; `n_unknown_usage` of them do not.
     cost : float or None
         By the endpoint, or by prices; `charged_cost` counts towards the cap: also all that calls
-        which were lost could have cost.
+        which were lost, or do not say their tokens, could have cost.
     n_confident : int
         Answers with a confidence.
     stopped : str
@@ -253,6 +253,7 @@ class JudgeRun:
         del fields["waits_for"], fields["waits_seconds"]
         if self.n_unknown_usage and not self.prompt_tokens:
             fields |= dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"))
+            fields["cost"] = self.cost or None
         names = ("n_votes", "n_without_vote", "is_done", "is_complete")
         fields |= {name: getattr(self, name) for name in names}
         return fields | {"settled": self.settled and asdict(self.settled)}

@@ -87,7 +87,6 @@ class _Sampler:
         finally:
             self._writer.close()
             self._run.seconds = time.monotonic() - began
-            self._run.charged_cost = self._budget.cost
         if self._error is not None:
             raise self._error
         return self._run
