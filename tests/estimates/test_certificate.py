@@ -114,6 +114,21 @@ def test_the_forecast_number_of_labels_is_mostly_enough():
     assert np.mean(passed) > 0.6
 
 
+def test_no_number_of_labels_is_forecast_from_a_confidence_that_the_labels_contradict():
+    """Of the surest items a fifth is wrong: not one number would do, which few labels hardly tell."""
+    counts, _, gold = votes_and_labels(4000, noise=0.3)
+    rng = np.random.default_rng(1)
+    is_clear = np.abs(counts[:, 2] - counts[:, 0]) >= 6
+    gold = np.where(is_clear & (rng.random(4000) < 0.2), -gold, gold)
+    wanted = []
+    for _ in range(50):
+        rows = rng.permutation(4000)[:60]
+        labels = np.full(4000, np.nan)
+        labels[rows] = gold[rows]
+        wanted.append(certify(counts, labels, agreement=0.8, model=MODEL).labels_wanted)
+    assert np.mean([number is not None for number in wanted]) < 0.4
+
+
 def test_groups_are_worth_their_effective_number_of_labels(items):
     counts, labels, _ = items
     single = certify(counts, labels, model=MODEL)
