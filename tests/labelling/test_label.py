@@ -444,6 +444,15 @@ def test_what_the_page_does_not_send_is_refused(client, change, message):
     assert client.item("Eve")["n_answered"] == 0
 
 
+def test_a_body_is_limited_with_the_cookie_too(client):
+    good = {**GOOD, "key": client.item("Eve")["key"]}
+    too_long = json.dumps({**good, "note": "x" * 300_000}).encode()
+    for body in (too_long, iter([too_long]), iter([b" " * 100_000] * 10)):
+        assert client.ask("POST", "/label", body)[0] == 413
+    assert client.item("Eve")["n_answered"] == 0
+    assert client.ask("POST", "/label", {**good, "note": "\N{GRINNING FACE}" * 10_000})[0] == 200
+
+
 def test_every_answer_forbids_what_the_page_does_not_need(client):
     for path, status in (("/", 200), ("/item?rater=Ada", 200), ("/item", 422), ("/no", 404)):
         shown, headers, _ = client.ask("GET", path)

@@ -38,6 +38,8 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 
+_MAX_BODY = 256 * 1024  # bytes; a note of 10,000 characters takes 120,000 at most
+
 # A page and no redirect: browsers keep a strict cookie back from a redirect that began with a link
 # on another site, such as one in a mail.
 _WELCOME = (
@@ -224,6 +226,11 @@ def _at_the_door(request: Request, access: Access) -> Response | None:
         return welcome
     if not is_token(request.cookies.get(access.cookie, "")):
         return PlainTextResponse("not let in: open the address that btdagg label printed", 403)
+    if request.method not in ("GET", "HEAD"):
+        n_bytes = request.headers.get("content-length", "")  # a body in chunks does not say it
+        if not n_bytes.isdecimal() or int(n_bytes) > _MAX_BODY:
+            detail = f"a body of at most {_MAX_BODY} bytes is expected, with its length"
+            return JSONResponse({"detail": detail}, 413)
     return None
 
 
