@@ -57,7 +57,7 @@ def test_the_status_table_and_files_say_what_the_library_says(cli, names, option
     expected = not_worse(*tables, **told)
     assert expected.outcome == outcome
     sentence, _, of_these = str(expected).partition("\nremark: ")
-    assert of_these.startswith("net win rate of these 400 items: ")
+    assert of_these.startswith("net win rate on these 400 items: ")
     pooled = "pooling 2 values of task (x, y); --filter task=... takes one"
     assert f"\n{sentence}\n" in done[1]
     assert done[2] == f"{pooled}\n{of_these}\n"

@@ -98,8 +98,8 @@ class NonInferiority:
         where = said_of(self.population, self.n_items)
         sentence = (
             f"{verdict} than {self.baseline} by more than {self.margin:g}: "
-            f"{self.quantity} of {self.candidate}{less} {self.estimate:+.3f}, "
-            f"one-sided {100 * self.level:.4g}% {bound} {where} "
+            f"{self.quantity} of {self.candidate}{less} on {where} {self.estimate:+.3f}, "
+            f"one-sided {100 * self.level:.4g}% {bound} "
             f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
         if self.labels_wanted is not None:
@@ -211,7 +211,7 @@ def not_worse(
         of: Any = (other.difference(*pair) if is_graded else other.estimates)[quantity]
         ends = " and ".join(f"{end:+.3f}" for end in sorted((sign * of.low, sign * of.high)))
         where = said_of(other.population, n_items)
-        remarks += (f"{quantity} {where}: {sign * of.value:+.3f}, one-sided bounds {ends}",)
+        remarks += (f"{quantity} on {where}: {sign * of.value:+.3f}, one-sided bounds {ends}",)
     numbers: Any = *bounds, n_items, n_labels, wanted, remarks
     return NonInferiority(*pair, quantity, *numbers, population=estimates.population)
 

@@ -59,7 +59,7 @@ def as_any_counts(counts: ArrayLike, kind: Kind = PAIRS) -> NDArray[Any]:
 
 def said_of(population: Population, n_items: int) -> str:
     """Say what means are of."""
-    return "of new items like these" if population == "new" else f"of these {n_items:,} items"
+    return "new items like these" if population == "new" else f"these {n_items:,} items"
 
 
 class Draw(NamedTuple):
@@ -463,7 +463,8 @@ class PredictedItems:
             other = self.other.domain()
             name = "win rate" if "win rate" in other.means else self.kind.main
             mean = other.estimates(level)[name]
-            remarks.append(f"{name} {said_of(self.other.draw.population, whole.n_items)}: {mean}")
+            where = said_of(self.other.draw.population, whole.n_items)
+            remarks.append(f"{name} of {where}: {mean}")
         return remarks
 
     @property

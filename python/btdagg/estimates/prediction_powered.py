@@ -243,7 +243,7 @@ def estimate(
 
     The mean of a judge's labels has no valid interval: it is off by the judge's bias, which no
     number of votes shows. Here the labels measure that bias. The interval is for new items of the
-    kind, and holds whatever the judge is worth; a good judge makes it narrow.
+    kind, or of these items, and holds whatever the judge is worth; a good judge makes it narrow.
 
     Parameters
     ----------
@@ -266,6 +266,18 @@ def estimate(
     by : (N,) array, optional
         A column, such as the task: also estimate for the items of each of its values. Of votes the
         name of a column.
+    population : "new" or "finite"
+        What intervals are of: new items of the kind, or these items and no others. Of these items
+        the labels are known, so that a label of every item leaves nothing to estimate: the value is
+        their mean, and the interval has no width.
+    units : (N,) array, optional
+        What was drawn as a whole, where items have `groups` and the population is finite: the
+        groups, or a number for each item. `btdagg.estimates.choose` returns it, and tables of
+        labels say it in a column `unit`.
+    strata : (N,) array, optional
+        With `probabilities`, for a finite population: of which stratum units are, where so many of
+        each were drawn, as `btdagg.estimates.choose` does. Otherwise units are taken to be drawn
+        independently of each other. Those of items without a label are not used.
     model : DavidsonModel, PanelModel, GradeModel or other with `predict_proba`, optional
         A model that was calibrated on other labels; of a panel, the column `judge` of votes says
         whose they are. By default models are calibrated on these,
@@ -292,7 +304,10 @@ def estimate(
     Prediction-powered inference; the weight of the judge's probabilities is tuned, see
     `btdagg.estimates.mean.corrected_mean`. Intervals are Wilson's on the effective number of
     labels, with a quantile of Student's t and one degree of freedom less than there are labelled
-    groups (fewer, where groups differ in size). With a fixed `model`, at least 50 labels, no
+    groups (fewer, where groups differ in size). Of a finite population the error is that of the
+    items without a label, for which labelled ones stand by their inverse probabilities less one
+    (`btdagg.estimates.mean.FiniteSample`). Where probabilities differ, the variance is at least
+    that of residuals which do not depend on them. With a fixed `model`, at least 50 labels, no
     `groups` and no `probabilities`, estimates and intervals are those of PPI++ as published, normal
     and symmetric, unless such an interval goes past the ends of what the mean can be. Each share
     has a weight of its own, so that A, tie and B add up to 1 only roughly, and the mean grade is
@@ -301,7 +316,8 @@ def estimate(
     References
     ----------
     Angelopoulos, Duchi and Zrnic, PPI++ (2023); Zrnic and Candès (2024) for cross-fitting; Korn and
-    Graubard (1998) for shares of samples of groups.
+    Graubard (1998) for shares of samples of groups; Särndal, Swensson and Wretman (1992) for finite
+    populations; Kish (1965) for the effective number of labels.
 
     Examples
     --------

@@ -251,7 +251,7 @@ def _of_other_population(
     named = [f"{name} {own}" for name, own in zip(comparisons.names, intervals, strict=True)]
     more = ", ..." if len(named) > _MOST_NAMED else ""
     where = said_of(other.draw.population, whole.n_items)
-    return (f"strengths {where}: {', '.join(named[:_MOST_NAMED])}{more}",)
+    return (f"strengths of {where}: {', '.join(named[:_MOST_NAMED])}{more}",)
 
 
 def _systems_of(
