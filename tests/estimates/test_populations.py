@@ -297,3 +297,15 @@ def test_two_ways_are_compared_on_these_items():
     assert widths[0] < 0.75 * widths[1]
     whole = btdagg.compare(counts[known], counts[known], labels[known], population="finite", **told)
     assert whole.difference.low == whole.difference.high == new.difference.mean
+
+
+def test_a_plan_for_these_items_knows_those_of_the_pilot():
+    counts, _, gold, _ = drawn_items(60)
+    job = {"n_votes": [8], "n_labels": [30], "n_items": 240}
+    new = btdagg.online.plan(counts, gold, **job).budgets[0]
+    these = btdagg.online.plan(counts, gold, **job, population="finite").budgets[0]
+    assert these.mae == pytest.approx(new.mae * 180 / 240)
+    assert new.calls - these.calls == 60 * 8
+    with pytest.raises(btdagg.InputError) as error:
+        btdagg.online.plan(counts, gold, **job | {"n_items": 60}, population="finite")
+    assert error.value.argument == "n_items"

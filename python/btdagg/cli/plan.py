@@ -13,6 +13,7 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import load_any
 from btdagg.cli.common import (
     Json,
+    PopulationOption,
     VoteOptions,
     differences_said,
     note,
@@ -78,6 +79,7 @@ def plan(
     n_items: Annotated[
         int, typer.Option("--items", min=1, help="Number of items in the job.")
     ] = 1000,
+    population: PopulationOption = "new",
     prior: PriorOption = None,
     output: Annotated[
         Path | None,
@@ -95,6 +97,9 @@ def plan(
 
     The labelled items show how votes are distributed. From that the command forecasts votes, calls
     and errors for each rule and number of votes, and how much more labels would help.
+
+    The job is new items; with --population finite the labelled ones are among its --items, take no
+    further votes and have no error.
 
     Before the first label give --prior a saved prior, and no files: the command then forecasts
     errors and votes from the prior's tasks, each calibrated to a few of its labels with the others
@@ -145,9 +150,11 @@ def plan(
         price=0.0,
         rule=rule,
         prior=fitted_prior,
+        population=population,
     )
     expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, rule.kind))
-    n_calls = n_items * expected.votes  # of the job alone, without its labelled items
+    # Of the job alone, without its labelled items.
+    n_calls = (n_items - len(items.labels) * (population == "finite")) * expected.votes
     if output is not None:
         rule.save(output)
     remarks = [*what_is_pooled(data.votes, "plans for"), *items.remarks]

@@ -98,6 +98,7 @@ def plan(
     step: int = 1,
     rule: StoppingRule | None = None,
     prior: Prior | Literal["weak"] | None = "weak",
+    population: Literal["new", "finite"] = "new",
     seed: int = 0,
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
@@ -114,7 +115,7 @@ def plan(
     counts, labels
         Votes (n, 3) and gold labels (n,) of the pilot, or (n, J) and grades.
     n_items : int
-        Items of the job, without the labelled ones.
+        Items of the job, without the labelled ones; of a finite population with those of the pilot.
     n_votes, n_labels : sequence of int
         Numbers of votes (1 to 128, multiples of `step`) and of labels to compare; the calls include
         votes for the middle number of labels.
@@ -128,6 +129,9 @@ def plan(
         grades the pilot is one of grades.
     prior : "weak", Prior or None
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
+    population : "new" or "finite"
+        Whether the job is new items, or `n_items` of which the pilot's are some: these are known,
+        take no further votes and have no error.
     seed : int
         Seed of the simulated calibration sets.
     """
@@ -135,6 +139,12 @@ def plan(
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
+    if population not in ("new", "finite"):
+        raise InputError(argument="population", came=population, expected="'new' or 'finite'")
+    n_open = n_items if population == "new" else n_items - len(labels)  # type: ignore[arg-type]
+    if n_open < 1:
+        expected = f"more than the {n_items - n_open} of the pilot, which are among them"
+        raise InputError(argument="n_items", came=n_items, expected=expected)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
     if scale is None:
         votes = fit_votes(counts, labels)
@@ -146,7 +156,8 @@ def plan(
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
         for name, expected, error, change in rows:
-            calls = n_items * expected + n_labelled * n
+            calls = n_open * expected + n_labelled * n
+            error, change = (n_open / n_items * value for value in (error, change))
             row = PlannedBudget(n, name, expected, error, change, calls, calls * per_vote)
             budgeted.append(row)
     return Plan(tuple(budgeted), of_labels)
