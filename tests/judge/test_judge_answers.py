@@ -156,6 +156,7 @@ def test_what_is_beyond_the_bounds_is_no_vote():
     broken = '{"verdict": "A" x '
     assert parse_verdict(f"[[A]] {broken * 3}\n\n[[B]]").vote == -1
     assert parse_verdict(f"[[A]] {broken * 100}").vote is None
+    assert parse_verdict("[[A]]\n" * 1001).vote is None
     # An unclear label so far back that it is not looked at does not bring back what was before.
     assert parse_verdict("[[A]]\nVerdict: none\n" + "My choice is hard.\n" * 100).vote is None
 

@@ -313,11 +313,15 @@ _TAG = re.compile(
     r"([^<>]{0,80}(?:[<>]{1,3}[^<>]{0,40})?)</\2>)",
     re.IGNORECASE,
 )
+_MOST_TAGS = 1000  # no answer that means anything has more, and the words around each take time
 _QUOTES = "\"'“‘”’`«»"
 
 
 def _tags(text: str, words: Words, start: int) -> Iterator[Statement]:
-    for tag in _TAG.finditer(text, start):
+    for number, tag in enumerate(_TAG.finditer(text, start)):
+        if number == _MOST_TAGS:
+            yield Statement("tag", len(text), len(text), None, "too many verdicts")
+            return
         if tag["scores"] and words.scale != "scores" and words.grades is None:
             continue
         before = _sentence_before(text, tag.start())
