@@ -9,6 +9,7 @@ import sysconfig
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_threads_that_estimate_leave_warnings_as_they_were(counts, labels):
     before = list(warnings.filters)
     at_once(work, 4)
     assert warnings.filters == before
-    for fit in (btdagg.calibrate, Davidson().fit):
+    for fit in (partial(btdagg.calibrate, prior=None), Davidson(prior=None).fit):
         with pytest.warns(CalibrationWarning) as caught:
             fit(counts[:12], one_label)
         assert {warning.filename for warning in caught} == {__file__}

@@ -1,6 +1,8 @@
 """Figures of a report: what is in the files, that names do no harm, and the same bytes again."""
 
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import matplotlib
@@ -138,6 +140,18 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_settings():
         assert drawn() == before
         assert matplotlib.rcParams["font.size"] == 20
     assert drawn() == before
+
+
+def test_threads_that_draw_leave_settings_and_warnings_as_they_were(monkeypatch):
+    """Each gives way while its settings hold."""
+    (figure,) = sweep_figures(sweeps()).values()
+    alone = figure.svg()
+    before = list(warnings.filters), dict(matplotlib.rcParams)
+    saved = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda *of, **how: (time.sleep(0.1), saved(*of, **how)))
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: figure.svg(), range(8))) == {alone}
+    assert (warnings.filters, dict(matplotlib.rcParams)) == before
 
 
 # Names
