@@ -14,6 +14,7 @@ import btdagg
 from btdagg import Bounds, DavidsonModel, InputError, _core
 from btdagg.methods import Davidson
 from btdagg.model import CalibrationWarning
+from btdagg.model.calibration import WEAK
 from btdagg.model.calibration_set import calibration_set
 
 calibrate = partial(btdagg.calibrate, prior=None)
@@ -254,5 +255,5 @@ def test_the_weak_prior_is_used_unless_bounds_are_given_which_are_of_the_papers_
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
 def test_a_prior_that_was_not_named_is_still_none_after_a_copy(copied):
     counts, labels = simulated_set(np.random.default_rng(30))
-    how = copied({"prior": btdagg.calibrate.__kwdefaults__["prior"], "bounds": Bounds()})
+    how = copied({"prior": WEAK, "bounds": Bounds()})
     assert btdagg.calibrate(counts, labels, **how).posterior is None
