@@ -171,7 +171,7 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
         stated = votes.select(pl.col(title).unique()).collect()
         grades = stated_points(Table(stated.rename({title: "grades"}), "data frame")) or grades
     kind = table.schema["item"]
-    columns: dict[str, Any] = {
+    columns: Any = {
         _title_of(table, schema): pl.Int64 if kind.is_numeric() else pl.String,
         "label": pl.Int64 if np.array(grades).dtype.kind == "i" else pl.Float64,
         "source": pl.String,
