@@ -64,7 +64,11 @@ def test_the_numbers_are_those_of_compare(cli, file, arguments, ways):
         ("--first", "strength=margin"): (votes, votes.signs(), {}),
         ("--first", "judge=a"): (a, b, {"n_votes": (None, 3)}),
         ("-f", "judge=b"): (b, b, {"n_votes": (2, None)}),
-        ("--first", "method=majority"): (votes, votes, {"methods": (MajorityVote(), Davidson())}),
+        ("--first", "method=majority"): (
+            votes,
+            votes,
+            {"methods": (MajorityVote(), Davidson(prior=None))},
+        ),
         ("--first", "method=panel"): (panel_counts(votes), b, {}),
     }[arguments[:2]]
     expected = btdagg.compare(first, second, gold, **options)
