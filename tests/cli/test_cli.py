@@ -94,7 +94,7 @@ def press_ctrl_c(*_, **__):
 
 
 def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
-    monkeypatch.setattr("btdagg.calibrate", press_ctrl_c)
+    monkeypatch.setattr("btdagg.cli.calibrate.quiet", lambda fit: press_ctrl_c)
     status, out, _ = cli(
         "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "new.json"
     )
