@@ -212,8 +212,8 @@ def not_worse(
         ends = " and ".join(f"{end:+.3f}" for end in sorted((sign * of.low, sign * of.high)))
         where = said_of(other.population, n_items)
         remarks += (f"{quantity} on {where}: {sign * of.value:+.3f}, one-sided bounds {ends}",)
-    numbers: Any = *bounds, n_items, n_labels, wanted, remarks
-    return NonInferiority(*pair, quantity, *numbers, population=estimates.population)
+    numbers: Any = *bounds, n_items, n_labels, wanted, remarks, estimates.population
+    return NonInferiority(*pair, quantity, *numbers)
 
 
 def _estimates(

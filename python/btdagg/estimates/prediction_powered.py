@@ -586,8 +586,9 @@ class _BoundsOfTwo(NamedTuple):
 
     def at(self, quantile: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Low and high ends at a quantile."""
-        both = [(own.value, *own.at(quantile)) for own in (self.first, self.second)]
-        return _difference_limits(*both, self.r)
+        first = self.first.value, *self.first.at(quantile)
+        second = self.second.value, *self.second.at(quantile)
+        return _difference_limits(first, second, self.r)
 
     def ending_at_0(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the quantiles at which intervals end at 0.

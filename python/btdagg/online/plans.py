@@ -143,8 +143,8 @@ def plan(
         raise InputError(argument="population", came=population, expected="'new' or 'finite'")
     n_open = n_items if population == "new" else n_items - len(labels)  # type: ignore[arg-type]
     if n_open < 1:
-        expected = f"more than the {n_items - n_open} of the pilot, which are among them"
-        raise InputError(argument="n_items", came=n_items, expected=expected)
+        most = f"more than the {n_items - n_open} of the pilot, which are among them"
+        raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
     if scale is None:
         votes = fit_votes(counts, labels)
