@@ -1,7 +1,9 @@
 """What goes wrong besides bad input: bugs, missing libraries, Ctrl-C, readers that go away."""
 
+import errno
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -103,14 +105,18 @@ def test_a_reader_that_leaves_does_not_stop_the_work(folder):
     assert not re.search("Traceback|Error|btdagg:|Broken pipe", err)
 
 
-def test_a_full_disk_is_no_bug_and_names_the_file(tmp_path, monkeypatch):
-    def full(self, *arguments, **options):
-        raise pl.exceptions.ComputeError("parquet: IO error: No space left (os error 28)")
-
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(OSError, match="No space left") as error:
-        write_table(pl.DataFrame({"a": [1]}), tmp_path / "votes.parquet", ".parquet")
-    assert (error.value.errno, error.value.filename) == (28, str(tmp_path / "votes.parquet"))
+def test_a_full_disk_is_no_bug_and_names_the_file(tmp_path):
+    """A limit on the length of files, in place of a full disk, of which polars says as little."""
+    frame = pl.DataFrame({f"c{n}": ["same"] * 1000 for n in range(300)})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            write_table(frame, tmp_path / "votes.parquet", ".parquet")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    found = error.value.errno, error.value.filename
+    assert found == (errno.EFBIG, str(tmp_path / "votes.parquet"))
     assert list(tmp_path.iterdir()) == []
 
 

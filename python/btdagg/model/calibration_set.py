@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from inspect import unwrap
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -60,7 +61,7 @@ def quiet(public: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit
 
     `warnings.catch_warnings` would not do: it changes what every thread of the process warns of.
     """
-    fit: Callable[_Arguments, _AnyFit] = vars(public)["__wrapped__"]
+    fit: Callable[_Arguments, _AnyFit] = unwrap(public)
     return fit
 
 
