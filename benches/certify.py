@@ -3,7 +3,8 @@
 Each draw labels some items, by item or by whole prompts, and certifies all: a violation is a set of
 trusted items whose labels agree with all gold labels less often than was promised. Then designs
 that label some items more often than others, and judges that are noise, always wrong or always
-sure; what is left of the error after people looked at the items that a look helps most; and time. BTDAGG_SHARED names the folder of the public votes.
+sure; what is left of the error after people looked at the items that a look helps most; and time.
+BTDAGG_SHARED names the folder of the public votes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from grades import PUBLIC, public_cells
 from strength import cells_of
 
 import btdagg
+from btdagg.estimates.kinds import kind_of
+from btdagg.estimates.vote_profile import VoteProfile
 
 AGREEMENTS = (0.7, 0.8, 0.9)
 SIZES = (100, 300)
@@ -164,6 +167,19 @@ def simulated(kind, n=2000, n_prompts=None):
     return {kind: (labels, groups, counts)}
 
 
+PARTS = ["judges", "panel", "scores", "designs", "forecasts", "unlike", "simulated"]
+PARTS += ["people", "time"]
+    "judges",
+    "panel",
+    "scores",
+    "designs",
+    "forecasts",
+    "unlike",
+    "simulated",
+    "people",
+    "time",
+]
+PUBLIC_PARTS = {"judges", "panel", "people", "forecasts", "unlike"}
 DESIGNS = ("disagreement", "lognormal", "hard 1/3", "hard 1/10", "capped")
 
 
@@ -232,6 +248,67 @@ def show_designs(n_draws, kind, model=None):
             )
 
 
+def show_forecasts(cells, n_draws):
+    """Of draws that certify nothing: how many forecast a number, and how often it is enough."""
+    for agreement in (0.7, 0.8):
+        for size in (50, 100):
+            numbers, enough = [], []
+            for draw in range(n_draws):
+                for place, (labels, _, both, _) in enumerate(cells.values()):
+                    rng = np.random.default_rng([6, place, size, draw])
+                    wanted = size
+                    for last in (False, True):
+                        known = rng.permutation(len(labels))[:wanted]
+                        partial = np.full(len(labels), np.nan)
+                        partial[known] = labels[known]
+                        certificate = btdagg.certify(both[1], partial, agreement=agreement)
+                        if last:
+                            enough.append(certificate.threshold is not None)
+                        elif certificate.threshold is None:
+                            wanted = certificate.labels_wanted
+                            numbers.append(wanted)
+                        if last or certificate.threshold is not None or wanted is None:
+                            break
+            print(
+                f"{size} labels, {agreement:.0%}: nothing in {len(numbers)} draws, a number in "
+                f"{len(enough)}, enough in {sum(enough)}",
+                flush=True,
+            )
+
+
+def show_unlike(cells, n_draws):
+    """How often votes of prompts drawn anew, of noise or always for A look unlike, at 1%."""
+    sources = {
+        "a judge": [(groups, both[0]) for _, groups, both, _ in cells.values()],
+        "with strength": [(groups, both[1]) for _, groups, both, _ in cells.values()],
+        "panel": [(groups, counts) for _, groups, counts in panels_of(cells, 0).values()],
+    }
+    for name, own in sources.items():
+        for n_prompts in (12, 25, 100):
+            rows = []
+            for draw in range(n_draws):
+                rng = np.random.default_rng([5, draw, n_prompts])
+                groups, counts = own[draw % len(own)]
+                sets = []
+                for number in (120, n_prompts):
+                    prompts = rng.integers(0, groups.max() + 1, number)
+                    items = [np.flatnonzero(groups == prompt) for prompt in prompts]
+                    names = np.repeat(np.arange(number), [len(rows) for rows in items])
+                    sets.append((counts[np.concatenate(items)], names))
+                (old, of_old), (new, of_new) = sets
+                kind, profile = kind_of(None), VoteProfile.of
+                number = np.rint(new.sum(axis=-1)).astype(int)
+                noise, always = rng.multinomial(number, np.full(3, 1 / 3)), np.zeros_like(new)
+                always[..., 2] = number
+                grouped, single = profile(old, kind, of_old), profile(old, kind)
+                n = len(grouped.means)
+                tried = [(grouped, profile(new, kind, of_new, n))]
+                tried += [(single, profile(other, kind, None, n)) for other in (new, noise, always)]
+                rows.append([b is not None and a.pvalue(b) < 0.01 for a, b in tried])
+            shares = " | ".join(f"{share:.1%}" for share in np.mean(rows, axis=0))
+            print(f"| {name} | {n_prompts} | {shares} |", flush=True)
+
+
 def show_times(n):
     rng = np.random.default_rng(5)
     quality = rng.normal(0, 0.7, (n, 1))
@@ -254,16 +331,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="few draws")
     parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--only", default="judges,panel,scores,designs,simulated,people,time")
+    parser.add_argument("--only", default=",".join(PARTS))
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     only, n_draws = args.only.split(","), 3 if args.smoke else args.draws
     data = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared")) / "data"
     print("| votes | drawn by | labels | agreement | violations | nothing | coverage | least |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
-    cells = (
-        cells_of(data, None) if data.is_dir() and {"judges", "panel", "people"} & {*only} else {}
-    )
+    cells = cells_of(data, None) if data.is_dir() and PUBLIC_PARTS & {*only} else {}
     for by_prompt in (False, True):
         if "judges" in only and cells:
             judges = {
@@ -290,6 +365,12 @@ if __name__ == "__main__":
         show_designs(2 * n_draws, "of all", before)
         show_designs(n_draws, "the least", before)
         show_designs(n_draws, "of all")
+    if "forecasts" in only and cells:
+        show_forecasts(cells, max(n_draws // 100, 1))
+    if "unlike" in only and cells:
+        print("\n| votes | prompts | with groups | without | noise | always A |")
+        print("|---|---:|---:|---:|---:|---:|")
+        show_unlike(cells, n_draws)
     if "simulated" in only:
         overconfident = btdagg.DavidsonModel(beta=3, eta0=0.5, gamma=1)
         for kind in ("noise", "wrong", "sure", "one prompt"):

@@ -115,7 +115,7 @@ def test_the_forecast_number_of_labels_is_mostly_enough():
 
 
 def test_no_number_of_labels_is_forecast_from_a_confidence_that_the_labels_contradict():
-    """Of the surest items a fifth is wrong: not one number would do, which few labels hardly tell."""
+    """Of the surest items a fifth is wrong: no number would do."""
     counts, _, gold = votes_and_labels(4000, noise=0.3)
     rng = np.random.default_rng(1)
     is_clear = np.abs(counts[:, 2] - counts[:, 0]) >= 6

@@ -37,8 +37,8 @@ def weighted_bound(
     heavier = drawn.cumsum() / drawn.sum()
     cap = ordered[min(np.searchsorted(heavier, -np.log(1 - confidence) / n), len(ordered) - 1)]
     cut = float(np.maximum(ordered - cap, 0) @ drawn / drawn.sum()) * len(groups) / n
-    failures: Floats = np.bincount(groups, np.minimum(weights, cap) * (1 - agrees))
-    failures = np.append(failures, cap * np.bincount(groups).max()) + cut
+    wrong = np.bincount(groups, np.minimum(weights, cap) * (1 - agrees))
+    failures = np.append(wrong, cap * np.bincount(groups).max()) + cut
     successes = np.append(np.bincount(groups, weights * agrees), 0.0)
 
     def excess(agreement: float) -> float:
