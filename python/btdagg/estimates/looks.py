@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,16 +13,21 @@ from btdagg._util.validation import as_number
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
 from btdagg.estimates.kinds import Predictor, kind_of
 from btdagg.estimates.mean import Ends, effective_number, labelled_mean, limits_of
+from btdagg.estimates.population import calibrated
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.estimates.population import PredictedItems
     from btdagg.votes.scale import Scale
 
 _LEVEL = 0.95
+_N_REFITS = 40
 
 
 @readable
@@ -76,7 +82,13 @@ def worth_a_look(
         Above 0 and below 1; at most the items without a label.
     rows : (m,) array of int, optional
         Numbers of the items that people looked at, in place of a share; those of labels are left
-        out. The errors hold if their votes alone chose them, and not who was easy to label.
+        left out. The errors hold if their votes alone chose them, and not who was easy to label.
+
+    Notes
+    -----
+    Intervals are Wilson's, at a variance of three parts: that of the labelled items (their groups),
+    that of the items without a label, and, of a model that is calibrated on these labels, that of
+    the error of models fitted to resampled groups, as of `btdagg.evaluation.new_items.NewItems`.
 
     Examples
     --------
@@ -104,8 +116,6 @@ def worth_a_look(
         place, own = risk(table)
         return place, -own
 
-    entered, errors, _ = ranked_by(population, risk, error)
-    above = 1 - ranked_by(population, negated, error)[0]
     fitted = of_all_labels(population, prior) if model is None else model
     falls = risk(np.asarray(fitted.predict_proba(population.rows)))[1][population.place]
     others = np.setdiff1d(np.arange(len(falls)), population.labelled)
@@ -116,21 +126,34 @@ def worth_a_look(
     if rows is not None:
         looked = np.isin(order, rows)
     unlabelled = len(others) / len(falls)
-    # Of items with the same votes, which all have one risk, a share may be looked at.
-    ranks = np.linspace(0, 1, len(order) + 1)
-    before, until = (np.interp(at, ranks, np.append(0, looked.cumsum())) for at in (above, entered))
-    left = 1 - (until - before) / (entered - above) / len(order)
+    ranks, seen = np.linspace(0, 1, len(order) + 1), np.append(0, looked.cumsum())
+
+    def losses(tables: NDArray[np.float64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Errors of the labelled items before and after the looks, (2, n)."""
+        by_models = replace(population, tables=tables, fold=fold)
+        entered, errors, _ = ranked_by(by_models, risk, error)
+        above = 1 - ranked_by(by_models, negated, error)[0]
+        # Of items with the same votes, which all have one risk, a share may be looked at.
+        before, until = (np.interp(at, ranks, seen) for at in (above, entered))
+        return np.stack([errors, errors * (1 - (until - before) / (entered - above) / len(order))])
+
     rows = order[looked]
     sample, ends = population.sample(), Ends(0, float(distances.max()))
+    of_refits = np.zeros((2, 2))
+    if model is None:
+        no_fold = np.zeros(len(population.labelled), dtype=np.int64)
+        refitted = (losses(table[None], no_fold) for table in _refits(population, prior))
+        of_refits = np.transpose([own @ sample.weights for own in refitted])
     intervals: list[Interval] = []
-    for own in (errors, errors * left):
+    for own, refits in zip(losses(population.tables, population.fold), of_refits, strict=True):
         mean = labelled_mean(own, sample)
-        worth = (
-            effective_number(mean.value, mean.variance, ends) if mean.variance else sample.n_groups
-        )
-        quantile = t_quantile(_LEVEL, sample.degrees_of_freedom)
         # The items without a label vary too.
-        low, high = limits_of(mean.value, np.array([worth * unlabelled]), quantile, ends)
+        variance = mean.variance / unlabelled + float(refits.var(ddof=1))
+        worth = sample.n_groups * unlabelled
+        if variance > 0:
+            worth = effective_number(mean.value, variance, ends)
+        quantile = t_quantile(_LEVEL, sample.degrees_of_freedom)
+        low, high = limits_of(mean.value, np.array([worth]), quantile, ends)
         intervals.append(Interval(*(unlabelled * end for end in (mean.value, low[0], high[0]))))
     remarks = population.remarks(sample)
     if not population.is_fixed:
@@ -140,3 +163,17 @@ def worth_a_look(
         )
     before_looks, after_looks = intervals
     return Looks(rows, falls[rows], before_looks, after_looks, tuple(remarks))
+
+
+def _refits(population: PredictedItems, prior: Any) -> Iterator[NDArray[np.float64]]:
+    """Yield probabilities of all rows by models calibrated on resampled groups of labels."""
+    own, groups = population.labelled, population.groups
+    number = np.unique(own if groups is None else groups[own], return_inverse=True)[1].reshape(-1)
+    counts, n_groups = population.rows[population.place[own]], int(number.max()) + 1
+    chances, rng = np.full(n_groups, 1 / n_groups), np.random.default_rng(0)
+    for times in rng.multinomial(n_groups, chances, size=_N_REFITS):
+        some = np.repeat(np.arange(len(own)), times[number])
+        refit = calibrated(
+            counts[some], population.outcomes[some], number[some], prior, population.kind
+        )
+        yield np.asarray(refit.predict_proba(population.rows))
