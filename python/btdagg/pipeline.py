@@ -332,7 +332,9 @@ class Pipeline:
         origin = replace(Provenance.of(votes), n_votes=n)
         calibration = _calibrated(items, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
-            rule = rule.learn(calibration.model, n, items.counts, items.labels, step=self._step)
+            own = items.counts, items.labels
+            single = votes.strengths()
+            rule = rule.learn(calibration.model, n, *own, step=self._step, strengths=single)
         return Fitted(calibration, rule)
 
     def _certified(self, fitted: Fitted, votes: Votes, prior: Any, notes: list[str]) -> Fitted:

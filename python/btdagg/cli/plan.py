@@ -141,7 +141,14 @@ def plan(
     if fitted.provenance is not None:
         say_differences(fitted.provenance.other_values(Provenance.of(data.votes).as_dict()))
     with differences_said():
-        rule = kind.learn(fitted, n_votes, items.counts, items.labels, step=step)
+        rule = kind.learn(
+            fitted,
+            n_votes,
+            items.counts,
+            items.labels,
+            step=step,
+            strengths=data.votes.strengths(),
+        )
     planned = online.plan(
         items.counts,
         items.labels,
@@ -181,7 +188,7 @@ def plan(
     say(
         f"expected: {expected.votes:.2f} votes ({1 - expected.votes / rule.n:.0%} fewer), "
         f"{expected.change_rate:.1%} of labels differ from those of {rule.n} votes, MAE "
-        f"{expected.mae:.4f}"
+        f"{expected.mae:.4f} ({expected.low:.3f} to {expected.high:.3f})"
     )
     say(f"{n_items:,} items: {n_calls:,.0f} votes")
     if output is not None:

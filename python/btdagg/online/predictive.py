@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
+from btdagg._core import InputError
 from btdagg._util.validation import (
     as_integer,
+    as_losses,
     as_number,
+    require_rows,
 )
 from btdagg.online.strengths import StrengthDistribution, fit_strengths
 from btdagg.votes.join import labelled_items
@@ -96,7 +99,9 @@ class VoteDistribution:
         return votes
 
 
-def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution | StrengthDistribution:
+def fit_votes(
+    counts: ArrayLike, labels: ArrayLike, *, strengths: ArrayLike | None = None
+) -> VoteDistribution | StrengthDistribution:
     """Fit the distribution of votes to the items that a model is calibrated on.
 
     There is one kind of item for gold ties, which is symmetric, and one for gold wins, mirrored for
@@ -104,11 +109,21 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution | Streng
     logarithms. Weights are the shares of the labels, with one item of each added. `counts` (n, 3)
     may differ in their number of votes; those that are not whole are of votes with a strength, and
     give a `StrengthDistribution`.
+
+    `strengths`, (k,) numbers from 0 to 1, are those of single votes, of these items or of all. The
+    sums that counts are hardly tell them, and with them rules need fewer votes, and forecasts of
+    changed labels are better.
     """
     checked, gold = labelled_items(counts, labels)
     whole = checked.astype(np.float64)
     if checked.dtype.kind == "f":
-        return fit_strengths(checked, gold)
+        if strengths is None:
+            return fit_strengths(checked, gold)
+        single = as_losses(strengths, "strengths", "(k,)")
+        require_rows((single >= 0) & (single <= 1), single, "strengths", "a number from 0 to 1")
+        if not len(single):
+            raise InputError(argument="strengths", came=strengths, expected="at least one number")
+        return fit_strengths(checked, gold, single)
     # Either side first, so that swapping A and B changes no bit.
     tied = whole[gold == 0]
     tied[:, ::2] = np.sort(tied[:, ::2], axis=1)

@@ -397,13 +397,14 @@ class RuleKind:
         labels: ArrayLike,
         *,
         step: int,
+        strengths: ArrayLike | None = None,
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
         if isinstance(model, GradeModel):
             if self.value is not None:
                 raise InputError(argument="stop", came=self.name, expected="lossless, of grades")
             return StoppingRule.lossless(model, n, step=step)
-        votes = fit_votes(counts, labels)
+        votes = fit_votes(counts, labels, strengths=strengths)
         if self.value is None:
             return StoppingRule.lossless(model, n, votes, step=step)
         if self.name == "epsilon":

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # How much an item's votes lean to a side, for either.
 _TILTS = np.sinh(np.linspace(-4, 4, 17))
 _ROUNDS = 40
+# Sums of a few dozen items hardly tell how strong single votes are: more rounds fit what the items
+# happen to be, as if votes of an item were more alike than they are. So there is one for 25.
+_FEWEST_ROUNDS, _ITEMS_OF_ROUND = 4, 25
 _LABELS = np.array([-1, 0, 1])
 _ROUNDED = 1e-6
 
@@ -201,10 +204,13 @@ def _last_votes(ways: list[Floats], shares: Floats, minus: Any, plus: Any, total
     return np.where(possible > 0, chances / np.where(possible > 0, possible, 1.0), whole)
 
 
-def fit_strengths(counts: Floats, gold: NDArray[np.int8]) -> StrengthDistribution:
+def fit_strengths(
+    counts: Floats, gold: NDArray[np.int8], observed: Floats | None = None
+) -> StrengthDistribution:
     """Fit shares of strengths and weights of tilts, by expectation maximization.
 
-    What single votes are is seen in their sums: where all votes are whole all sums are.
+    Unless the strengths of single votes were `observed`, what they are is seen in their sums alone:
+    where all votes are whole all sums are. Of few items it is then stopped early.
     """
     totals = np.rint(counts.sum(axis=1)).astype(np.int64)
     good = (np.abs(counts.sum(axis=1) - totals) <= 1e-6) & (totals <= 128)
@@ -229,7 +235,13 @@ def fit_strengths(counts: Floats, gold: NDArray[np.int8]) -> StrengthDistributio
     shares = np.full(parts + 1, 1 / (2 * parts + 1))
     start = np.full(len(_TILTS) ** 2, len(_TILTS) ** -2.0)
     by_kind, kinds = [weights * (is_tied == 1), weights * (is_tied == 0)], [start, start]
-    for _ in range(_ROUNDS):
+    if observed is not None:
+        of_strengths = np.bincount(np.rint(observed * parts).astype(np.int64), minlength=parts + 1)
+        seen = of_strengths * (weights @ totals) / len(observed)
+    rounds = _ROUNDS
+    if observed is None:
+        rounds = min(max(_FEWEST_ROUNDS, len(gold) // _ITEMS_OF_ROUND), _ROUNDS)
+    for _ in range(rounds):
         log_factors = _log_factors(shares)
         logs = grid @ log_factors
         likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -240,10 +252,11 @@ def fit_strengths(counts: Floats, gold: NDArray[np.int8]) -> StrengthDistributio
             of_tilts += totals @ posterior
             # With a weight of one item for all tilts alike.
             kinds[number] = (posterior.sum(axis=0) + start) / (of_kind.sum() + 1)
-        last = _last_votes(_ways(shares, int(totals.max())), shares, minus, plus, totals)
-        votes = (weights * totals) @ (last[:, parts:] + last[:, parts::-1])
-        votes[0] /= 2
-        shares = (votes + 1e-3) / ((of_tilts * np.exp(log_factors[1])) @ of_votes + 1e-3)
+        if observed is None:
+            last = _last_votes(_ways(shares, int(totals.max())), shares, minus, plus, totals)
+            seen = (weights * totals) @ (last[:, parts:] + last[:, parts::-1])
+            seen[0] /= 2
+        shares = (seen + 1e-3) / ((of_tilts * np.exp(log_factors[1])) @ of_votes + 1e-3)
         shares /= 2 * shares.sum() - shares[0]
     share_of_ties = float(tied.sum() + 1) / (len(gold) + 3)
     return StrengthDistribution(tuple(shares), share_of_ties, *map(tuple, kinds))

@@ -298,6 +298,16 @@ class Votes(Table, CountsItself):
         """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
         return join(self, labels, self.counts(n_votes)).labelled()
 
+    def strengths(self) -> NDArray[np.float64] | None:
+        """Strengths of the votes that are not missing, (k,); None unless each is for one side."""
+        import polars as pl
+
+        if self.strength is None or self.strength.kind == "probabilities":
+            return None
+        rows = self.weighed(self.data.lazy().drop_nulls("vote"))
+        strength = pl.coalesce("minus", "plus", 0.0).alias("strength")
+        return self.collect(rows.select(strength))["strength"].to_numpy()
+
     def refuse_of_counts(self, **arguments: object) -> None:
         """Raise an :class:`InputError` if something that only single votes have is not None."""
         for name, value in arguments.items():
