@@ -18,7 +18,7 @@ import polars as pl
 import btdagg
 from btdagg import online
 
-N, PILOT, SIZES = 8, 50, (0, 10, 50)
+N, PILOT, SIZES, EXCESS = 8, 50, (0, 10, 50), (25, 50, 100)
 
 
 def cells_of(data):
@@ -40,9 +40,12 @@ def counts_of(votes):
 
 
 def what_came(votes, labels, known, prior):
-    """Error and votes of an item on the rest of what is calibrated on `known`."""
-    counts = counts_of(votes)
-    rest = np.setdiff1d(np.arange(len(labels)), known)
+    """Error and votes of an item on the rest of what is calibrated on `known`, or on all."""
+    counts, rest = counts_of(votes), np.arange(len(labels))
+    if known is None:
+        known = rest
+    else:
+        rest = np.setdiff1d(rest, known)
     pair = (counts[known], labels[known]) if len(known) else (counts, None)
     model = btdagg.calibrate(*pair, prior=prior).model
     followed = online.StoppingRule.lossless(model, N).follow(votes[rest])
@@ -61,7 +64,8 @@ def main():
     warnings.simplefilter("ignore")
     n_draws = 1 if given.smoke else given.draws
     cells = cells_of(data)
-    ahead, pilots, inside = {size: [] for size in SIZES}, [], []
+    ahead, inside = {size: [] for size in SIZES}, []
+    pilots, held, excess = ({None: [], "weak": []} for _ in range(3))
     for place, (key, (votes, labels)) in enumerate(
         list(cells.items())[: 2 if given.smoke else None]
     ):
@@ -72,28 +76,38 @@ def main():
         )
         rng = np.random.default_rng([7, place])
         orders = [rng.permutation(len(labels)) for _ in range(n_draws)]
+        sets = [rng.permutation(len(labels)) for _ in range(5 * n_draws)]
         for row in found.rows:
             came = [what_came(votes, labels, o[: row.n_labels], prior) for o in orders]
             error, used = np.mean(came, axis=0)
             ahead[row.n_labels].append((row.mae, error, 1 - row.votes / N, 1 - used / N))
             inside.append(row.low <= error <= row.high)
-        for order in orders:
-            known = order[:PILOT]
-            pair = counts_of(votes[known]), labels[known]
-            plan = online.plan(*pair, n_items=1000, n_votes=[N], n_labels=[PILOT], prior=None)
-            (lossless,) = (row for row in plan.budgets if row.rule == "lossless")
-            error, used = what_came(votes, labels, known, None)
-            excess = plan.labels[0][1]
-            pilots.append(
-                (lossless.mae, lossless.mae + excess, error, 1 - lossless.votes / N, 1 - used / N)
-            )
+        for prior in pilots:
+            least = what_came(votes, labels, None, prior)[0]
+            came = [
+                np.mean([what_came(votes, labels, o[:k], prior)[0] for o in sets]) - least
+                for k in EXCESS
+            ]
+            for order in orders:
+                known = order[:PILOT]
+                pair = counts_of(votes[known]), labels[known]
+                plan = online.plan(*pair, n_items=1000, n_votes=[N], n_labels=EXCESS, prior=prior)
+                (row,) = (row for row in plan.budgets if row.rule == "lossless")
+                error, used = what_came(votes, labels, known, prior)
+                pilots[prior].append((row.mae, error, 1 - row.votes / N, 1 - used / N))
+                held[prior].append(row.low <= error <= row.high)
+                excess[prior].append((came, [of for _, of in plan.labels]))
     print("| forecast | MAE forecast | came | difference | savings forecast | came | difference |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for size, rows in ahead.items():
         show(f"before the first label: {size} labels", np.array(rows))
-    found = np.array(pilots).reshape(-1, n_draws, 5).mean(axis=1)
-    show(f"plan of a pilot of {PILOT}: many labels", found[:, [0, 2, 3, 4]])
-    show(f"plan of a pilot of {PILOT}: {PILOT} labels", found[:, [1, 2, 3, 4]])
+    for prior, rows in pilots.items():
+        means = np.array(rows).reshape(-1, n_draws, 4).mean(axis=1)
+        show(f"plan of a pilot of {PILOT}, prior {prior}", means)
+    for prior, rows in excess.items():
+        came, planned = np.mean(rows, axis=0).round(4)
+        print(f"\nprior {prior}: the interval held {np.mean(held[prior]):.0%}; excess of {EXCESS} ")
+        print(f"labels {planned}, came {came}")
     print(f"\nwithin the range of the neighbours: {np.mean(inside):.0%}")
 
 

@@ -77,7 +77,7 @@ def test_tasks_that_are_too_small_are_left_out():
 
 
 def test_a_plan_forecasts_labels_with_its_prior():
-    sample = simulate("rb2-focus", 80, 8, seed=3)
+    sample = simulate("rb2-focus", 300, 8, seed=3)
     prior = prior_of(["rb2-focus", "rb2-math"], n=300)
     pair = sample.counts, sample.labels
     excess = {

@@ -321,6 +321,33 @@ def test_a_plan_says_what_is_then_seen():
     assert "risk-bounded" in str(planned)
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_a_plan_promises_the_error_that_comes():
+    # 30 pilots of 25 labels. The noise of the mean difference is 0.103 / sqrt(30) = 0.019; summed
+    # under the distribution that is fitted to the pilot the error came out 0.095 too low.
+    judge = simulate("rb2-math", 30 * 25 + 2000, 8, seed=11)
+    new = slice(30 * 25, None)
+    rows, came = [], []
+    for start in range(0, 30 * 25, 25):
+        pilot = judge.counts[start : start + 25], judge.labels[start : start + 25]
+        rows.append(plan(*pilot, n_items=1, n_votes=[8], n_labels=[5]).budgets[0])
+        decided = btdagg.calibrate(*pilot).model.decide(judge.counts[new])
+        came.append(btdagg.mean_absolute_error(judge.labels[new], decided))
+    assert abs(np.mean([row.mae for row in rows]) - np.mean(came)) < 2.5 * 0.019
+    inside = [row.low <= error <= row.high for row, error in zip(rows, came, strict=True)]
+    assert sum(inside) >= 26  # 28.5 expected, with a standard deviation of 1.2
+
+
+def test_votes_of_a_pilot_are_thinned_to_fewer_and_its_error_carried_to_more():
+    judge = simulate("rb2-math", 100, 8, seed=2)
+    pilot = judge.counts.copy()
+    pilot[:10] //= 2  # items keep what votes they have
+    rows = plan(pilot, judge.labels, n_items=1, n_votes=[2, 8, 16], n_labels=[5]).budgets
+    few, own, more = (row for row in rows if row.rule == "all votes")
+    assert few.mae > own.mae > more.mae
+    assert own.high - own.low == pytest.approx(more.high - more.low)
+
+
 # Values
 
 

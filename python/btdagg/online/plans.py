@@ -17,6 +17,11 @@ from btdagg._util.validation import (
     require_rows,
     same_length,
 )
+from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.parts import LabelledItems
+from btdagg.evaluation.protocol import CrossFit, Protocol
+from btdagg.methods import Aggregator, CalibratedGrades, Davidson
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.davidson import DavidsonModel
@@ -26,6 +31,7 @@ from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
+from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -33,7 +39,11 @@ if TYPE_CHECKING:
     from btdagg.votes.scale import Scale
 
     _Votes: TypeAlias = VoteDistribution | StrengthDistribution
-    _Row: TypeAlias = tuple[str, float, float, float]
+    _Row: TypeAlias = tuple[str, float, Interval, float]
+
+# A forecast needs no more than this: an evaluation deals and resamples more often.
+_CROSS_FIT = CrossFit(n_repeats=1, n_refits=12)
+_N_WORLDS, _N_SETS = 5, 8
 
 
 @readable
@@ -47,10 +57,12 @@ class PlannedBudget:
         Votes per item at most, for which the model is calibrated; and one of ``all votes``,
         ``lossless``, ``risk-bounded``, ``cost-optimal``.
     votes, mae, change_rate : float
-        Votes of an item, mean absolute error, and the share of items whose label differs from that
-        of all `n` votes.
+        Votes of an item, mean absolute error on new items of a model calibrated on as many labels
+        as the pilot has, and the share of items whose label differs from that of all `n` votes.
     calls, price : float
         Votes of the job: those of its items and `n` for each labelled item; and their price.
+    low, high : float
+        95% interval of the error.
     """
 
     n: int
@@ -60,6 +72,8 @@ class PlannedBudget:
     change_rate: float
     calls: float
     price: float
+    low: float
+    high: float
 
 
 @readable
@@ -68,7 +82,8 @@ class Plan(Drawn):
     """Forecast of a job: `budgets` by number of votes and rule, the curve of error against votes.
 
     `labels` are pairs of a number of labels and by how much the expected error then exceeds that
-    with unlimited labels, on average, at the largest number of votes.
+    with unlimited labels (of grades: with all of the pilot), on average, at the largest number of
+    votes.
     """
 
     budgets: tuple[PlannedBudget, ...]
@@ -76,11 +91,16 @@ class Plan(Drawn):
 
     def __str__(self) -> str:
         priced = any(row.price for row in self.budgets)
-        lines = ["  n  rule          votes     MAE  changed       calls" + "       price" * priced]
+        lines = [
+            "  n  rule          votes     MAE  95% interval    changed       calls"
+            + "       price" * priced
+        ]
         for row in self.budgets:
             lines.append(
-                f"{row.n:3}  {row.rule:<12} {row.votes:6.2f}  {row.mae:.4f}  {row.change_rate:7.4f}"
-                f"  {row.calls:10,.0f}" + f"  {row.price:10,.2f}" * priced
+                f"{row.n:3}  {row.rule:<12} {row.votes:6.2f}  {row.mae:.4f}  "
+                f"{row.low:.3f} to {row.high:.3f}  {row.change_rate:7.4f}  {row.calls:10,.0f}"
+                + f"  {row.price:10,.2f}"
+                * priced
             )
         for size, excess in self.labels:
             lines.append(f"{size} labels: error {excess:.4f} above that of many labels")
@@ -103,12 +123,13 @@ def plan(
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
 
-    `fit_votes` learns from the pilot how votes and gold labels are distributed. The expected error
-    for each number of votes is then a sum over all counts, not a simulation. A small pilot gives a
-    rough forecast; differences are more reliable than levels.
+    Errors are cross-fitted: each item of the pilot is decided by models that did not see it, from
+    some of its votes, drawn at random. A small pilot gives a rough forecast, as the intervals say.
+    What else rules do is a sum over all counts, with `fit_votes` of the pilot. So is what votes
+    beyond those of the pilot (of half of its items) change of the error.
 
     Of grades the pilot's own votes are taken in random order, by the lossless rule alone. So there
-    is no forecast for more votes than its items have, and errors are on the items fitted to.
+    is no forecast for more votes than its items have.
 
     Parameters
     ----------
@@ -124,16 +145,20 @@ def plan(
     step : int
         2 if votes come in pairs, one in each order.
     rule : StoppingRule, optional
-        Its epsilon, price and step are those of the plan (else 0.05, 0.01 and `step`), and its
-        model decides at its `n` votes, in place of one fitted to unlimited labels. With a model of
-        grades the pilot is one of grades.
+        Its epsilon, price, step and votes are those of the plan (else 0.05, 0.01, `step` and
+        `fit_votes`), and its model decides at its `n` votes, in place of one fitted to unlimited
+        labels. With a model of grades the pilot is one of grades.
     prior : "weak", Prior or None
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
     population : "new" or "finite"
         Whether the job is new items, or `n_items` of which the pilot's are some: these are known,
         take no further votes and have no error.
     seed : int
-        Seed of the simulated calibration sets.
+        Seed of folds, of votes that are drawn, and of the simulated calibration sets.
+
+    References
+    ----------
+    `btdagg.evaluation.new_items.NewItems` for the error and its interval.
     """
     scale = None if rule is None else getattr(rule.model, "scale", None)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
@@ -147,23 +172,82 @@ def plan(
         raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
     if scale is None:
-        votes = fit_votes(counts, labels)
-        forecasts = {n: _of_rules(votes, n, step, rule) for n in budgets}
-        of_labels = _by_labels(votes, budgets[-1], sizes, seed, prior)
+        pilot = labelled_items(counts, labels)
+        votes: _Votes = fit_votes(*pilot)
+        if rule is not None and rule.votes is not None:
+            votes = rule.votes
+        errors = _errors(*pilot, votes, budgets, prior, seed)
+        forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
+        of_labels = _by_labels(*pilot, budgets[-1], sizes, seed, prior)
     else:
         rng = np.random.default_rng(seed)
         forecasts, of_labels = _of_grades(counts, labels, scale, budgets, sizes, step, rule, rng)
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
-        for name, expected, error, change in rows:
-            calls = n_open * expected + n_labelled * n
-            error, change = (n_open / n_items * value for value in (error, change))
-            row = PlannedBudget(n, name, expected, error, change, calls, calls * per_vote)
-            budgeted.append(row)
+        for name, used, error, change in rows:
+            calls = n_open * used + n_labelled * n
+            mae, low, high, changed = (n_open / n_items * value for value in (*error, change))
+            job = calls, calls * per_vote
+            budgeted.append(PlannedBudget(n, name, used, mae, changed, *job, low, high))
     return Plan(tuple(budgeted), of_labels)
 
 
-def _of_rules(votes: _Votes, n: int, step: int, rule: StoppingRule | None) -> list[_Row]:
+def _errors(
+    counts: NDArray[Any],
+    gold: NDArray[np.int8],
+    votes: _Votes,
+    budgets: list[int],
+    prior: Prior | Literal["weak"] | None,
+    seed: int,
+) -> dict[int, Interval]:
+    """Forecast the error of models calibrated on the pilot, by number of votes."""
+    rng = np.random.default_rng(seed)
+    alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
+    method = Davidson(prior=prior, alpha=alpha, kappa=kappa)
+    # Items with fewer votes than others keep what they have.
+    most = max(int(np.median(counts.sum(axis=1))), 1)
+    own = sorted({min(n, most) for n in budgets})
+    errors = {
+        n: _cross_fitted(LabelledItems(_some(counts, n, votes, rng), gold), method, seed)
+        for n in own
+    }
+    for n in budgets:
+        if n > most:
+            more, as_many = (_error(_fitted(votes, k), *_joint(votes, k)) for k in (n, most))
+            errors[n] = _moved(errors[most], more - as_many)
+    return errors
+
+
+def _cross_fitted(items: LabelledItems, method: Aggregator, seed: int) -> Interval:
+    """Return the error of a method on items that it did not see, for new items."""
+    protocol = Protocol(replace(_CROSS_FIT, seed=seed), test=None)
+    ((compared,),) = cross_scores([items], [method], protocol)
+    assert compared.new_items is not None  # as of cross-fitting
+    return compared.new_items.interval(0)
+
+
+def _moved(interval: Interval, by: float) -> Interval:
+    return Interval(*(max(end + by, 0.0) for end in interval))
+
+
+def _some(
+    counts: NDArray[Any], n: int, votes: _Votes, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Counts of `n` votes of each item, drawn among its own, or of all where there are fewer."""
+    totals = np.rint(counts.sum(axis=1)).astype(np.int64)
+    if (totals <= n).all():
+        return counts
+    if isinstance(votes, StrengthDistribution):
+        is_own = np.arange(n) < totals[:, None]
+        shares = shares_of(votes.in_order(counts, n, rng)) * is_own[..., None]
+        return np.asarray(shares.sum(axis=1))
+    rows = zip(counts.astype(np.int64), np.minimum(totals, n), strict=True)
+    return np.stack([rng.multivariate_hypergeometric(row, own) for row, own in rows])
+
+
+def _of_rules(
+    votes: _Votes, n: int, step: int, rule: StoppingRule | None, error: Interval
+) -> list[_Row]:
     """Forecast the rules for `n` votes: the name, and votes, error and changes of an item."""
     worth = 0.01 if rule is None or rule.price is None else rule.price
     epsilon = 0.05 if rule is None or rule.epsilon is None else rule.epsilon
@@ -171,7 +255,6 @@ def _of_rules(votes: _Votes, n: int, step: int, rule: StoppingRule | None) -> li
     if rule is not None and rule.n == n:
         # Differences in provenance were warned of when the rule was made.
         model = replace(cast("DavidsonModel", rule.model), provenance=None)
-    mae = _error(model, *_joint(votes, n))
     full = StoppingRule.lossless(model, n, votes, step=step)
     rules = (
         full,
@@ -179,8 +262,8 @@ def _of_rules(votes: _Votes, n: int, step: int, rule: StoppingRule | None) -> li
         StoppingRule.cost_optimal(model, n, votes, price=worth, step=step),
     )
     # The rules' own error is the model's; what a rule adds to it is taken over.
-    return [("all votes", float(n), mae, 0.0)] + [
-        (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
+    return [("all votes", float(n), error, 0.0)] + [
+        (r.kind, r.expected_votes, _moved(error, r.expected_mae - full.expected_mae), r.change_rate)
         for r in rules
     ]
 
@@ -209,9 +292,6 @@ def _of_grades(
     orders = [rng.permutation(np.repeat(places, row.astype(int)))[:most] for row in array[rows]]
     shares, gold = np.eye(len(places))[np.stack(orders)], gold[rows]
 
-    def error(model: GradeModel, n: int) -> float:
-        return float(np.abs(model.decide(shares[:, :n].sum(axis=1)) - gold).mean())
-
     def fitted(n: int, some: NDArray[Any] | slice = slice(None)) -> GradeModel:
         counts = shares[some, :n].sum(axis=1)
         return quiet(calibrate_grades)(counts, gold[some], scale).model
@@ -222,17 +302,20 @@ def _of_grades(
         if rule is not None and rule.n == n:
             model = replace(cast("GradeModel", rule.model), provenance=None)
         votes = StoppingRule.lossless(model, n, step=step)._followed(shares[:, :n]).n_votes
-        mae = error(model, n)
+        items = LabelledItems(shares[:, :n].sum(axis=1).astype(np.int64), gold, scale=scale)
+        error = _cross_fitted(items, CalibratedGrades(scale), int(rng.integers(2**31)))
         forecasts[n] = [
-            ("all votes", float(n), mae, 0.0),
-            ("lossless", float(votes.mean()), mae, 0.0),
+            ("all votes", float(n), error, 0.0),
+            ("lossless", float(votes.mean()), error, 0.0),
         ]
-    least = error(fitted(most), most)
-    excess = []
+    every, excess = shares.sum(axis=1), []
     for size in (size for size in sizes if 2 * size <= len(gold)):
-        sets = (rng.choice(len(gold), size, replace=False) for _ in range(n_sets))
-        errors = [error(fitted(most, some), most) for some in sets]
-        excess.append((size, float(np.mean(errors)) - least))
+        errors = []
+        for order in (rng.permutation(len(gold)) for _ in range(n_sets)):
+            some, others = order[:size], order[size:]
+            decided = fitted(most, some).decide(every[others])
+            errors.append(np.abs(decided - gold[others]).mean())
+        excess.append((size, float(np.mean(errors)) - error.mean))
     return forecasts, tuple(excess)
 
 
@@ -274,29 +357,32 @@ def _error(model: DavidsonModel, counts: NDArray[Any], joint: NDArray[np.float64
 
 
 def _by_labels(
-    votes: _Votes,
+    counts: NDArray[Any],
+    gold: NDArray[np.int8],
     n: int,
     sizes: Sequence[int],
     seed: int,
     prior: Prior | Literal["weak"] | None,
-    n_sets: int = 40,
 ) -> tuple[tuple[int, float], ...]:
-    """How much calibrating on few labels costs, on average over simulated sets."""
-    counts, joint = _joint(votes, n)
-    flat = joint.ravel() / joint.sum()
-    least = _error(_fitted(votes, n), counts, joint)
+    """How much calibrating on few labels costs, on average over simulated sets.
+
+    A distribution that is fitted to few items is too clean. So sets are drawn from those that are
+    fitted to resamples of the pilot.
+    """
     alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
-    excess = []
-    for size in sizes:
-        rng = np.random.default_rng([seed, size])
-        drawn = rng.choice(len(flat), size=(n_sets, size), p=flat)
-        errors = []
-        for rows in drawn:
-            sample = counts[rows // 3], rows % 3 - 1
-            model = quiet(calibrate)(*sample, prior=prior, alpha=alpha, kappa=kappa).model
-            errors.append(_error(model, counts, joint))
-        excess.append((size, float(np.mean(errors)) - least))
-    return tuple(excess)
+    rng, fit = np.random.default_rng([seed, n]), quiet(calibrate)
+    excess = np.empty((_N_WORLDS, len(sizes), _N_SETS))
+    for world in excess:
+        rows = rng.integers(0, len(gold), size=len(gold))
+        votes = fit_votes(counts[rows], gold[rows])
+        states, joint = _joint(votes, n)
+        least, flat = _error(_fitted(votes, n), states, joint), joint.ravel() / joint.sum()
+        for place, size in enumerate(sizes):
+            for number, drawn in enumerate(rng.choice(len(flat), (_N_SETS, size), p=flat)):
+                sample = states[drawn // 3], drawn % 3 - 1
+                model = fit(*sample, prior=prior, alpha=alpha, kappa=kappa).model
+                world[place, number] = _error(model, states, joint) - least
+    return tuple(zip(sizes, excess.mean(axis=(0, 2)).tolist(), strict=True))
 
 
 # Items of a neighbour that are looked at: more would change nothing that can be seen.

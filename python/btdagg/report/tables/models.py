@@ -91,6 +91,7 @@ def plan_table(plan: Plan) -> ReportTable:
         cells: dict[str, str | Entry] = {
             "votes": fixed(row.votes, 2),
             "MAE": Entry(fixed(row.mae, 4), True),
+            "95% interval": f"{fixed(row.low, 3)} to {fixed(row.high, 3)}",
             "changed": percent(row.change_rate),
             "calls": f"{row.calls:,.0f}",
         }
