@@ -13,7 +13,7 @@ from btdagg._util.folds import deal
 from btdagg._util.readable import readable
 from btdagg.estimates.kinds import PAIRS, Kind, Predictor
 from btdagg.estimates.mean import (
-    Bounds,
+    Limits,
     Ends,
     FiniteSample,
     LabelledSample,
@@ -224,7 +224,7 @@ class Domain:
         low, high = self.bounds(quantity, mean, level).at(quantile)
         return float(low), float(high)
 
-    def bounds(self, quantity: str, mean: Mean, level: float) -> Bounds:
+    def bounds(self, quantity: str, mean: Mean, level: float) -> Limits:
         """Return what the interval of one of the means is made of.
 
         Whether it is the normal one, which can go past the ends, is seen at a level.
@@ -236,8 +236,8 @@ class Domain:
                 error = float(np.sqrt(mean.variance))
         value = min(max(mean.value, ends.least), ends.greatest)
         if self.sample.is_whole:
-            return Bounds(value, np.inf, 0.0, ends)
-        return Bounds(value, self._effective(quantity, mean), error, ends)
+            return Limits(value, np.inf, 0.0, ends)
+        return Limits(value, self._effective(quantity, mean), error, ends)
 
     def _effective(self, quantity: str, mean: Mean) -> float:
         """Return the effective number of labels that a mean rests on."""
