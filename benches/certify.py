@@ -169,16 +169,6 @@ def simulated(kind, n=2000, n_prompts=None):
 
 PARTS = ["judges", "panel", "scores", "designs", "forecasts", "unlike", "simulated"]
 PARTS += ["people", "time"]
-    "judges",
-    "panel",
-    "scores",
-    "designs",
-    "forecasts",
-    "unlike",
-    "simulated",
-    "people",
-    "time",
-]
 PUBLIC_PARTS = {"judges", "panel", "people", "forecasts", "unlike"}
 DESIGNS = ("disagreement", "lognormal", "hard 1/3", "hard 1/10", "capped")
 

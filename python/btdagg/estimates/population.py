@@ -13,10 +13,10 @@ from btdagg._util.folds import deal
 from btdagg._util.readable import readable
 from btdagg.estimates.kinds import PAIRS, Kind, Predictor
 from btdagg.estimates.mean import (
-    Limits,
     Ends,
     FiniteSample,
     LabelledSample,
+    Limits,
     Mean,
     MeanEstimate,
     Proxies,
