@@ -47,8 +47,8 @@ def test_outcomes_follow_from_the_bounds(sides, lead, n_labels, outcome):
     name, other = sides.values()
     verdict = f"{name} is {outcome}"
     begins = f"cannot tell whether {name} is worse" if outcome == "inconclusive" else verdict
-    sentence = f"{begins} than {other} by more than 0.05: net win rate of {name} "
-    assert str(found).startswith(f"{sentence}{found.estimate:+.3f}, one-sided 95% ")
+    sentence = f"{begins} than {other} by more than 0.05: net win rate of {name} on new items "
+    assert str(found).startswith(f"{sentence}like these {found.estimate:+.3f}, one-sided 95% ")
 
 
 def test_the_labels_that_are_wanted_are_those_of_an_interval_that_ends_at_the_margin():
@@ -203,7 +203,7 @@ def test_grades_of_a_system_have_not_fallen(quantity, lead, margin, outcome):
     verdict = "cannot tell whether v2 is worse" if outcome == "inconclusive" else f"v2 is {outcome}"
     expected = (
         f"{verdict} than v1 by more than {margin:g}: {quantity} of v2 less that of v1 "
-        f"{rise.value:+.3f}"
+        f"on new items like these {rise.value:+.3f}"
     )
     assert str(found).startswith(expected)
     back = not_worse(**data, candidate="v1", baseline="v2", quantity=quantity, margin=margin)
