@@ -168,7 +168,8 @@ def test_bad_labels_are_named(labels, row, message):
 )
 def test_bad_weights_are_named(labels, weights, message):
     assert message in str(refused(MODEL.drps, [[1, 2, 3]] * 2, labels, weights))
-    assert message in str(refused(btdagg.calibrate, [[1, 2, 3]] * 2, labels, weights=weights))
+    options = {"weights": weights, "prior": None}  # with one, counts alone are of unlabelled items
+    assert message in str(refused(btdagg.calibrate, [[1, 2, 3]] * 2, labels, **options))
 
 
 def test_weights_are_repetitions_and_soft_labels_weights():

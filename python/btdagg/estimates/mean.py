@@ -101,7 +101,7 @@ def limits_of(
     return ends.least + span * low, ends.least + span * high
 
 
-class Limits(NamedTuple):
+class IntervalParts(NamedTuple):
     """What the interval of a mean is made of, at any quantile; or of several, in (k,) arrays.
 
     Attributes
@@ -120,7 +120,7 @@ class Limits(NamedTuple):
     ends: Ends
 
     @classmethod
-    def stacked(cls, bounds: Sequence[Limits], places: NDArray[np.int64]) -> Limits:
+    def stacked(cls, bounds: Sequence[IntervalParts], places: NDArray[np.int64]) -> IntervalParts:
         """Put those of means with the same ends, by their places, side by side."""
         value, n, error = np.array([own[:3] for own in bounds])[places].T
         return cls(value, n, error, bounds[0].ends)

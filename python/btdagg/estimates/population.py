@@ -15,8 +15,8 @@ from btdagg.estimates.kinds import PAIRS, Kind, Predictor
 from btdagg.estimates.mean import (
     Ends,
     FiniteSample,
+    IntervalParts,
     LabelledSample,
-    Limits,
     Mean,
     MeanEstimate,
     Proxies,
@@ -224,7 +224,7 @@ class Domain:
         low, high = self.bounds(quantity, mean, level).at(quantile)
         return float(low), float(high)
 
-    def bounds(self, quantity: str, mean: Mean, level: float) -> Limits:
+    def bounds(self, quantity: str, mean: Mean, level: float) -> IntervalParts:
         """Return what the interval of one of the means is made of.
 
         Whether it is the normal one, which can go past the ends, is seen at a level.
@@ -236,8 +236,8 @@ class Domain:
                 error = float(np.sqrt(mean.variance))
         value = min(max(mean.value, ends.least), ends.greatest)
         if self.sample.is_whole:
-            return Limits(value, np.inf, 0.0, ends)
-        return Limits(value, self._effective(quantity, mean), error, ends)
+            return IntervalParts(value, np.inf, 0.0, ends)
+        return IntervalParts(value, self._effective(quantity, mean), error, ends)
 
     def _effective(self, quantity: str, mean: Mean) -> float:
         """Return the effective number of labels that a mean rests on."""

@@ -26,7 +26,7 @@ from btdagg._util.validation import (
 )
 from btdagg.estimates.items import AllItems, all_items, with_remarks
 from btdagg.estimates.kinds import PAIRS, Kind, Predictor, kind_of
-from btdagg.estimates.mean import Limits, MeanEstimate
+from btdagg.estimates.mean import IntervalParts, MeanEstimate
 from btdagg.estimates.population import (
     Domain,
     Draw,
@@ -566,7 +566,7 @@ def _differences(
         level_of_pair = 1 - (1 - level) / len(first)
         quantile = np.array([t_quantile(level_of_pair, degrees) for degrees in freedom.tolist()])
         bounds = [part.bounds(quantity, part.means[quantity], level_of_pair) for part in domains]
-        of_first, of_second = (Limits.stacked(bounds, place) for place in (first, second))
+        of_first, of_second = (IntervalParts.stacked(bounds, place) for place in (first, second))
         both = _BoundsOfTwo(of_first, of_second, r)
         low, high = both.at(quantile)
         p = np.minimum(len(first) * t_pvalues(both.ending_at_0(quantile), 1.0, freedom), 1.0)
@@ -580,8 +580,8 @@ def _differences(
 class _BoundsOfTwo(NamedTuple):
     """What the intervals of differences are made of: bounds of two means each, and correlations."""
 
-    first: Limits
-    second: Limits
+    first: IntervalParts
+    second: IntervalParts
     r: Any
 
     def at(self, quantile: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
