@@ -1,0 +1,80 @@
+"""The kinds of votes that every part of the product knows, as small files with a seed."""
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+N_ITEMS, N_LABELS = 160, 80
+
+
+class Family(NamedTuple):
+    """Files of one kind of votes, and how commands and Python are told to read them."""
+
+    name: str
+    votes: Path
+    labels: Path
+    options: tuple[str, ...] = ()
+    panel: tuple[str, ...] = ()
+
+
+def written(path, columns, rows):
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(columns)
+        out.writerows(rows)
+    return path
+
+
+def pairs(folder, rng, judges=("one",), is_strong=False):
+    """Six votes of each judge; the third judge votes at random and leaves every fifth item out."""
+    quality = rng.normal(0, 1.2, N_ITEMS)
+    rows, labels = [], []
+    for item, mean in enumerate(quality):
+        systems = ("red", "blue", "green")[item % 3], ("blue", "green", "red")[item % 3]
+        for place, judge in enumerate(judges):
+            if place == 2 and item % 5 == 0:
+                continue
+            margins = np.round(rng.normal(0 if place == 2 else mean, 1.0, 6), 1)
+            for sample, margin in enumerate(margins.tolist()):
+                vote = int(np.sign(margin)) if abs(margin) >= 0.5 else 0
+                strong = [abs(margin) if vote else 0] if is_strong else []
+                rows.append([item, judge, sample, vote, f"g{item // 2}", *systems, *strong])
+        if item < N_LABELS:
+            seen = mean + rng.normal(0, 0.7)
+            labels.append([item, int(np.sign(seen)) if abs(seen) > 0.6 else 0, f"g{item // 2}"])
+    columns = ["item", "judge", "sample", "vote", "group", "system_a", "system_b"]
+    written(folder / "votes.csv", [*columns, *["margin"] * is_strong], rows)
+    written(folder / "labels.csv", ["item", "label", "group"], labels)
+
+
+def grades(folder, rng):
+    """Five votes from 1 to 5 by a judge who is too kind; people have three grades."""
+    rows, labels = [], []
+    for item, mean in enumerate(rng.normal(3, 1, N_ITEMS)):
+        scores = np.clip(np.rint(mean + 0.6 + rng.normal(0, 0.8, 5)), 1, 5).astype(int)
+        system = ("red", "blue")[item % 2]
+        rows += [[item, k, score, f"g{item // 2}", system] for k, score in enumerate(scores)]
+        if item < N_LABELS:
+            grade = int(np.clip(np.rint((mean + rng.normal(0, 0.5)) / 2 + 0.5), 1, 3))
+            labels.append([item, grade, f"g{item // 2}"])
+    written(folder / "votes.csv", ["item", "sample", "score", "group", "system"], rows)
+    written(folder / "labels.csv", ["item", "label", "group"], labels)
+
+
+_MADE = {
+    "pairs": (pairs, {}, {}),
+    "grades": (grades, {}, {"options": ("--grades", "1-5", "--label-grades", "1-3")}),
+    "panel": (pairs, {"judges": ("one", "two", "noise")}, {"panel": ("--panel", "judge")}),
+    "strength": (pairs, {"is_strong": True}, {}),
+}
+NAMES = tuple(_MADE)
+
+
+def family(name, folder):
+    """Write the files of a family to a folder."""
+    make, arguments, told = _MADE[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    make(folder, np.random.default_rng(NAMES.index(name)), **arguments)
+    return Family(name, folder / "votes.csv", folder / "labels.csv", **told)
