@@ -62,7 +62,7 @@ def certified(curve, agreement):
     return passed
 
 
-def show_draws(name, cells, n_draws, by_prompt, *, grouped=None, scale=None, model=None):
+def show_draws(name, cells, n_draws, by_prompt, *, grouped=None, scales=(None, None), model=None):
     """Violations, draws with nothing certified, and coverage, by number of labels."""
     for size in SIZES:
         rows = {agreement: [] for agreement in AGREEMENTS}
@@ -77,7 +77,8 @@ def show_draws(name, cells, n_draws, by_prompt, *, grouped=None, scale=None, mod
                 partial,
                 confidence=CONFIDENCE,
                 groups=groups if by_prompt or grouped else None,
-                scale=scale,
+                scale=scales[0],
+                label_scale=scales[1],
                 model=model,
             )
             fitted = certificate.model
@@ -347,7 +348,7 @@ if __name__ == "__main__":
             key: (labels, groups, counts)
             for key, (counts, labels, groups) in public_cells(data, "rb2_scores").items()
         }
-        show_draws("rb2_scores", scores, n_draws, False, scale=PUBLIC["rb2_scores"])
+        show_draws("rb2_scores", scores, n_draws, False, scales=PUBLIC["rb2_scores"])
     if "designs" in only:
         print("\n| design | probabilities | model | labels | violations | 70% | 80% | 90% |")
         print("|---|---|---|---:|---:|---:|---:|---:|")

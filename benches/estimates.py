@@ -132,14 +132,14 @@ def in_groups(n_draws: int, judge: float, ties: tuple[float, ...], wholes: tuple
 def graded(folder: Path, n_draws: int) -> list[Tally]:
     votes = pl.read_parquet(folder / "votes.parquet")
     labels = pl.read_csv(folder / "labels.csv")
-    scale = btdagg.Scale(range(1, 11), (0, 1))
+    scales = {"scale": btdagg.Scale(range(1, 11)), "label_scale": btdagg.PASS_FAIL}
     by_number = {n_labels: Tally({}) for n_labels in (25, 50, 100)}
     for judge in JUDGES:
         table = votes.filter(judge=judge).pivot(
             "score", index="item", values="sample", aggregate_function="len"
         )
         for (task,), own in labels.join(table, "item").group_by("task"):
-            counts = own.select(map(str, scale.votes)).fill_null(0).to_numpy()
+            counts = own.select(*scales["scale"].columns).fill_null(0).to_numpy()
             gold = own["label"].to_numpy().astype(np.float64)
             for n_labels, tally in by_number.items():
                 tally.truth = dict.fromkeys(("mean grade", "pass rate"), gold.mean())
@@ -147,7 +147,7 @@ def graded(folder: Path, n_draws: int) -> list[Tally]:
                     seed = zlib.crc32(f"{judge} {task} {draw} {n_labels}".encode())
                     rows = np.random.default_rng(seed).integers(len(gold), size=N_ITEMS)
                     known = np.where(np.arange(N_ITEMS) < n_labels, gold[rows], np.nan)
-                    tally.add(btdagg.estimate(counts[rows], known, scale=scale))
+                    tally.add(btdagg.estimate(counts[rows], known, **scales))
     for n_labels, tally in by_number.items():
         print(tally.row(f"accepted, {n_labels}"), flush=True)
     return list(by_number.values())
@@ -165,7 +165,8 @@ def simulated_grades(rng: np.random.Generator, n_items: int, judge: float):
 
 def grades_in_groups(n_draws: int, judge: float, least: float | None) -> list[Tally]:
     """Grades 1 to 5, or with `least` whether they are at least so high."""
-    scale, found = btdagg.Scale(range(1, 11), range(1, 6) if least is None else (0, 1)), []
+    grades = btdagg.Scale(range(1, 6)) if least is None else btdagg.PASS_FAIL
+    scales, found = {"scale": btdagg.Scale(range(1, 11)), "label_scale": grades}, []
     _, gold, _ = simulated_grades(np.random.default_rng(99), 400_000, judge)
     truth = {"mean grade": gold.mean(), "share >= 4": (gold >= 4).mean()}
     if least is not None:
@@ -177,7 +178,7 @@ def grades_in_groups(n_draws: int, judge: float, least: float | None) -> list[Ta
             counts, gold, groups = simulated_grades(rng, N_ITEMS, judge)
             gold = gold if least is None else (gold >= least).astype(np.float64)
             labels = np.where(rng.permutation(N_ITEMS) < n_labels, gold, np.nan)
-            tally.add(btdagg.estimate(counts, labels, scale=scale, groups=groups))
+            tally.add(btdagg.estimate(counts, labels, **scales, groups=groups))
         print(tally.row(f"{'1 to 5' if least is None else 'passes'}, {n_labels}"), flush=True)
         found.append(tally)
     return found
@@ -198,9 +199,9 @@ def gates(data: Path, n_draws: int) -> None:
     votes = votes.filter({"template": "base", "temperature": "default"})
     labels = btdagg.read_labels(data / "rb2/labels.csv")
     pairs = [votes.filter({"judge": j, "task": t}).labelled(labels) for j in JUDGES for t in TASKS]
-    scale = btdagg.Scale(range(1, 11), (0, 1))
-    scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=scale)
-    grades = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=scale)
+    ten = btdagg.Scale(range(1, 11))
+    scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=ten)
+    grades = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=btdagg.PASS_FAIL)
     tasks = grades.values("task")
     scores = [
         scores.filter({"judge": j, "task": t}).labelled(grades) for j in JUDGES for t in tasks
@@ -227,7 +228,7 @@ def gates(data: Path, n_draws: int) -> None:
             known = np.where(np.arange(1200) % 600 < n_labels, own.labels[rows], np.nan)
             names = systems if new == "A" else systems[::-1]  # which comes first
             sides = {"by": names, "candidate": names[600], "baseline": names[0], "margin": margin}
-            told = {"scale": scale, "quantity": "pass rate"}
+            told = {"scale": ten, "label_scale": btdagg.PASS_FAIL, "quantity": "pass rate"}
             passed[1, cell, draw] = not_worse(own.counts[rows], known, **sides, **told).passed
         for name, own in zip((f"candidate {new}", f"grades of {names[600]}"), passed, strict=True):
             error = 196 * (0.05 * 0.95 / own.size) ** 0.5

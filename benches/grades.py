@@ -28,17 +28,13 @@ except ImportError:
 
 SIZES = (10, 20, 50, 100)
 PLAIN = ("mode", "median", "rounded")
-PUBLIC = {
-    "rb2_scores": btdagg.Scale(range(1, 11), (0, 1)),
-    "rubric": btdagg.Scale(range(1, 5), range(1, 5)),
-}
-FIVE = btdagg.Scale(range(1, 6), range(1, 6))
-TEN = btdagg.Scale(range(1, 11), range(1, 11))
+FOUR, FIVE, TEN = (btdagg.Scale(range(1, n)) for n in (5, 6, 11))
+PUBLIC = {"rb2_scores": (TEN, btdagg.PASS_FAIL), "rubric": (FOUR, FOUR)}
 
 
 def public_cells(data, name):
     """Counts, labels and groups of every judge and task."""
-    points = [str(point) for point in PUBLIC[name].votes]
+    points = [str(point) for point in PUBLIC[name][0].points]
     votes = pl.read_parquet(data / name / "votes.parquet")
     votes = votes.with_columns(pl.col("item", "judge", "task").cast(str)).drop_nulls("score")
     counts = votes.group_by("judge", "task", "item").agg(
@@ -56,48 +52,48 @@ def public_cells(data, name):
     }
 
 
-def simulated_cells(scale, number, *, slope=1.0, shift=0.0, noise=0.5, lean=0.0, n_votes=6, n=600):
+def simulated_cells(scales, number, *, slope=1.0, shift=0.0, noise=0.5, lean=0.0, n_votes=6, n=600):
     """Three judges of items of a latent quality, whose grades have other distributions."""
-    cells = {}
+    cells, (points, grades) = {}, (scale.values for scale in scales)
     for place, skew in enumerate((0.0, 0.6, -0.4)):
         rng = np.random.default_rng([number, place])
         quality = rng.normal(size=n)
         seen = slope * quality + shift + noise * rng.normal(size=n)
         votes = seen[:, None] + noise * rng.normal(size=(n, n_votes))
         ends = [
-            np.linspace(-1.3, 1.3, 2 * len(points) - 1)[1:-1:2] - skew - high
-            for points, high in ((scale.votes, 0.0), (scale.grades, lean))
+            np.linspace(-1.3, 1.3, 2 * len(values) - 1)[1:-1:2] - skew - high
+            for values, high in ((points, 0.0), (grades, lean))
         ]
         labels = np.searchsorted(ends[1], quality + 0.5 * rng.normal(size=n))
         votes = np.searchsorted(ends[0], votes)
-        counts = (votes[:, :, None] == np.arange(len(scale.votes))).sum(axis=1)
-        cells[place, 0] = counts, np.array(scale.grades)[labels], np.arange(n)
+        counts = (votes[:, :, None] == np.arange(len(points))).sum(axis=1)
+        cells[place, 0] = counts, grades[labels], np.arange(n)
     return cells
 
 
 def simulated():
-    ten, passes = btdagg.Scale(range(1, 11), range(1, 6)), btdagg.Scale(range(1, 6), (0, 1))
+    fives, tens = (FIVE, FIVE), (TEN, TEN)
     settings = {
-        "right": (FIVE, {"noise": 0.2}),
-        "right, one vote": (FIVE, {"noise": 0.2, "n_votes": 1}),
-        "shifted": (FIVE, {"shift": 0.8}),
-        "shifted down": (FIVE, {"shift": -1.2}),
-        "squeezed": (FIVE, {"slope": 0.4, "noise": 0.3}),
-        "noisy": (FIVE, {"noise": 1.5}),
-        "no signal": (FIVE, {"slope": 0.0}),
-        "1-10 to 1-5": (ten, {"shift": 0.4}),
-        "1-5 to pass": (passes, {"shift": 0.4}),
-        "1-10, no signal, most labels 10": (TEN, {"slope": 0.0, "lean": 2.0}),
+        "right": (fives, {"noise": 0.2}),
+        "right, one vote": (fives, {"noise": 0.2, "n_votes": 1}),
+        "shifted": (fives, {"shift": 0.8}),
+        "shifted down": (fives, {"shift": -1.2}),
+        "squeezed": (fives, {"slope": 0.4, "noise": 0.3}),
+        "noisy": (fives, {"noise": 1.5}),
+        "no signal": (fives, {"slope": 0.0}),
+        "1-10 to 1-5": ((TEN, FIVE), {"shift": 0.4}),
+        "1-5 to pass": ((FIVE, btdagg.PASS_FAIL), {"shift": 0.4}),
+        "1-10, no signal, most labels 10": (tens, {"slope": 0.0, "lean": 2.0}),
     }
-    for number, (name, (scale, options)) in enumerate(settings.items()):
-        yield name, scale, simulated_cells(scale, number, **options)
+    for number, (name, (scales, options)) in enumerate(settings.items()):
+        yield name, scales, simulated_cells(scales, number, **options)
 
 
-def plain(counts, scale):
+def plain(counts, scale, label_scale):
     """Grades of the mode, the median and the mean of the votes, none where the scales differ."""
-    if len(scale.votes) != len(scale.grades):
+    votes, grades = scale.floats, label_scale.values
+    if len(votes) != len(grades):
         return {}
-    votes, grades = np.array(scale.votes, dtype=float), np.array(scale.grades)
     n = counts.sum(axis=1)
     median = (2 * counts.cumsum(axis=1) < n[:, None]).sum(axis=1)
     nearest = np.abs((counts @ votes / n)[:, None] - votes).argmin(axis=1)
@@ -110,9 +106,8 @@ def median_grade(p, grades):
     return np.asarray(grades)[np.minimum((p.cumsum(axis=1) < 0.5).sum(axis=1), len(grades) - 1)]
 
 
-def fitted_peers(means, labels, new_means, scale):
+def fitted_peers(means, labels, new_means, grades):
     """Grades of new items of fits to the mean votes of labelled ones."""
-    grades = np.array(scale.grades, dtype=float)
     constant = np.quantile(labels, 0.5, method="lower")
     decided = {"constant": np.full(len(new_means), constant)}
     curve = IsotonicRegression(out_of_bounds="clip").fit(means, labels).predict(new_means)
@@ -135,11 +130,12 @@ def fitted_peers(means, labels, new_means, scale):
     return decided
 
 
-def errors_of(cells, scale, number, n_sets):
+def errors_of(cells, scales, number, n_sets):
     """Mean absolute error by size and method: over cells of the mean over sets."""
-    votes = np.array(scale.votes, dtype=float)
+    both = dict(zip(("scale", "label_scale"), scales, strict=True))
+    votes, grades = (scale.floats for scale in scales)
     full = {
-        key: btdagg.calibrate_grades(counts, labels, scale).model
+        key: btdagg.calibrate(counts, labels, **both).model
         for key, (counts, labels, _) in cells.items()
     }
     errors = {}
@@ -154,13 +150,11 @@ def errors_of(cells, scale, number, n_sets):
                 if size > len(labels) // 2:
                     continue
                 rest = np.flatnonzero(~np.isin(groups, groups[known]))
-                decided = plain(counts[rest], scale)
-                decided |= fitted_peers(means[known], labels[known], means[rest], scale)
+                decided = plain(counts[rest], *scales)
+                decided |= fitted_peers(means[known], labels[known], means[rest], grades)
                 for name, prior in (("btdagg", "votes"), ("neighbours", near)):
                     if len(prior):
-                        fit = btdagg.calibrate_grades(
-                            counts[known], labels[known], scale, prior=prior
-                        )
+                        fit = btdagg.calibrate(counts[known], labels[known], **both, prior=prior)
                         decided[name] = fit.model.decide(counts[rest])
                 for name, own in decided.items():
                     error = np.abs(labels[rest] - own).mean()
@@ -177,8 +171,8 @@ def show(families, n_sets):
     print("| votes | labels | " + " | ".join(columns) + " |")
     print("|---|---:|" + "---:|" * len(columns))
     everywhere = {}
-    for number, (family, scale, cells) in enumerate(families):
-        errors = errors_of(cells, scale, number, n_sets)
+    for number, (family, scales, cells) in enumerate(families):
+        errors = errors_of(cells, scales, number, n_sets)
         for size in SIZES:
             row = {name: errors[size, name] for name in columns if (size, name) in errors}
             if not row:
@@ -208,7 +202,7 @@ def show_times(n):
     counts = np.tile(counts, (n // 1000, 1))
     pairs = np.ascontiguousarray(counts[:, :3])
     grades = btdagg.GradeModel(2, (1.5, 2.5, 3.5, 4.5), FIVE)
-    three = btdagg.GradeModel(2, (1.5, 2.5), btdagg.Scale((1, 2, 3), (1, 2, 3)))
+    three = btdagg.GradeModel(2, (1.5, 2.5), btdagg.Scale((1, 2, 3)))
     pairs[pairs.sum(axis=1) == 0] = 1
     for name, model, own in (
         ("pairs", btdagg.DavidsonModel(1.2, 2.0, 0.8), pairs),
@@ -224,8 +218,8 @@ def show_times(n):
     labels = grades.decide(counts[:1000])
     for size in (20, 100, 1000):
         started = time.perf_counter()
-        btdagg.calibrate_grades(counts[:size], labels[:size], FIVE)
-        print(f"calibrate_grades, {size} labels: {1e3 * (time.perf_counter() - started):.0f} ms")
+        btdagg.calibrate(counts[:size], labels[:size], scale=FIVE)
+        print(f"calibrate, {size} labels: {1e3 * (time.perf_counter() - started):.0f} ms")
 
 
 if __name__ == "__main__":
@@ -236,9 +230,9 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     data = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared")) / "data"
     families = list(simulated())[: 2 if args.smoke else None]
-    for name, scale in PUBLIC.items():
+    for name, scales in PUBLIC.items():
         if (data / name).is_dir():
             cells = list(public_cells(data, name).items())
-            families.append((name, scale, dict(cells[: 2 if args.smoke else None])))
+            families.append((name, scales, dict(cells[: 2 if args.smoke else None])))
     show(families, 1 if args.smoke else args.sets)
     show_times(100_000 if args.smoke else 10_000_000)

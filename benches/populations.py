@@ -25,7 +25,7 @@ from btdagg.estimates.prediction_powered import population_of
 
 N_ITEMS = 120
 LEVEL = 0.95
-SCALES = {"pairs": None, "grades": btdagg.Scale(range(1, 6), range(1, 6))}
+SCALES = {"pairs": btdagg.PAIRS, "grades": btdagg.Scale(range(1, 6))}
 SHOWN = {
     "pairs": ("net win rate", "A", "tie"),
     "grades": ("mean grade", "share >= 4", "share >= 5"),
@@ -97,9 +97,9 @@ class Neighbours:
 
 
 def in_a_hurry(kind: Kind) -> Kind:
-    if kind.scale is None:
+    if kind.scale.mirrored:
         return kind
-    points = np.array(kind.scale.votes, dtype=float)
+    points = np.array(kind.scale.points, dtype=float)
     return kind._replace(calibrated=lambda c, places, w, *_: Neighbours(c, places, w, points))
 
 
@@ -128,7 +128,7 @@ class Cell:
 
 def one_draw(rng, counts, labels, groups, kind, whole, n, weighted, prior):
     """Label units drawn by chance; None where too few came."""
-    values = np.array([float(v) for v in (kind.scale.votes if kind.scale else (-1, 0, 1))])
+    values = kind.scale.floats
     units = groups if whole else np.arange(len(counts))
     n_units = int(units.max()) + 1
     n = round(n * n_units / len(counts)) if whole else n
@@ -147,9 +147,9 @@ def one_draw(rng, counts, labels, groups, kind, whole, n, weighted, prior):
 
 def simulated(n_draws: int, quick: bool) -> None:
     for name, make in SIMULATED.items():
-        shown, kind, prior = SHOWN[name], kind_of(SCALES[name]), None if quick else "weak"
+        shown, kind, prior = SHOWN[name], kind_of(*2 * [SCALES[name]]), None if quick else "weak"
         kind = in_a_hurry(kind) if quick else kind
-        values = np.array([-1, 0, 1]) if kind.scale is None else np.arange(1, 6)
+        values = kind.label_scale.values
         print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
         for whole in (False, True):
             largest = 5 if whole else 1
@@ -184,12 +184,12 @@ def public(data: Path):
     votes = votes.filter({"template": "base", "temperature": "default", "judge": "gpt-5.4"})
     gold = btdagg.read_labels(data / "rb2/labels.csv")
     items = votes.filter({"task": "focus"}).labelled(gold)
-    yield "RewardBench 2, focus", "pairs", kind_of(None), items
-    scale = btdagg.Scale(range(1, 11), (0, 1))
-    scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=scale)
+    yield "RewardBench 2, focus", "pairs", kind_of(btdagg.PAIRS, btdagg.PAIRS), items
+    scales = btdagg.Scale(range(1, 11)), btdagg.PASS_FAIL
+    scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=scales[0])
     scores = scores.filter({"judge": "gpt-5.4", "task": "focus"})
-    gold = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=scale)
-    yield "RewardBench 2, scores, focus", "passes", kind_of(scale), scores.labelled(gold)
+    gold = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=scales[1])
+    yield "RewardBench 2, scores, focus", "passes", kind_of(*scales), scores.labelled(gold)
 
 
 def real(data: Path, n_draws: int) -> None:
@@ -201,7 +201,7 @@ def real(data: Path, n_draws: int) -> None:
         if items.groups is not None:
             numbers = np.unique(items.groups, return_inverse=True)[1]
         some = np.flatnonzero(np.isin(numbers, rng.permutation(numbers.max() + 1)[:N_ITEMS]))
-        values = np.array([-1, 0, 1]) if kind.scale is None else np.array(kind.scale.grades)
+        values = kind.label_scale.values
         for whole in (False, True):
             rows = some[:N_ITEMS] if whole else rng.permutation(len(numbers))[:N_ITEMS]
             groups = np.unique(numbers[rows], return_inverse=True)[1]

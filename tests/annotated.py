@@ -2,11 +2,11 @@
 
 import datetime as dt
 
-from btdagg import GradeModel, Scale
+from btdagg import PASS_FAIL, GradeModel, Scale
 
 # A vote of 1 passes, and is the second of three grades.
-PASS = GradeModel(beta=2, cuts=(0.5,), scale=Scale((0, 1), (0, 1)))
-GRADES = GradeModel(beta=4, cuts=(0, 1.5), scale=Scale((0, 1), (1, 2, 3)))
+PASS = GradeModel(beta=2, cuts=(0.5,), scale=PASS_FAIL)
+GRADES = GradeModel(beta=4, cuts=(0, 1.5), scale=PASS_FAIL, label_scale=Scale((1, 2, 3)))
 NOON = dt.datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=dt.UTC)
 _ORDER = ("trace_id", "span_id", "name", "annotator_kind", "annotator", "identifier", "label")
 

@@ -11,6 +11,7 @@ import time
 import polars as pl
 from fastapi.testclient import TestClient
 
+from btdagg import PAIRS
 from btdagg.judge.pairs import read_pairs
 from btdagg.labelling.assignment import Assignment
 from btdagg.labelling.outcome import Outcome
@@ -81,7 +82,7 @@ def responses_file(folder, n_items=12, texts=None, criteria=CRITERIA, **more):
     return path
 
 
-def session_of(folder, pairs, place="human.db", scale=None, **options):
+def session_of(folder, pairs, place="human.db", scale=PAIRS, **options):
     """A store, and a session of it with all pairs."""
     store = LabelStore(folder / place if "://" not in str(place) else place)
     assignment = Assignment(pairs, scale=scale, **options)

@@ -60,13 +60,18 @@ from .model.calibration import Calibration as Calibration
 from .model.calibration import calibrate as calibrate
 from .model.calibration_set import Bounds as Bounds
 from .model.davidson import DavidsonModel as DavidsonModel
-from .model.grade_fit import calibrate_grades as calibrate_grades
 from .model.grades import GradeModel as GradeModel
 from .model.panel import PanelModel as PanelModel
 from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
 from .model.refits import bootstrap as bootstrap
+from .votes import (
+    PAIRS as PAIRS,
+)
+from .votes import (
+    PASS_FAIL as PASS_FAIL,
+)
 from .votes import (
     Labels as Labels,
 )

@@ -135,9 +135,12 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
         raise InputError("; ".join(problem for own in checks for problem in own.problems))
     tables = {own.kind: table for own, table in reversed(opened) if table is not None}
     judged, gold = tables.get("votes"), tables.get("labels")
-    scale, wrong = None, None
+    scales: tuple[Scale | None, Scale | None] = None, None
+    wrong = None
     try:
-        scale = None if judged is None else scale_of(judged, gold, _points_of_words(judged))
+        if judged is not None:
+            told = scale_of(judged, gold, _points_of_words(judged))
+            scales = (None, None) if told[0].mirrored else told  # another file has its own
     except InputError as error:
         wrong = error
     parts: dict[str, Any] = {}
@@ -148,11 +151,15 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             if wrong is not None and wrong.source in (None, table.source):
                 raise wrong
             is_votes = own.kind == "votes"
-            if is_votes and scale is not None:
-                points = {"--grades": scale.votes, "--label-grades": scale.grades}
-                points = points if scale.votes != scale.grades else {"--grades": scale.votes}
-                own.options += [f"{flag} {written(of)}" for flag, of in points.items()]
-            rows: Any = read_votes(table, scale=scale) if is_votes else _labels_in(table, scale)
+            scale, label_scale = scales
+            if is_votes and scale and label_scale:
+                flags = ("--grades",) if scale == label_scale else ("--grades", "--label-grades")
+                own.options += [
+                    f"{flag} {written(of.points)}"
+                    for flag, of in zip(flags, (scale, label_scale), strict=False)
+                ]
+            rows: Any
+            rows = read_votes(table, scale=scale) if is_votes else _labels_in(table, label_scale)
             facts = _facts_of_votes(rows) if is_votes else _facts_of_labels(rows, table)
             own.facts = facts | own.facts
             if not own.facts[own.kind]:
@@ -194,7 +201,7 @@ def _labels_in(table: Table, scale: Scale | None) -> Labels:
     if scale is None and "label" in table.columns:
         with suppress(InputError):
             points = inferred_points(table, "label")
-            return read_labels(table, scale=Scale(points, points))
+            return read_labels(table, scale=Scale(points))
     return read_labels(table, scale=scale)
 
 
@@ -360,8 +367,8 @@ def _facts_of_votes(votes: Votes) -> dict[str, Any]:
             rows = votes.collect(votes.data.lazy().select(column))[column].drop_nulls()
             numbers = rows.value_counts(sort=True)
             facts[column] = {str(name): int(number) for name, number in numbers.iter_rows()}
-    if votes.scale is not None and n_votes:
-        facts["mean grade"] = float(sums @ votes.scale.vote_values) / n_votes
+    if not votes.scale.mirrored and n_votes:
+        facts["mean grade"] = float(sums @ votes.scale.floats) / n_votes
     elif n_votes:
         facts["ties"] = float(sums[1]) / n_votes
     return facts
@@ -373,7 +380,7 @@ def _by_task(votes: Votes) -> list[tuple[tuple[str, ...], Votes]]:
 
 def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
     values, numbers = (part.tolist() for part in np.unique(labels.labels, return_counts=True))
-    names = {-1: "B", 0: "tie", 1: "A"} if labels.scale is None else {}
+    names = dict(zip(labels.scale.points, labels.scale.names, strict=True))
     each = {str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)}
     facts: dict[str, Any] = {"labels": len(labels.labels)}
     of_each = "of each, by most raters" if labels.n_disputed else "of each"
@@ -421,10 +428,10 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         texts.append(f"{counted(n_labels, 'label')}: too little to calibrate on; {why}.")
         return texts, "" if votes is None else "choose"
     what, values = "mean grade", own
-    if labels.scale is None:
+    if labels.scale.mirrored:
         what, values = "win rate", (own + 1) / 2
-    elif len(labels.scale.grades) == 2:
-        what, values = "pass rate", (own == labels.scale.grades[1]).astype(float)
+    elif len(labels.scale.points) == 2:
+        what, values = "pass rate", (own == labels.scale.points[1]).astype(float)
     spread = float(values.std(ddof=1)) / math.sqrt(n_labels)
     if groups is not None:  # which may hide how labels differ, where each has as many of a kind
         _, units = np.unique(groups, return_inverse=True)
@@ -435,7 +442,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}, with the votes of "
         "the other items more closely. They are enough to calibrate on."
     )
-    if labels.scale is None:
+    if labels.scale.mirrored:
         estimates = None if votes is None else _estimated(votes, labels)
         texts.append(_of_a_gate(estimates, spread, n_labels))
     if votes is None:

@@ -28,7 +28,7 @@ from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
+from btdagg.model.grade_fit import GradeCalibration
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior, fit_prior
@@ -38,6 +38,7 @@ from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.grades import scale_of
 from btdagg.votes.join import LabelledCounts, with_task
 from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.scale import PAIRS
 from btdagg.votes.sides import UNNAMED, refuse_names, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
@@ -118,8 +119,7 @@ class Pipeline:
 
     prior : "weak", "neighbours", Prior or None
         What models are calibrated with; see `btdagg.calibrate`. Neighbours are the other tasks
-        with labels; where there is one task, it is the weak prior. Of grades the weak prior is
-        ``votes`` of `btdagg.calibrate_grades`.
+        with labels; where there is one task, it is the weak prior.
     strength, full_margin : optional
         How strong votes are; see `btdagg.read_votes`. A given rule says it itself.
     agreement : float, optional
@@ -176,7 +176,7 @@ class Pipeline:
         if points is not None and (strength or full_margin or isinstance(prior, Prior)):
             expected = "no strength, full margin or prior of pairs for a template of grades"
             raise InputError(f"{strength or full_margin or prior} came, expected {expected}")
-        if (points is None) != (self.labels.scale is None):
+        if (points is None) != self.labels.scale.mirrored:
             kinds = ("pairs", "grades") if points is None else ("grades", "pairs")
             raise InputError(
                 f"{self.labels.source}: labels of {kinds[1]}, and the template is for {kinds[0]}",
@@ -249,10 +249,10 @@ class Pipeline:
         labelling.all_votes = votes
         labelling.decided = decided = _decided(votes, self.labels, labelling.fitted, self.pairs)
         is_empty = decided[[*votes.columns_of_counts]].sum_horizontal() == 0
-        if votes.scale is not None:  # a rule may need no vote
+        if not votes.scale.mirrored:  # a rule may need no vote
             is_empty &= decided["label"].is_null()
         if n_empty := is_empty.sum():
-            how = "are decided without any" if votes.scale is None else "get no label"
+            how = "are decided without any" if votes.scale.mirrored else "get no label"
             labelling.notes.append(f"{n_empty} items have no vote, and {how}")
         return labelling
 
@@ -311,9 +311,8 @@ class Pipeline:
 
     def _prior(self, others: Mapping[str, Votes]) -> Any:
         """Return the prior of a task that has these others."""
-        weak = "weak" if self.labels.scale is None else "votes"
         if self.prior != "neighbours":
-            return weak if self.prior == "weak" else self.prior
+            return self.prior
         neighbours = {}
         for name, votes in others.items():
             try:
@@ -321,10 +320,10 @@ class Pipeline:
             except InputError:  # a task without labels
                 continue
             neighbours[name] = items
-        if self.labels.scale is not None:
-            return [_calibrated(items).model for items in neighbours.values()] or weak
+        if not self.labels.scale.mirrored:
+            return [_calibrated(items).model for items in neighbours.values()] or "weak"
         counted = {name: (items.counts, items.labels) for name, items in neighbours.items()}
-        return fit_prior(counted) if counted else weak
+        return fit_prior(counted) if counted else "weak"
 
     def _fit_task(self, votes: Votes, prior: Any) -> Fitted:
         n, rule = self.judging.n, self.rule
@@ -358,14 +357,13 @@ def labels_for(
     """Read labels of what is judged: grades, of points or the template's, if it asks for them."""
     table = read_table(labels, [])
     grades = judging.setup.grades
-    scale = None if grades is None else scale_of(table, table, grades, points)
+    scale = PAIRS if grades is None else scale_of(table, table, grades, points)[1]
     return read_labels(table, scale=scale, raters=raters)
 
 
-def _calibrated(items: LabelledCounts, **options: Any) -> Calibration | GradeCalibration:
-    if items.scale is None:
-        return quiet(calibrate)(items.counts, items.labels, **options)
-    return quiet(calibrate_grades)(items.counts, items.labels, items.scale, **options)
+def _calibrated(items: LabelledCounts, **options: Any) -> Any:
+    scales: Any = {"scale": items.scale, "label_scale": items.label_scale}
+    return quiet(calibrate)(items.counts, items.labels, **scales, **options)
 
 
 async def label_pairs(
@@ -412,7 +410,7 @@ def _decided(
             every = items.join(every, on="item", how="left", maintain_order="left")
             every = every.with_columns(pl.col(sides).fill_null(0))
         rows = every
-        if part.scale is not None:  # without a vote there is no mean
+        if not part.scale.mirrored:  # without a vote there is no mean
             rows = every.filter(pl.sum_horizontal(sides) > 0)
         counts = counts_of(rows, sides)
         columns: dict[str, Any] = (
@@ -433,7 +431,7 @@ def _decided(
             )
         frame = every.join(frame.drop(sides), on="item", how="left", maintain_order="left")
         nothing = [0] * len(sides)
-        if part.scale is not None and rule is not None and rule.stops_one(*nothing):
+        if not part.scale.mirrored and rule is not None and rule.stops_one(*nothing):
             filled = pl.col("label").fill_null(rule.decide_one(*nothing))
             frame = frame.with_columns(filled, pl.col("settled").fill_null(True))
         first = ["item", *(["task"] if task else []), "label"]
@@ -469,7 +467,7 @@ def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
             f"{gold.source}: no label is of an item of {pairs.source}; labels are of {came} ..., "
             f"pairs are {wanted} ..."
         )
-    if gold.scale is None and labels.n_unique() == 1:
+    if gold.scale.mirrored and labels.n_unique() == 1:
         raise InputError(
             f"{gold.source}: all {len(labels)} labels of these pairs are {labels[0]}, expected at "
             "least two of -1, 0 and 1: nothing can be calibrated on one"

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import GradeModel, Scale
+from btdagg import PASS_FAIL, GradeModel, Scale
 from btdagg.online import StoppingRule
 
-FIVE = Scale(range(1, 6), range(1, 6))
+FIVE = Scale(range(1, 6))
 MODEL = GradeModel(2, (1.5, 2.5, 3.5, 4.5), FIVE)
 SCORES = "item,score\na,3\na,4\nb,5\nb,5\nc,1\nd,\n"
 
@@ -57,15 +57,15 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     votes = btdagg.read_votes("criteria.csv")
     gold = btdagg.read_labels("gold.csv", scale=votes.scale)
     fits = {}
-    for task, prior in (("clear", "votes"), ("true", None)):
+    for task, prior in (("clear", "weak"), ("true", None)):
         own = votes.filter({"task": task}), gold.filter({"task": task})
-        fits[task] = btdagg.calibrate_grades(*own, prior=prior or fits["clear"].model)
+        fits[task] = btdagg.calibrate(*own, prior=prior or fits["clear"].model)
     assert model == fits["true"].model
-    for option, prior in (("weak", "votes"), ("none", None)):
+    for option, prior in (("weak", "weak"), ("none", None)):
         line = ["criteria.csv", "gold.csv", *chosen, "--prior", option, "--json"]
         answer = json.loads(cli("calibrate", *line)[1])
         own = votes.filter({"task": "true"}), gold.filter({"task": "true"})
-        fit = btdagg.calibrate_grades(*own, prior=prior)
+        fit = btdagg.calibrate(*own, prior=prior)
         assert answer["model"]["beta"] == fit.model.beta
         assert answer["shares"] == fit.shares
     assert cli("decide", "true.json", "criteria.csv", *chosen, "-o", "out.csv")[0] == 0
@@ -101,7 +101,8 @@ def test_items_without_votes_get_no_label_and_first_votes_are_counted(cli):
 
 def test_labels_may_pass_or_fail(cli):
     assert cli("calibrate", "scores.csv", "passed.csv", "--grades", "1-5", "-o", "p.json")[0] == 0
-    assert GradeModel.load("p.json").scale == Scale(range(1, 6), (0, 1))
+    passing = GradeModel.load("p.json")
+    assert (passing.scale, passing.label_scale) == (FIVE, PASS_FAIL)
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def counted(criteria):
     key = ["item", "criterion"]
     rows = rows.join(pl.read_csv("grades.csv"), on=key, how="left", maintain_order="left")
     labels = rows["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    scale = btdagg.Scale(range(1, 6), range(1, 6))
+    scale = btdagg.Scale(range(1, 6))
     return rows, {"counts": rows.select("1", "2", "3", "4", "5"), "labels": labels, "scale": scale}
 
 

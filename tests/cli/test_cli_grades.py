@@ -14,7 +14,7 @@ from btdagg import InputError, Scale, read_labels, read_votes
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import lines
 
-FIVE = Scale(range(1, 6), range(1, 6))
+FIVE = Scale(range(1, 6))
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_errors_call_a_column_as_its_file_does(cli, tmp_path):
     status, _, err = cli("votes", path, "--grades", "1-10")
     assert status == 2
     assert "row 2, column score: got '11', expected a whole number from 1 to 10, or nothing" in err
-    scale = Scale((1, 2), (1, 2))
+    scale = Scale((1, 2))
     with pytest.raises(InputError, match="column grade: got 'x'"):
         read_labels({"item": ["a"], "grade": ["x"]}, scale=scale)
     with pytest.raises(InputError, match="column vote: got 3"):

@@ -122,7 +122,7 @@ def test_refusals(cli, tmp_path, options, message):
 
 
 def test_a_plan_of_grades_is_made_from_a_model_of_grades(cli):
-    scale = Scale(range(1, 6), range(1, 6))
+    scale = Scale(range(1, 6))
     model = GradeModel(beta=2, cuts=(1.5, 2.5, 3.5, 4.5), scale=scale)
     model.save("grades.json")
     scores = np.random.default_rng(0).integers(1, 6, size=(30, 1)).repeat(4, axis=1)
@@ -143,4 +143,4 @@ def test_a_plan_of_grades_is_made_from_a_model_of_grades(cli):
         assert text in err
     status, _, err = cli(*PLAN[:1], "grades.json", *PLAN[2:])
     assert status != 0
-    assert "--grades is nothing, expected that of grades.json" in err
+    assert "--grades is '-1..1 (B, tie, A, mirrored)', expected that of grades.json, 1-5" in err

@@ -6,7 +6,7 @@ import warnings
 import polars as pl
 import pytest
 
-from btdagg import DavidsonModel, InputError, Scale, read_labels, read_votes
+from btdagg import PASS_FAIL, DavidsonModel, InputError, Scale, read_labels, read_votes
 from btdagg.judge import FunctionClient, Judging, VoteStore, read_pairs
 from btdagg.judge.judging import JudgeJob
 from btdagg.judge.simulated import SimulatedClient
@@ -193,7 +193,7 @@ def test_strength_is_chosen_for_all_pairs(tmp_path, options):
 
 RESPONSES = PAIRS.frame.select("item", "prompt", response="a")
 GRADES = [1 if truth == -1 else 4 for truth in TRUTH]
-SCALE = Scale(range(1, 6), range(1, 6))
+SCALE = Scale(range(1, 6))
 
 
 def grade(request):
@@ -247,7 +247,8 @@ def test_grades_of_people_may_be_pass_or_fail_and_items_without_a_vote_get_none(
     client = FunctionClient(answer)
     store = tmp_path / "v.db"
     found = asyncio.run(label_pairs(RESPONSES, labels, judging, store=store, client=client))
-    assert found.fitted[""].model.scale == Scale(range(1, 6), (0, 1))
+    fitted = found.fitted[""].model
+    assert (fitted.scale, fitted.label_scale) == (SCALE, PASS_FAIL)
     assert found.decided["label"].to_list() == [*(int(g > 2) for g in GRADES[:29]), None]
     assert "1 items have no vote, and get no label" in found.notes
 

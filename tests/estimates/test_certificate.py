@@ -1,6 +1,7 @@
 """Which labels can be trusted without a look: bounds, groups, thresholds, SQL, saved files."""
 
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from btdagg.estimates.certificate import sure
 
 MODEL = DavidsonModel(1.5, 0.5, 0.8)
 PANEL = PanelModel(("a", "b"), (1.0, 0.4), 0.3, (0.5, 0.2))
-FIVE = Scale(range(1, 6), range(1, 6))
+FIVE = Scale(range(1, 6))
 GRADES = GradeModel(2.0, (1.5, 2.5, 3.5, 4.5), FIVE)
 
 
@@ -272,7 +273,7 @@ def test_grades_agree_within_one_grade():
     for within, certificate in enumerate((exact, near)):
         table = certificate.model.predict_proba(counts)
         place, confidence = sure(table, within)
-        assert (FIVE.grade_values[place] == certificate.model.decide(counts)).all()
+        assert (FIVE.values[place] == certificate.model.decide(counts)).all()
         near_ones = np.abs(np.arange(5) - place[:, None]) <= within
         assert confidence == pytest.approx((table * near_ones).sum(axis=1))
     with pytest.raises(InputError) as error:
@@ -299,7 +300,7 @@ def test_the_decided_label_is_that_of_the_model():
 def test_an_item_that_was_stopped_early_is_trusted_if_no_votes_could_change_that(model, counts):
     counts = np.array(counts)
     for threshold in (0.3, 0.5, 0.6, 0.7, 0.8):
-        certificate = of_model(model, threshold, scale=getattr(model, "scale", None))
+        certificate = of_model(model, threshold, scale=model.scale, label_scale=model.label_scale)
         trusted = certificate.trusted(counts, n_votes=8)
         for own, is_trusted in zip(counts, trusted, strict=True):
             ends = [own]
@@ -309,7 +310,7 @@ def test_an_item_that_was_stopped_early_is_trusted_if_no_votes_could_change_that
             labels = model.decide(ends)
             survives = certificate.trusted(ends).all() and (labels == labels[0]).all()
             assert is_trusted == survives
-    assert of_model(model, 0.3, scale=certificate.scale).trusted(counts, n_votes=8).any()
+    assert replace(certificate, threshold=0.3).trusted(counts, n_votes=8).any()
 
 
 def test_items_have_as_many_votes_as_those_that_were_certified(items):
@@ -393,8 +394,8 @@ def test_sql_trusts_as_the_certificate_does(model, within, threshold):
     else:
         counts = rng.multinomial(8, (0.2, 0.3, 0.5), size=300)
         columns = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
-    scale = getattr(model, "scale", None)
-    certificate = of_model(model, threshold, scale=scale, within=within)
+    scales = {"scale": model.scale, "label_scale": model.label_scale}
+    certificate = of_model(model, threshold, **scales, within=within)
     database = sqlite3.connect(":memory:")
     database.execute(f"CREATE TABLE t ({', '.join(f'`{name}` REAL' for name in columns)})")
     rows = [*zip(*(column.tolist() for column in columns.values()), strict=True)]

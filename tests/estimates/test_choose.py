@@ -69,7 +69,7 @@ def test_groups_are_drawn_whole_with_the_probabilities_of_all_orders(monkeypatch
 
 
 def test_strata_of_grades_are_fifths_of_the_scale_by_the_mean_vote():
-    scale = btdagg.Scale(range(1, 6), (0, 1))
+    scale = btdagg.Scale(range(1, 6))
     means = {1: 0, 1.5: 0, 2: 1, 3: 2, 4: 3, 4.5: 4, 5: 4}
     counts = np.zeros((len(means) + 1, 5))
     for row, mean in enumerate(means):
@@ -81,9 +81,7 @@ def test_strata_of_grades_are_fifths_of_the_scale_by_the_mean_vote():
     expected = [*(f"mean {names[part]}" for part in means.values()), "no votes"]
     assert found.strata.tolist() == 30 * expected
     assert found.probabilities == pytest.approx(0.25, abs=0.02)
-    half = choose(
-        [[3, 0], [1, 1], [0, 4]], 2, design="stratified", scale=btdagg.Scale((0, 1), (0, 1))
-    )
+    half = choose([[3, 0], [1, 1], [0, 4]], 2, design="stratified", scale=btdagg.PASS_FAIL)
     assert half.strata.tolist() == ["mean 0 to 0.5", "mean 0.5 to 1", "mean 0.5 to 1"]
     simple = choose(counts, 60, scale=scale)
     assert set(simple.strata) == {"all"}

@@ -81,7 +81,7 @@ OF_GRADES = {"id": [1, 2, 3], "label": [1, 5, 3]}
         (
             GRADED.with_columns(pl.col("score") / 2),
             {"id": [1, 2], "label": [0.5, 2.5]},
-            {"scale": btdagg.Scale((0.5, 1, 1.5, 2, 2.5), (0.5, 1, 1.5, 2, 2.5))},
+            {"scale": btdagg.Scale((0.5, 1, 1.5, 2, 2.5))},
             0,
         ),
         (GRADED.with_columns(grades=pl.lit("1-5")), OF_GRADES, {}, 1),

@@ -8,21 +8,23 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import GradeModel, InputError, Scale, estimate
+from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate
 
-FIVE = Scale(range(1, 11), range(1, 6))
-PASS = Scale(range(1, 6), (0, 1))
-MODEL = GradeModel(1.5, (2.5, 4.5, 6.0, 8.0), FIVE)
+TEN = Scale(range(1, 11))
+FIVE = {"scale": TEN, "label_scale": Scale(range(1, 6))}
+PASS = {"scale": Scale(range(1, 6)), "label_scale": PASS_FAIL}
+MODEL = GradeModel(1.5, (2.5, 4.5, 6.0, 8.0), **FIVE)
 
 
-def drawn(rng, scale, n_items, n_labels):
+def drawn(rng, scales, n_items, n_labels):
     """Counts of eight votes, all grades, and labels of a simple sample; the judge is generous."""
-    gold = rng.choice(len(scale.grades), n_items)
-    places = np.arange(len(scale.votes)) / (len(scale.votes) - 1)
-    seen = 0.2 + 0.7 * gold / (len(scale.grades) - 1) + rng.normal(0, 0.1, n_items)
+    n_votes, n_grades = (len(scale.points) for scale in scales.values())
+    gold = rng.choice(n_grades, n_items)
+    places = np.arange(n_votes) / (n_votes - 1)
+    seen = 0.2 + 0.7 * gold / (n_grades - 1) + rng.normal(0, 0.1, n_items)
     votes = np.exp(-8 * np.abs(places - seen[:, None]))
     counts = rng.multinomial(8, votes / votes.sum(axis=1, keepdims=True))
-    gold = scale.grade_values[gold]
+    gold = scales["label_scale"].values[gold]
     labels = np.full(n_items, np.nan)
     chosen = rng.permutation(n_items)[:n_labels]
     labels[chosen] = gold[chosen]
@@ -35,7 +37,7 @@ def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
     proba = MODEL.predict_proba(counts)
     values = {"mean grade": np.arange(1.0, 6)}
     values |= {f"share >= {g}": np.arange(1, 6) >= g for g in (2, 3, 4, 5)}
-    found = estimate(counts, labels, scale=FIVE, model=MODEL)
+    found = estimate(counts, labels, **FIVE, model=MODEL)
     assert list(found.estimates) == list(values)
     for name, value in values.items():
         y, f, others = (
@@ -55,23 +57,29 @@ def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
 
 def test_a_model_of_another_scale_is_refused():
     counts, _, labels = drawn(np.random.default_rng(1), FIVE, 100, 30)
-    for other in (Scale(range(10, 110, 10), range(1, 6)), Scale(range(1, 11), range(5))):
+    for other in ({"scale": Scale(range(10, 110, 10))}, {"label_scale": Scale(range(5))}):
+        model = GradeModel(1, MODEL.cuts, **(FIVE | other))
         with pytest.raises(
             InputError,
-            match=r"^model is of votes .*, expected one of votes a whole number from 1 to 10, ",
+            match=r"^model is of votes .*, expected one of votes 1-10 and labels 1-5",
         ) as error:
-            estimate(counts, labels, scale=FIVE, model=GradeModel(1, MODEL.cuts, other))
+            estimate(counts, labels, **FIVE, model=model)
         assert error.value.argument == "model"
-    three = Scale((1, 2, 3), (1, 2, 3))
-    with pytest.raises(InputError, match="expected one of pairs"):
+    three = Scale((1, 2, 3))
+    with pytest.raises(
+        InputError, match=r"of votes 1-3 and labels 1-3, expected one of votes -1\.\.1 \(B, tie, A"
+    ):
         estimate(counts[:, :3], np.sign(labels - 3), model=GradeModel(1, (1.5, 2.5), three))
 
 
 def test_grades_that_are_alike_to_six_digits_have_names_of_their_own():
-    far = Scale(range(1_000_001, 1_000_011), range(1_000_001, 1_000_006))
+    far = {
+        "scale": Scale(range(1_000_001, 1_000_011)),
+        "label_scale": Scale(range(1_000_001, 1_000_006)),
+    }
     counts, _, labels = drawn(np.random.default_rng(1), far, 100, 30)
-    names = [f"share >= {grade}" for grade in far.grades[1:]]
-    assert list(estimate(counts, labels, scale=far).estimates) == ["mean grade", *names]
+    names = [f"share >= {grade}" for grade in far["label_scale"].points[1:]]
+    assert list(estimate(counts, labels, **far).estimates) == ["mean grade", *names]
 
 
 def test_pass_or_fail_is_what_pairs_without_ties_are():
@@ -80,7 +88,7 @@ def test_pass_or_fail_is_what_pairs_without_ties_are():
     gold, groups = rng.integers(0, 2, 300), rng.integers(0, 60, 300)
     upper = rng.binomial(8, 0.3 + 0.4 * gold)
     labels = np.where(np.arange(300) < 70, gold.astype(float), np.nan)
-    model = GradeModel(3.0, (0.5,), Scale((0, 1), (0, 1)))
+    model = GradeModel(3.0, (0.5,), PASS_FAIL)
     counts = np.stack([8 - upper, upper], axis=1)
 
     class OfPairs:
@@ -99,7 +107,7 @@ def test_pass_or_fail_is_what_pairs_without_ties_are():
 
 def test_the_judge_makes_intervals_narrow_and_labels_are_worth_more():
     counts, gold, labels = drawn(np.random.default_rng(3), FIVE, 600, 60)
-    found = estimate(counts, labels, scale=FIVE)
+    found = estimate(counts, labels, **FIVE)
     mean = found.estimates["mean grade"]
     assert mean.low < gold.mean() < mean.high
     assert mean.high - mean.low < 0.6 * (mean.labels_only.high - mean.labels_only.low)
@@ -112,23 +120,23 @@ def test_the_judge_makes_intervals_narrow_and_labels_are_worth_more():
 def test_raters_count_as_their_mean_and_a_flat_prior_is_possible():
     counts, _, labels = drawn(np.random.default_rng(4), PASS, 200, 50)
     shares = np.where(np.isnan(labels)[:, None], np.nan, np.stack([1 - labels, labels], axis=1))
-    single = estimate(counts, labels, scale=PASS)
-    assert estimate(counts, shares, scale=PASS).estimates == single.estimates
+    single = estimate(counts, labels, **PASS)
+    assert estimate(counts, shares, **PASS).estimates == single.estimates
     shares[np.flatnonzero(labels == 1)[0]] = [0.5, 0.5]
-    halved = estimate(counts, shares, scale=PASS).estimates["pass rate"].labels_only
+    halved = estimate(counts, shares, **PASS).estimates["pass rate"].labels_only
     alone = single.estimates["pass rate"].labels_only
     assert halved.value == pytest.approx(alone.value - 0.5 / 50)
-    flat = estimate(counts, labels, scale=PASS, prior=None).estimates["pass rate"]
+    flat = estimate(counts, labels, **PASS, prior=None).estimates["pass rate"]
     assert flat.value == pytest.approx(single.estimates["pass rate"].value, abs=0.05)
 
 
 def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
     counts, gold, _ = drawn(np.random.default_rng(5), FIVE, 500, 0)
     high = counts[:, 7:].sum(axis=1) > 4
-    remarks = estimate(counts, np.where(high, gold, np.nan), scale=FIVE).remarks
+    remarks = estimate(counts, np.where(high, gold, np.nan), **FIVE).remarks
     assert any("like the others" in text and "mean vote 8." in text for text in remarks)
     alike = np.where(np.arange(500) < 12, 4.0, np.nan)
-    found = estimate(counts, alike, scale=FIVE)
+    found = estimate(counts, alike, **FIVE)
     assert found.estimates["mean grade"].value == 4
     assert found.estimates["share >= 4"].high == 1
     assert found.estimates["share >= 4"].low < 0.85
@@ -148,12 +156,12 @@ def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
         ({"counts": [[-1] * 10] * 20}, r"counts\[0"),
         ({"counts": np.ones((20, 2, 10))}, "counts has shape"),
         ({"scale": (1, 5)}, r"scale is \(1, 5\), expected a btdagg.Scale"),
-        ({"model": btdagg.DavidsonModel(1.0, 0.5, 0.0)}, "counts has shape"),
-        ({"model": GradeModel(1.0, (3.0,), Scale(range(1, 11), (0, 1)))}, "model is of votes"),
+        ({"model": btdagg.DavidsonModel(1.0, 0.5, 0.0)}, r"model is of votes -1\.\.1 \(B"),
+        ({"model": GradeModel(1.0, (3.0,), TEN, PASS_FAIL)}, "model is of votes"),
     ],
 )
 def test_bad_input(changed, text):
-    arguments = {"counts": np.ones((20, 10)), "labels": [4, 1, None, 2] * 5, "scale": FIVE}
+    arguments = {"counts": np.ones((20, 10)), "labels": [4, 1, None, 2] * 5} | FIVE
     with pytest.raises(InputError, match=text):
         estimate(**(arguments | changed))
 
@@ -161,10 +169,10 @@ def test_bad_input(changed, text):
 def test_tables_of_pairs_take_no_scale_and_quantities_of_pairs_are_none_of_grades():
     labels = btdagg.read_labels({"item": ["a"], "label": [1]})
     with pytest.raises(InputError, match="scale"):
-        estimate(btdagg.read_votes({"item": ["a"], "vote": [1]}), labels, scale=FIVE)
+        estimate(btdagg.read_votes({"item": ["a"], "vote": [1]}), labels, **FIVE)
     counts, _, labels = drawn(np.random.default_rng(6), PASS, 100, 20)
     with pytest.raises(InputError, match="one of mean grade, pass rate"):
-        estimate(counts, labels, scale=PASS).labels_for(0.2, "net win rate")
+        estimate(counts, labels, **PASS).labels_for(0.2, "net win rate")
 
 
 def test_tables_and_figures_show_grades():
@@ -172,7 +180,7 @@ def test_tables_and_figures_show_grades():
     from btdagg.report.tables.estimates import differences_table, estimates_table
 
     counts, _, labels = drawn(np.random.default_rng(7), FIVE, 200, 80)
-    found = estimate(counts, labels, scale=FIVE, by=np.arange(200) % 2)
+    found = estimate(counts, labels, **FIVE, by=np.arange(200) % 2)
     table = estimates_table(found, "system")
     assert "mean grade" in table.header
     assert "win" not in table.note
@@ -206,14 +214,14 @@ def test_intervals_hold_on_real_grades_drawn_anew():
     table = table.join(labels, "item")
     counts = table.select(map(str, range(1, 11))).fill_null(0).to_numpy()
     gold = table["label"].to_numpy().astype(float)
-    scale = Scale(range(1, 11), (0, 1))
+    scales = {"scale": TEN, "label_scale": PASS_FAIL}
 
     def draws():
         for draw in range(600):
             rng = np.random.default_rng(draw)
             rows = rng.integers(len(gold), size=1000)
             own = np.where(np.arange(1000) < (25, 50, 100)[draw % 3], gold[rows], np.nan)
-            yield estimate(counts[rows], own, scale=scale), gold.mean()
+            yield estimate(counts[rows], own, **scales), gold.mean()
 
     share, worth = coverage(draws())
     assert share > 0.95 - 3 * (0.95 * 0.05 / 600) ** 0.5

@@ -176,7 +176,7 @@ def two_systems(lead, n_labels, n=400):
     seen = grades[:, None] + np.repeat([0, 0.6], n)[:, None] + rng.normal(0, 0.9, (2 * n, 6))
     votes = np.clip(np.round(seen), 1, 5)
     prompt = np.tile(np.arange(n), 2)
-    scale = btdagg.Scale(range(1, 6), range(1, 6))
+    scale = btdagg.Scale(range(1, 6))
     return {
         "counts": (votes[:, :, None] == np.arange(1, 6)).sum(axis=1),
         "labels": np.where(prompt < n_labels, grades, np.nan),

@@ -7,7 +7,7 @@ import btdagg
 from btdagg.estimates import choose, estimate, estimate_systems, not_worse
 
 NAMES = ("minus", "tie", "plus")
-SCALE = btdagg.Scale(range(1, 6), range(1, 6))
+SCALE = btdagg.Scale(range(1, 6))
 
 
 def drawn_items(n_items=120, n_labels=60, seed=0, whole=False):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import InputError, Scale, compare, evaluate
+from btdagg import PAIRS, PASS_FAIL, InputError, Scale, compare, evaluate
 from btdagg.evaluation import (
     CrossFit,
     GroupTest,
@@ -31,20 +31,21 @@ from btdagg.methods import (
 from btdagg.report.tables import grades_table
 from btdagg.votes import Evidence
 
-FIVE = Scale(range(1, 6), range(1, 6))
-PASS = Scale(range(1, 11), (0, 1))
+FIVE = Scale(range(1, 6))
+TEN = Scale(range(1, 11))
 QUICK = Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), GroupTest())
-PLAIN = [VotedGrade(FIVE, name) for name in ("mode", "median", "rounded mean")]
+PLAIN = [VotedGrade(FIVE, FIVE, name) for name in ("mode", "median", "rounded mean")]
 
 
-def drawn(seed, n_items, scale=FIVE):
+def drawn(seed, n_items, scale=FIVE, label_scale=None):
     """Counts of eight votes of a judge that is generous, and grades."""
     rng = np.random.default_rng(seed)
-    gold = rng.choice(len(scale.grades), n_items)
-    places = np.arange(len(scale.votes)) / (len(scale.votes) - 1)
-    seen = 0.25 + 0.6 * gold / (len(scale.grades) - 1) + rng.normal(0, 0.1, n_items)
+    grades = (label_scale or scale).values
+    gold = rng.choice(len(grades), n_items)
+    places = np.arange(len(scale.points)) / (len(scale.points) - 1)
+    seen = 0.25 + 0.6 * gold / (len(grades) - 1) + rng.normal(0, 0.1, n_items)
     votes = np.exp(-6 * np.abs(places - seen[:, None]))
-    return rng.multinomial(8, votes / votes.sum(axis=1, keepdims=True)), scale.grade_values[gold]
+    return rng.multinomial(8, votes / votes.sum(axis=1, keepdims=True)), grades[gold]
 
 
 def kappa(gold, predicted):
@@ -91,7 +92,8 @@ def test_the_losses_of_kappa_are_its_jackknife():
 
 def test_each_item_is_decided_by_models_that_did_not_see_it():
     counts, gold = drawn(2, 60)
-    methods = [CalibratedGrades(FIVE), IsotonicGrade(FIVE), ConstantGrade(FIVE)]
+    kinds = CalibratedGrades, IsotonicGrade, ConstantGrade
+    methods = [kind(FIVE, FIVE) for kind in kinds]
     groups = np.arange(60) // 2
     fit = CrossFit(n_folds=4, n_repeats=1, n_refits=2)
     options = {"aggregators": methods, "protocol": Protocol(fit, GroupTest())}
@@ -99,13 +101,13 @@ def test_each_item_is_decided_by_models_that_did_not_see_it():
     content = [counts, gold]
     errors = np.zeros((3, 60))
     for seen, left in fit.draw(60, groups, content):
-        for place, kind in enumerate((CalibratedGrades, IsotonicGrade, ConstantGrade)):
-            method = kind(FIVE).fit(counts[seen], gold[seen])
+        for place, kind in enumerate(kinds):
+            method = kind(FIVE, FIVE).fit(counts[seen], gold[seen])
             errors[place, left] = np.abs(method.decide(counts[left]) - gold[left])
     means = [line.mae.mean for line in lines(result)]
     assert means == pytest.approx(errors.mean(axis=1).tolist())
     fitted = result.cells[0].fitted.calibration
-    assert fitted.model == btdagg.calibrate_grades(counts, gold, FIVE).model
+    assert fitted.model == btdagg.calibrate(counts, gold, scale=FIVE).model
 
 
 def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
@@ -113,8 +115,9 @@ def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
     result = evaluate(counts, gold, scale=FIVE, protocol=QUICK)
     compared = result.cells[0].comparison
     names = [method.name for method in compared.methods]
-    assert names == [method.name for method in methods_of_grades(FIVE)]
-    assert (compared.baseline, compared.calibrated, compared.scale) == (1, 0, FIVE)
+    assert names == [method.name for method in methods_of_grades(FIVE, FIVE)]
+    assert (compared.baseline, compared.calibrated) == (1, 0)
+    assert (compared.scale, compared.label_scale) == (FIVE, FIVE)
     calibrated, mode, *_, constant = lines(result)
     assert calibrated.mae_less_majority.mean < 0
     assert mode.mae_less_majority is None
@@ -131,17 +134,23 @@ def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
 
 
 def test_grades_that_are_alike_to_six_digits_have_names_of_their_own():
-    far = Scale(range(1_000_001, 1_000_006), range(1_000_001, 1_000_006))
-    result = evaluate(*drawn(3, 40, far), scale=far, aggregators=[VotedGrade(far)], protocol=QUICK)
-    assert result.cells[0].comparison.label_names == tuple(map(str, far.grades))
+    far = Scale(range(1_000_001, 1_000_006))
+    methods = [VotedGrade(far, far)]
+    result = evaluate(*drawn(3, 40, far), scale=far, aggregators=methods, protocol=QUICK)
+    assert result.cells[0].comparison.label_names == tuple(map(str, far.points))
 
 
 def test_pass_or_fail_has_the_scores_of_its_shares():
-    counts, gold = drawn(4, 80, PASS)
-    methods = [VotedGrade(PASS, "rounded mean")]
-    line = lines(evaluate(counts, gold, scale=PASS, aggregators=methods, protocol=QUICK))[0]
+    counts, gold = drawn(4, 80, TEN, PASS_FAIL)
+    methods = [VotedGrade(TEN, PASS_FAIL, "rounded mean")]
+    options = {"scale": TEN, "label_scale": PASS_FAIL, "protocol": QUICK}
+    result = evaluate(counts, gold, aggregators=methods, **options)
+    (line,) = lines(result)
     assert line.mae.mean == pytest.approx(1 - line.accuracy.mean)
-    noise = evaluate(counts[::-1], gold, scale=PASS, protocol=QUICK)
+    compared = result.cells[0].comparison
+    assert (compared.scale, compared.label_scale) == (TEN, PASS_FAIL)
+    assert compared.label_names == ("fail", "pass")
+    noise = evaluate(counts[::-1], gold, **options)
     assert any("always answering" in text for text in noise.remarks)
 
 
@@ -164,20 +173,24 @@ def test_plain_methods_by_hand(counts, mode, median, mean):
 def test_votes_and_grades_of_different_scales_are_aligned_by_their_ends():
     votes = np.eye(10)
     for name in ("mode", "median", "rounded mean"):
-        assert VotedGrade(PASS, name).decide(votes).tolist() == [0] * 5 + [1] * 5
-    three = Scale(range(1, 11), (1, 2.5, 4))
-    assert VotedGrade(three).decide(votes).tolist() == [1] * 3 + [2.5] * 4 + [4] * 3
+        assert VotedGrade(TEN, PASS_FAIL, name).decide(votes).tolist() == [0] * 5 + [1] * 5
+    assert (
+        VotedGrade(TEN, Scale((1, 2.5, 4))).decide(votes).tolist() == [1] * 3 + [2.5] * 4 + [4] * 3
+    )
 
 
 def test_isotonic_and_constant_by_hand():
     counts = np.eye(5)[[0, 1, 2, 2, 3, 4]]
-    fitted = IsotonicGrade(FIVE).fit(counts, [1, 3, 2, 1, 4, 5])
+    fitted = IsotonicGrade(FIVE, FIVE).fit(counts, [1, 3, 2, 1, 4, 5])
     # 3 and the mean of 2 and 1 are out of order: all three are 2.
     assert fitted.points[1].tolist() == [1, 2, 2, 4, 5]
     assert fitted.decide(np.eye(5)).tolist() == [1, 2, 2, 4, 5]
     assert fitted.decide([[0, 0, 1, 1, 0]]).tolist() == [3]
-    assert ConstantGrade(FIVE).fit(counts, [5, 5, 1, 5, 4, 1]).decide(counts).tolist() == [4] * 6
-    for method in (CalibratedGrades(FIVE), IsotonicGrade(FIVE), ConstantGrade(FIVE)):
+    assert (
+        ConstantGrade(FIVE, FIVE).fit(counts, [5, 5, 1, 5, 4, 1]).decide(counts).tolist() == [4] * 6
+    )
+    for kind in (CalibratedGrades, IsotonicGrade, ConstantGrade):
+        method = kind(FIVE, FIVE)
         with pytest.raises(InputError, match=f"{method.name} is not fitted"):
             method.decide(counts)
 
@@ -185,10 +198,11 @@ def test_isotonic_and_constant_by_hand():
 def test_two_judges_of_different_scales_are_compared():
     counts, gold = drawn(5, 100)
     noise = np.random.default_rng(5).multinomial(6, [0.1] * 10, size=100)
-    scales = FIVE, Scale(range(1, 11), range(1, 6))
-    result = compare(counts, noise, gold, scale=scales, names=("good", "noise"), protocol=QUICK)
+    scales = {"scale": (FIVE, TEN), "label_scale": FIVE}
+    result = compare(counts, noise, gold, **scales, names=("good", "noise"), protocol=QUICK)
     assert result.better == "good"
-    alone = evaluate(counts, gold, scale=FIVE, aggregators=[CalibratedGrades(FIVE)], protocol=QUICK)
+    methods = [CalibratedGrades(FIVE, FIVE)]
+    alone = evaluate(counts, gold, scale=FIVE, aggregators=methods, protocol=QUICK)
     assert result.mae[0].mean == pytest.approx(lines(alone)[0].mae.mean, abs=0.08)
     same = compare(counts, counts, gold, scale=FIVE, methods=tuple(PLAIN[:2]), protocol=QUICK)
     away = [np.abs(method.decide(counts) - gold).mean() for method in PLAIN[:2]]
@@ -196,28 +210,32 @@ def test_two_judges_of_different_scales_are_compared():
 
 
 def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide():
-    counts, gold = drawn(6, 60, Scale(range(3), range(3)))
-    votes, quick = (0, 1, 2), {"methods": VotedGrade(Scale(range(3), range(3))), "protocol": QUICK}
-    scale = Scale(votes, range(3))
-    for other, text in (
-        (Scale(votes, (0, 1, 3)), "grades 0, 1 or 2 and 0, 1 or 3, expected the same of both"),
-        (None, "grades 0, 1 or 2 and none"),
-    ):
-        with pytest.raises(InputError, match=text) as error:
-            compare(counts, counts, gold, scale=(scale, other), **quick)
-        assert error.value.argument == "scale"
-    for own in (None, Scale((0, 1, 5), range(3))):
-        with pytest.raises(InputError, match="expected that of the votes"):
+    scale = Scale(range(3))
+    counts, gold = drawn(6, 60, scale)
+    quick = {"methods": VotedGrade(scale, scale), "protocol": QUICK}
+    stretched = Scale((0, 1, 9))
+    for other in (Scale((0, 1, 2, 3)), PAIRS):
+        few = np.minimum(gold, 1)  # which are on each of the scales
+        columns = np.pad(counts, ((0, 0), (0, len(other.points) - 3)))
+        methods = {"methods": (VotedGrade(scale, scale), btdagg.methods.MajorityVote())}
+        methods = methods if other.mirrored else {}
+        with pytest.raises(InputError, match="label_scale is nothing, expected the scale of the"):
+            compare(counts, columns, few, scale=(scale, other), **methods, protocol=QUICK)
+    with pytest.raises(InputError, match="votes are grades and labels are of pairs") as error:
+        compare(counts, counts[::-1], gold, scale=scale, label_scale=PAIRS, **quick)
+    assert error.value.argument == "scale"
+    for own in (PAIRS, Scale((0, 1, 5))):
+        with pytest.raises(InputError, match=r"scale is '0-2', expected .*, as it was read"):
             compare(Evidence(counts, scale=own), counts, gold, scale=scale, **quick)
     of_evidence = compare(Evidence(counts, scale=scale), counts[::-1], gold, scale=scale, **quick)
     assert of_evidence.mae == compare(counts, counts[::-1], gold, scale=scale, **quick).mae
     with pytest.raises(InputError, match="the same votes, decided in the same way"):
-        compare(counts, counts, gold, scale=(scale, Scale(range(3), votes)), protocol=QUICK)
-    stretched = Scale((0, 1, 9), range(3))
-    result = compare(counts, counts, gold, scale=(scale, stretched), protocol=QUICK)
+        compare(counts, counts, gold, scale=(scale, Scale(range(3))), protocol=QUICK)
+    two = {"scale": (scale, stretched), "label_scale": scale}
+    result = compare(counts, counts, gold, **two, protocol=QUICK)
     for own, interval in zip((scale, stretched), result.mae, strict=True):
-        methods = {"aggregators": [CalibratedGrades(own)], "protocol": QUICK}
-        alone = evaluate(counts, gold, scale=own, **methods)
+        methods = {"aggregators": [CalibratedGrades(own, scale)], "protocol": QUICK}
+        alone = evaluate(counts, gold, scale=own, label_scale=scale, **methods)
         assert interval == lines(alone)[0].mae
 
 
@@ -236,7 +254,7 @@ def test_kappa_is_0_where_labels_of_one_side_are_alike():
 
     for seed in range(4):
         counts, gold = drawn(seed, 57 + seed)
-        constants = [Always(grade) for grade in FIVE.grades]
+        constants = [Always(grade) for grade in FIVE.points]
         for protocol in (QUICK, Protocol(RandomSplits(size=30, n_splits=3))):
             result = evaluate(counts, gold, scale=FIVE, aggregators=constants, protocol=protocol)
             compared = result.cells[0].comparison
@@ -258,7 +276,7 @@ def test_kappa_is_0_where_labels_of_one_side_are_alike():
         ({"votes": [[1, 2, 3]] * 20}, r"counts has shape \(20, 3\)"),
         ({"votes": [[1] * 5, [0] * 5] * 10}, r"counts\[1\]"),
         ({"votes": [[1] * 5] * 20, "groups": [1] * 20}, "all 20 items are in one group"),
-        ({"aggregators": [VotedGrade(PASS)]}, "counts has shape"),
+        ({"aggregators": [VotedGrade(TEN, PASS_FAIL)]}, "counts has shape"),
         ({"aggregators": [btdagg.methods.MajorityVote()]}, r"counts has shape \(\d+, 5\)"),
     ],
 )
@@ -268,17 +286,18 @@ def test_bad_input(changed, text):
         evaluate(**(arguments | changed), protocol=QUICK)
 
 
-def test_scales_are_of_arrays():
+def test_scales_of_tables_are_their_own():
     votes = btdagg.read_votes({"item": ["a", "b"], "vote": [1, -1]})
     labels = btdagg.read_labels({"item": ["a", "b"], "label": [1, -1]})
-    with pytest.raises(InputError, match="expected arrays of votes and grades"):
-        evaluate(votes, labels, scale=FIVE)
-    with pytest.raises(InputError, match="expected arrays of votes and grades"):
-        compare(votes, votes, labels, scale=FIVE, n_votes=(1, None))
-    with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale or None"):
+    for name in ("scale", "label_scale"):
+        with pytest.raises(InputError, match=rf"^{name} is '1-5', expected -1\.\.1 .* was read"):
+            evaluate(votes, labels, **{name: FIVE})
+        with pytest.raises(InputError, match=rf"^{name} is '1-5', expected -1\.\.1 .* was read"):
+            compare(votes, votes, labels, **{name: FIVE}, n_votes=(1, None))
+    with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale"):
         compare(np.ones((4, 5)), np.eye(5)[:4], [1, 2, 3, 4], scale=5)
     with pytest.raises(InputError, match="one of mode, median, rounded mean"):
-        VotedGrade(FIVE, "mean")
+        VotedGrade(FIVE, FIVE, "mean")
 
 
 @pytest.mark.soak
@@ -304,8 +323,8 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     people = np.clip(gold[:, None] + rng.integers(-1, 2, (120, 3)), 1, 5)
     n_raters = rng.integers(1, 4, 120)
     given = [of[:n] for of, n in zip(people, n_raters, strict=True)]
-    ratings = np.array([[(of == grade).sum() for grade in FIVE.grades] for of in given])
-    items = LabelledItems(counts, gold, np.arange(120) // 2, FIVE, ratings)
+    ratings = np.array([[(of == grade).sum() for grade in FIVE.points] for of in given])
+    items = LabelledItems(counts, gold, np.arange(120) // 2, FIVE, ratings=ratings)
     ((compared,),) = cross_scores([items], PLAIN, QUICK)
     scores = Scores((), (Cell((), compared),))
     raters = compared.new_items.raters
@@ -324,7 +343,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     alpha = krippendorff.alpha(reliability_data=table, level_of_measurement="interval")
     assert f"alpha of the raters is {alpha:.2f}" in remark
     assert items.among(np.arange(9)).ratings.tolist() == ratings[:9].tolist()
-    alone = LabelledItems(counts, gold, None, FIVE, np.minimum(ratings, 0))
+    alone = LabelledItems(counts, gold, None, FIVE, ratings=np.minimum(ratings, 0))
     ((compared,),) = cross_scores([alone], PLAIN, QUICK)
     assert compared.new_items.raters is None
 
@@ -335,8 +354,8 @@ def test_neighbours_are_the_other_parts_without_what_is_held_out():
     around = {"b": (LabelledItems(counts, gold, scale=FIVE), np.arange(60).astype(str))}
     near = Neighbourhood(np.arange(20).astype(str), around)
     (model,) = near.prior(np.arange(10))
-    assert model == btdagg.calibrate_grades(counts[10:], gold[10:], FIVE).model
-    method = CalibratedGrades(FIVE, prior="neighbours")
+    assert model == btdagg.calibrate(counts[10:], gold[10:], scale=FIVE).model
+    method = CalibratedGrades(FIVE, FIVE, prior="neighbours")
     assert method.name == "calibrated, neighbours"
     with pytest.raises(InputError, match="neighbours needs votes of other criteria"):
         method.fit(few, own)
@@ -344,7 +363,7 @@ def test_neighbours_are_the_other_parts_without_what_is_held_out():
     ((compared,),) = cross_scores([items], [method], QUICK, neighbourhood=near)
     assert compared.calibrated == 0
     fitted = method.among([model]).fit(few, own).calibration
-    assert fitted.model == btdagg.calibrate_grades(few, own, FIVE, prior=[model]).model
+    assert fitted.model == btdagg.calibrate(few, own, scale=FIVE, prior=[model]).model
 
 
 def test_kappa_is_that_of_scikit_learn():

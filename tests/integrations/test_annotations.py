@@ -204,7 +204,7 @@ def test_decisions_are_those_of_the_model_and_can_be_read_back():
     assert decided.height == len(list(rows_of(decided)))
 
 
-TONE = Scale(range(1, 6), (1, 2, 3, 4, 5))
+TONE = Scale(range(1, 6))
 
 
 def graded(score, label=None, **other):
@@ -233,7 +233,7 @@ def test_scores_of_judges_are_grades_and_what_is_none_is_missing():
 @pytest.mark.parametrize("points", [(0, 1), (0, 0.5, 1)])
 def test_booleans_are_grades_of_pass_and_fail(points):
     rows = [graded(1, "true"), graded(None, "Pass"), graded(0, "false"), graded(1.0)]
-    votes = votes_of(frame(*rows), scale=Scale(points, points))
+    votes = votes_of(frame(*rows), scale=Scale(points))
     assert votes.counts()[1][0, [0, -1]].tolist() == ([1, 3] if len(points) == 2 else [1, 2])
 
 
@@ -247,20 +247,20 @@ def test_grades_of_people_are_labels():
 
 @pytest.mark.parametrize("grades", [(1, 2, 3, 4, 5), (0, 1)])
 def test_decided_grades_are_scores_and_can_be_read_back(grades):
-    scale = Scale(range(1, 6), grades)
-    model = GradeModel(beta=1.5, cuts=(2.5, 3, 4, 4.8)[: len(grades) - 1], scale=scale)
+    cuts, scales = (2.5, 3, 4, 4.8)[: len(grades) - 1], (TONE, Scale(grades))
+    model = GradeModel(1.5, cuts, *scales)
     counts = np.random.default_rng(2).multinomial(6, (0.1, 0.2, 0.2, 0.3, 0.2), size=20)
     rows = [
         graded(int(grade), trace=f"t{k}")
         for k, own in enumerate(counts) for grade in np.repeat(range(1, 6), own)
     ]  # fmt: skip
-    votes = votes_of(frame(*rows, graded(None, "?", trace="unread")), scale=scale)
+    votes = votes_of(frame(*rows, graded(None, "?", trace="unread")), scale=scales[0])
     decided = annotations_of(votes, model, name="tone")
     assert decided["trace_id"].to_list() == [f"t{k}" for k in range(20)]
     np.testing.assert_array_equal(decided["score"], model.decide(counts))
     words = {0: "false", 1: "true"} if len(grades) == 2 else {}
     assert decided["label"].to_list() == [words.get(score) for score in decided["score"]]
-    back = labels_of(decided, name="tone", kind="CODE", scale=scale)
+    back = labels_of(decided, name="tone", kind="CODE", scale=scales[1])
     np.testing.assert_array_equal(back.labels, model.decide(counts))
     metadata = [json.loads(text) for text in decided["metadata"]]
     assert [[each[str(grade)] for grade in range(1, 6)] for each in metadata] == counts.tolist()

@@ -93,7 +93,8 @@ def test_what_is_wrong_in_a_batch_is_named(change, message):
 
 @pytest.mark.parametrize("grades", [(0, 1), (1, 2.5, 90)])
 def test_grades_are_decided_by_columns_of_their_points(grades):
-    model = GradeModel(2, np.linspace(1.5, 2.5, len(grades) - 1), Scale((1, 2, 3.5), grades))
+    cuts = np.linspace(1.5, 2.5, len(grades) - 1)
+    model = GradeModel(2, cuts, Scale((1, 2, 3.5)), Scale(grades))
     counts = TRIPLES[TRIPLES.any(axis=1)]
     columns = dict(zip(("3.5", "1", "2"), counts[:, [2, 0, 1]].T, strict=True))
     found = BatchDecider(model, probabilities=True)(pa.record_batch(columns))

@@ -646,7 +646,7 @@ def test_no_file_is_replaced(log, written, tmp_path):
 
 # Grades
 
-GRADES = GradeModel(beta=2, cuts=(2.5, 3, 4, 4.8), scale=Scale(range(1, 6), range(1, 6)))
+GRADES = GradeModel(beta=2, cuts=(2.5, 3, 4, 4.8), scale=Scale(range(1, 6)))
 GIVEN = np.random.default_rng(1).integers(1, 6, (8, 4))
 OF_GRADES = np.stack([(grade == GIVEN).sum(axis=1) for grade in range(1, 6)], axis=1)
 
@@ -688,7 +688,7 @@ def test_a_rule_of_grades_leaves_out_epochs_that_change_no_grade(tmp_path):
     ],
 )
 def test_what_scores_mean_as_grades(points, values, counts):
-    scale = Scale(points, points)
+    scale = Scale(points)
     model = GradeModel(beta=1, cuts=points[1:], scale=scale)
     scores = [Score(value=value) for value in values]
     score = calibrated(model, words={"good": points[-1]})(scores)
@@ -706,7 +706,7 @@ def test_what_scores_mean_as_grades(points, values, counts):
     ],
 )
 def test_a_score_that_is_no_grade_is_refused(value, message):
-    model = GradeModel(beta=1, cuts=(0.5,), scale=Scale((0, 1), (0, 1)))
+    model = GradeModel(beta=1, cuts=(0.5,), scale=Scale((0, 1)))
     with pytest.raises(InputError, match=re.escape(message)):
         calibrated(model)([Score(value=value)])
 

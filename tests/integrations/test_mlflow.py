@@ -165,7 +165,7 @@ def test_grades_are_numbers_and_pass_or_fail_booleans(mlflow, ours, traces):
         assert (stored, type(stored)) == (value, type(value))
         read = ours.read().filter(name=name)
         assert said(read) == said(decided)
-        labels = labels_of(read, kind="CODE", scale=model.scale)
+        labels = labels_of(read, kind="CODE", scale=model.label_scale)
         assert labels.labels.tolist() == [value]
 
 

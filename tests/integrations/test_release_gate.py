@@ -42,7 +42,7 @@ def test_none(release_gate):
     release_gate(*files("one"), **B)
 
 def test_grades(release_gate):
-    scale = btdagg.Scale(votes=range(1, 6), grades=range(1, 6))
+    scale = btdagg.Scale(range(1, 6))
     votes, labels = btdagg.read_votes("scores.csv"), btdagg.read_labels("grades.csv", scale=scale)
     options = {"candidate": "v2", "baseline": "v1", "quantity": "share >= 4"}
     found = release_gate(votes, labels, margin=0.03, **options)

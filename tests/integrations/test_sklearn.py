@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from btdagg import Bounds, InputError, Scale, calibrate, calibrate_grades, fit_prior
+from btdagg import Bounds, InputError, Scale, calibrate, fit_prior
 from btdagg.integrations.sklearn import DavidsonClassifier, GradeClassifier
 from btdagg.model import CalibrationWarning
 from draws import triples
@@ -52,7 +52,7 @@ def quiet():
         yield
 
 
-GRADED = Scale((-1, 0, 1), (-1, 0, 1))
+GRADED = Scale((-1, 0, 1))
 
 
 @pytest.mark.parametrize("classifier", [DavidsonClassifier(), GradeClassifier(GRADED)])
@@ -173,22 +173,22 @@ def test_what_is_wrong_is_named(counts, labels, options, message):
         DavidsonClassifier(**options).fit(counts, labels)
 
 
-FIVE = Scale(range(1, 6), range(1, 6))
+FIVE = Scale(range(1, 6))
 
 
 def graded(n=120, seed=3):
     random = np.random.default_rng(seed)
     labels = random.integers(1, 6, n)
     votes = np.clip(labels[:, None] + 1 + random.integers(-1, 2, (n, 6)), 1, 5)
-    return (votes[:, :, None] == FIVE.votes).sum(axis=1), labels
+    return (votes[:, :, None] == FIVE.points).sum(axis=1), labels
 
 
-def test_grades_are_fitted_and_decided_as_calibrate_grades_does():
+def test_grades_are_fitted_and_decided_as_calibrate_does():
     counts, labels = graded()
     weights = np.arange(120.0)
     for options, plain in (({}, {}), ({"prior": None}, {"prior": None})):
         one = GradeClassifier(FIVE, **options).fit(counts, labels, sample_weight=weights)
-        assert one.model_ == calibrate_grades(counts, labels, FIVE, weights=weights, **plain).model
+        assert one.model_ == calibrate(counts, labels, scale=FIVE, weights=weights, **plain).model
     one = clone(one).fit(counts, labels)
     np.testing.assert_array_equal(one.predict(counts), one.model_.decide(counts))
     np.testing.assert_array_equal(one.predict_proba(counts), one.model_.predict_proba(counts))
@@ -199,9 +199,9 @@ def test_grades_are_fitted_and_decided_as_calibrate_grades_does():
     options = {"groups": np.arange(120) // 2, "cv": folds}
     found = cross_val_predict(GradeClassifier(FIVE), counts, labels, **options)
     for train, test in folds.split(counts, labels, options["groups"]):
-        model = calibrate_grades(counts[train], labels[train], FIVE).model
+        model = calibrate(counts[train], labels[train], scale=FIVE).model
         np.testing.assert_array_equal(found[test], model.decide(counts[test]))
-    places = GradeClassifier(Scale(FIVE.votes, range(5)))
+    places = GradeClassifier(FIVE, label_scale=Scale(range(5)))
     shares = cross_val_predict(places, counts, labels - 1, method="predict_proba", **options)
     assert shares.shape == (120, 5)
 
@@ -211,20 +211,20 @@ def test_frames_of_grades_are_read_by_name(library):
     counts, labels = graded()
     frame = library.DataFrame({str(point): counts[:, point - 1] for point in (3, 1, 5, 2, 4)})
     one = GradeClassifier(FIVE).fit(frame, labels)
-    assert one.model_ == calibrate_grades(counts, labels, FIVE).model
+    assert one.model_ == calibrate(counts, labels, scale=FIVE).model
     assert one.feature_names_in_.tolist() == list("12345")
     np.testing.assert_array_equal(one.predict(frame), one.model_.decide(counts))
 
 
 @pytest.mark.parametrize(
-    ("counts", "labels", "scale", "message"),
+    ("counts", "labels", "scales", "message"),
     [
-        ([[1, 2]], [4], Scale((1, 2), (1, 2, 3)), r"labels\[0\] is 4, expected 1, 2 or 3"),
-        ([[1, 2, 3]], [1], Scale((1, 2), (1, 2)), r"X has shape \(1, 3\), expected \(n, 2\): 1, 2"),
-        ([[0, 0]], [1], Scale((1, 2), (1, 2)), "expected at least one vote of each item"),
-        ([[1, 2]], [1], None, r"scale is nothing, expected a btdagg\.Scale"),
+        ([[1, 2]], [4], (Scale((1, 2)), Scale((1, 2, 3))), r"labels\[0\] is 4, expected 1, 2 or 3"),
+        ([[1, 2, 3]], [1], (Scale((1, 2)), None), r"X has shape \(1, 3\), expected \(n, 2\): 1, 2"),
+        ([[0, 0]], [1], (Scale((1, 2)), None), "expected at least one vote of each item"),
+        ([[1, 2]], [1], (None, None), r"scale is nothing, expected a btdagg\.Scale"),
     ],
 )
-def test_what_is_wrong_with_grades_is_named(counts, labels, scale, message):
+def test_what_is_wrong_with_grades_is_named(counts, labels, scales, message):
     with pytest.raises(ValueError, match=message):
-        GradeClassifier(scale).fit(counts, labels)
+        GradeClassifier(scales[0], label_scale=scales[1]).fit(counts, labels)

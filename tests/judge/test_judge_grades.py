@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from btdagg import InputError, Scale, read_votes
+from btdagg import PASS_FAIL, InputError, Scale, read_votes
 from btdagg.judge import FunctionClient, Judging, VoteStore, judge, parse_verdict, read_pairs
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.judging import JudgeJob
@@ -178,7 +178,7 @@ def test_each_criterion_is_a_call_of_its_own(store_place):
     with VoteStore(place) as store:
         assert [row["n_items"] for row in summaries(store)] == [12]
     votes = read_votes(place)
-    assert votes.scale == Scale(range(1, 6), range(1, 6))
+    assert votes.scale == Scale(range(1, 6))
     assert votes.filter({"task": ["right"]}).counts()[1].tolist() == [[0, 3, 0, 0, 0]] * 12
     with pytest.raises(InputError) as caught:
         read_pairs(rows, criteria=CRITERIA)
@@ -191,7 +191,7 @@ def test_a_store_has_grades_of_one_scale_and_says_which(store_place):
     place = store_place
     _, frame = graded(place, FunctionClient(lambda _: "[[2]]"))
     assert not {"vote", "order"} & {*frame.columns}
-    assert read_votes(place).scale == read_votes(frame).scale == Scale(range(1, 6), range(1, 6))
+    assert read_votes(place).scale == read_votes(frame).scale == Scale(range(1, 6))
     for options in ({"template": "pass-fail"}, {"template": "response", "n": 2}):
         pairs = read_pairs({"item": ["q"], "a": ["x"], "b": ["y"], "prompt": ["p"]})
         items = ITEMS if options["template"] == "pass-fail" else pairs
@@ -219,7 +219,7 @@ def test_what_is_off_the_scale_is_counted_and_asked_for_again(tmp_path):
 
 
 def test_a_rule_asks_until_no_grade_can_change_the_decision(tmp_path):
-    n, scale = 8, Scale(range(1, 6), range(1, 6))
+    n, scale = 8, Scale(range(1, 6))
     _, full = graded(tmp_path / "full.db", n=n)
     counts = read_votes(full).counts()[1]
     model = GradeModel(2, (1.5, 2.5, 3.5, 4.5), scale)
@@ -307,7 +307,7 @@ def test_one_command_to_grades(cli, folder, quick_commands):
     assert status == 0, err
     assert not out.startswith("0 new votes")
     model = GradeModel.load("out/model.json")
-    assert model.scale == Scale(range(1, 6), (0, 1))
+    assert (model.scale, model.label_scale) == (Scale(range(1, 6)), PASS_FAIL)
     decided = pl.read_csv("out/decided.csv")
     assert decided["item"].to_list() == [row["item"] for row in many]
     assert set(decided["label"]) <= {0, 1}

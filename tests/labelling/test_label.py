@@ -199,7 +199,7 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_vote
 
 def graded(folder, n_items, n_raters, random, place="human.db", **options):
     """Grades by raters, {(item, criterion): [grade, ...]}; every seventh is a skip."""
-    scale, kept = Scale(range(1, 6), range(1, 6)), {}
+    scale, kept = Scale(range(1, 6)), {}
     pairs = read_pairs(folder / "pairs.jsonl")
     store, session = session_of(folder, pairs, place, scale=scale, **options)
     with store:
@@ -219,7 +219,7 @@ def graded(folder, n_items, n_raters, random, place="human.db", **options):
 
 @pytest.mark.parametrize("with_votes", [True, False])
 def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_votes):
-    random, scale = np.random.default_rng(1), Scale(range(1, 6), range(1, 6))
+    random, scale = np.random.default_rng(1), Scale(range(1, 6))
     responses_file(tmp_path, 60)
     kept = graded(tmp_path, 40, 2, random)
     ids = [f"gpt-9-{k:03}" for k in range(60)]

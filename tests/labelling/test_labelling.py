@@ -92,7 +92,7 @@ def test_the_order_is_random_and_the_same_for_all_and_sides_differ(tmp_path):
 
 
 def test_a_criterion_that_is_left_open_is_not_complete(tmp_path):
-    pairs, scale = read_pairs(responses_file(tmp_path, 1)), Scale(range(1, 6), range(1, 6))
+    pairs, scale = read_pairs(responses_file(tmp_path, 1)), Scale(range(1, 6))
     store, session = session_of(tmp_path, pairs, scale=scale)
     outcome = Outcome(Assignment(pairs, scale=scale))
     with store:

@@ -14,23 +14,26 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import btdagg
-from btdagg import DavidsonModel, GradeModel, InputError, Scale, calibrate_grades
+from btdagg import PAIRS, PASS_FAIL, DavidsonModel, GradeModel, InputError, Scale, calibrate
 from btdagg.model import CalibrationWarning
 from btdagg.model.grade_fit import _LabelledMeans, _laplace, _parts
 
-FIVE = Scale(range(1, 6), range(1, 6))
+FIVE = Scale(range(1, 6))
 MODEL = GradeModel(2, (1.5, 2.5, 3.5, 4.5), FIVE)
-ODD = Scale((-1, 0, 2.5, 7), (0.5, 1, 10))
+TEN = Scale(range(1, 11))
+ODD = Scale((-1, 0, 2.5, 7)), Scale((0.5, 1, 10))  # of votes and of labels
+SCALES = [(FIVE, FIVE), ODD, (TEN, PASS_FAIL)]
 
 
-def quiet(*args, **options):
+def quiet(counts, labels, scale=None, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return calibrate_grades(*args, **options)
+        return calibrate(counts, labels, scale=scale, **options)
 
 
-def judged(n, scale, seed, shift=0.0, slope=1.0, noise=0.4, n_votes=6):
+def judged(n, scale, seed, shift=0.0, slope=1.0, noise=0.4, n_votes=6, label_scale=None):
     """Votes and labels of a latent quality, which is no model of this family."""
+    grades = (label_scale or scale).values
     rng = np.random.default_rng(seed)
     quality = rng.normal(size=n)
 
@@ -38,10 +41,10 @@ def judged(n, scale, seed, shift=0.0, slope=1.0, noise=0.4, n_votes=6):
         ends = norm.ppf(np.arange(1, len(scale_points)) / len(scale_points)) * 1.2
         return np.searchsorted(ends, values)
 
-    labels = np.array(scale.grades)[points(quality + noise * rng.normal(size=n), scale.grades)]
+    labels = grades[points(quality + noise * rng.normal(size=n), grades)]
     seen = slope * quality + shift + noise * rng.normal(size=n)
-    votes = points(seen[:, None] + noise * rng.normal(size=(n, n_votes)), scale.votes)
-    return (votes[:, :, None] == np.arange(len(scale.votes))).sum(axis=1), labels
+    votes = points(seen[:, None] + noise * rng.normal(size=(n, n_votes)), scale.points)
+    return (votes[:, :, None] == np.arange(len(scale.points))).sum(axis=1), labels
 
 
 def error_of(model, counts, labels):
@@ -51,21 +54,21 @@ def error_of(model, counts, labels):
 # The model
 
 
-@pytest.mark.parametrize("scale", [FIVE, ODD, Scale(range(1, 11), (0, 1))])
-def test_decisions_are_medians_and_risks_are_distances(scale):
-    rng = np.random.default_rng(1)
-    counts = rng.dirichlet(np.ones(len(scale.votes)), size=500) * rng.integers(1, 9, (500, 1))
+@pytest.mark.parametrize(("scale", "label_scale"), SCALES)
+def test_decisions_are_medians_and_risks_are_distances(scale, label_scale):
+    rng, grades = np.random.default_rng(1), label_scale.values
+    counts = rng.dirichlet(np.ones(len(scale.points)), size=500) * rng.integers(1, 9, (500, 1))
     for _ in range(5):
-        n_cuts = len(scale.grades) - 1
-        model = GradeModel(rng.uniform(0.1, 3), rng.uniform(-1, 11, n_cuts), scale)
-        means = counts @ scale.votes / counts.sum(axis=1)
+        beta, cuts = rng.uniform(0.1, 3), rng.uniform(-1, 11, len(grades) - 1)
+        model = GradeModel(beta, cuts, scale, label_scale)
+        means = counts @ scale.points / counts.sum(axis=1)
         logits = np.cumsum(model.beta * (means[:, None] - model.cuts), axis=1)
         odds = np.exp(np.pad(logits, ((0, 0), (1, 0))))
         p = odds / odds.sum(axis=1, keepdims=True)
         assert model.predict_proba(counts) == pytest.approx(p, abs=1e-12)
-        distances = np.abs(np.subtract.outer(scale.grades, scale.grades))
+        distances = np.abs(np.subtract.outer(grades, grades))
         assert model.risks(counts) == pytest.approx(p @ distances)
-        best = np.array(scale.grades)[model.risks(counts).argmin(axis=1)]
+        best = grades[model.risks(counts).argmin(axis=1)]
         assert (model.decide(counts) == best).all()
         assert model.decide_one(*counts[0]) == best[0]
         assert model.means(counts) == pytest.approx(means)
@@ -76,23 +79,21 @@ def test_grades_keep_their_values_and_types():
     assert decided.dtype == np.int64
     assert (decided * 60).tolist() == [60, 300]
     assert type(MODEL.decide_one(0, 0, 0, 3, 0)) is int
-    halves = GradeModel(2, (0, 2), ODD)
+    halves = GradeModel(2, (0, 2), *ODD)
     assert halves.decide([[5, 0, 0, 0], [0, 5, 1, 0], [0, 0, 0, 1]]).tolist() == [0.5, 1, 10]
-    gaps = GradeModel(2, (0.5,), Scale((0, 1), (-3, 90)))
+    gaps = GradeModel(2, (0.5,), PASS_FAIL, Scale((-3, 90)))
     assert gaps.decide([[3, 1], [1, 3]]).tolist() == [-3, 90]
     assert gaps.decide([[3, 1]]).dtype == np.int64
     for grades in ((-1, 0, 1), (-1, 1), (0, 1)):
         cuts = np.linspace(0.2, 0.8, len(grades) - 1)
-        decided = GradeModel(20, cuts, Scale((0, 1), grades)).decide([[3, 0], [0, 3]])
+        decided = GradeModel(20, cuts, PASS_FAIL, Scale(grades)).decide([[3, 0], [0, 3]])
         assert (decided.dtype, decided.tolist()) == (np.int8, [grades[0], 1])
-    large = GradeModel(2, (0.5,), Scale((0, 1), (-3, 900)))
+    large = GradeModel(2, (0.5,), PASS_FAIL, Scale((-3, 900)))
     assert large.decide([[3, 1], [1, 3]]).tolist() == [-3, 900]
 
 
 def test_reversing_both_scales_mirrors_decisions_and_fits():
-    mirrored = GradeModel(
-        2, tuple(-cut for cut in MODEL.cuts[::-1]), Scale(range(-5, 0), range(-5, 0))
-    )
+    mirrored = GradeModel(2, tuple(-cut for cut in MODEL.cuts[::-1]), Scale(range(-5, 0)))
     every = np.array([c for c in itertools.product(range(4), repeat=5) if sum(c) in (1, 3)])
     assert (mirrored.decide(every[:, ::-1]) == -MODEL.decide(every)).all()
     counts, labels = judged(40, FIVE, 3, shift=0.6)
@@ -106,29 +107,23 @@ def test_a_sentence_says_from_which_mean_on():
         "People say 1; from a mean of 1.44 on 2; from 2.5 on 3; from 3.5 on 4; from 4.56 on 5."
     )
     assert str(MODEL) == expected
-    assert (
-        str(GradeModel(2, (9.0,), Scale(range(1, 6), (0, 1))))
-        == "People say 0, whatever the votes."
-    )
+    assert str(GradeModel(2, (9.0,), FIVE, PASS_FAIL)) == "People say 0, whatever the votes."
     assert str(GradeModel(9, (-5, -4, 2.5, 20), FIVE)) == "People say 3; from a mean of 2.5 on 4."
-    assert (
-        str(GradeModel(2, (3.25,), Scale(range(1, 6), (0, 1))))
-        == "People say 0; from a mean of 3.25 on 1."
-    )
+    assert str(GradeModel(2, (3.25,), FIVE, PASS_FAIL)) == "People say 0; from a mean of 3.25 on 1."
 
 
 @pytest.mark.parametrize(
     ("model", "reached"),
     [
-        (GradeModel(1, (5,), Scale(range(1, 6), (0, 1))), {0: 1}),
-        (GradeModel(1, (1,), Scale(range(1, 6), (0, 1))), {0: 1, 1: 1}),
-        (GradeModel(1000, (1, 3), Scale((1, 2, 3), (1, 2, 3))), {2: 1}),
+        (GradeModel(1, (5,), FIVE, PASS_FAIL), {0: 1}),
+        (GradeModel(1, (1,), FIVE, PASS_FAIL), {0: 1, 1: 1}),
+        (GradeModel(1000, (1, 3), Scale((1, 2, 3))), {2: 1}),
         (GradeModel(1000, (4.5, 4, 4, 3.5), FIVE), {1: 1, 3: 4, 5: 4}),
-        (GradeModel(1, (0.1, 0.2), Scale((0, 0.1, 0.2), (1, 2, 3))), None),
+        (GradeModel(1, (0.1, 0.2), Scale((0, 0.1, 0.2)), Scale((1, 2, 3))), None),
     ],
 )
 def test_the_grades_that_are_reached_are_those_that_are_decided(model, reached):
-    votes = np.array(model.scale.votes, dtype=float)
+    votes = model.scale.floats
     edges = [*votes[[0, -1]], *model.thresholds]
     means = [
         mean for edge in edges for mean in (edge, np.nextafter(edge, 9), edge + 1e-9, edge - 1e-9)
@@ -146,14 +141,17 @@ def test_a_sentence_names_no_grade_without_width_and_tells_far_means_apart():
     crossed = GradeModel(30, (2, 4.6, 3.7, 4.8), FIVE)
     assert len(crossed.reachable) == 5
     assert str(crossed) == "People say 1; from a mean of 2 on 2; from 4.15 on 4; from 4.8 on 5."
-    far = GradeModel(9, (1_000_001.5,), Scale(range(1_000_001, 1_000_006), (0, 1)))
+    far = GradeModel(9, (1_000_001.5,), Scale(range(1_000_001, 1_000_006)), PASS_FAIL)
     assert str(far) == "People say 0; from a mean of 1000001.5 on 1."
 
 
 def test_a_model_is_a_value_that_is_saved(tmp_path):
     path = tmp_path / "grades.json"
-    model = calibrate_grades(
-        *judged(60, ODD, 1), ODD, provenance=btdagg.votes.Provenance(judge="a")
+    model = calibrate(
+        *judged(60, ODD[0], 1, label_scale=ODD[1]),
+        scale=ODD[0],
+        label_scale=ODD[1],
+        provenance=btdagg.votes.Provenance(judge="a"),
     ).model
     model.save(path)
     loaded = GradeModel.load(path)
@@ -167,11 +165,17 @@ def test_a_model_is_a_value_that_is_saved(tmp_path):
     )
     saved = json.loads(path.read_text())
     assert saved["format"] == "btdagg.grades"
-    assert saved["scale"] == {"votes": [-1, 0, 2.5, 7], "grades": [0.5, 1, 10]}
+    assert saved["scale"]["points"] == [-1, 0, 2.5, 7]
+    assert saved["label_scale"] == {
+        "points": [0.5, 1, 10],
+        "names": ["0.5", "1", "10"],
+        "mirrored": False,
+    }
     for field, value in {
         "beta": -1,
         "cuts": [1],
-        "scale": {"votes": [1], "grades": [0, 1]},
+        "scale": {"points": [1]},
+        "label_scale": {"points": [0, 1]},
     }.items():
         path.write_text(json.dumps({**saved, field: value}))
         with pytest.raises(InputError, match=r"grades\.json: "):
@@ -180,28 +184,28 @@ def test_a_model_is_a_value_that_is_saved(tmp_path):
         GradeModel.from_json(DavidsonModel(1, 2, 3).to_json())
 
 
-@pytest.mark.parametrize("scale", [FIVE, ODD, Scale(range(1, 11), (0, 1))])
-def test_sql_decides_alike(scale):
+@pytest.mark.parametrize(("scale", "label_scale"), SCALES)
+def test_sql_decides_alike(scale, label_scale):
     rng = np.random.default_rng(2)
     database = sqlite3.connect(":memory:")
-    n_points, n_cuts = len(scale.votes), len(scale.grades) - 1
+    n_points, n_cuts = len(scale.points), len(label_scale.points) - 1
+    between = np.linspace(scale.points[0], scale.points[-1], n_cuts + 2)[1:-1]
     counts = np.concatenate([rng.integers(0, 4, (300, n_points)), np.eye(n_points, dtype=int)])
     counts = counts[counts.any(axis=1)]
     for model in (
-        GradeModel(1.5, np.linspace(scale.votes[0], scale.votes[-1], n_cuts + 2)[1:-1], scale),
-        GradeModel(0.2, rng.normal(2, 4, n_cuts), scale),
+        GradeModel(1.5, between, scale, label_scale),
+        GradeModel(0.2, rng.normal(2, 4, n_cuts), scale, label_scale),
     ):
         for row, grade in zip(counts, model.decide(counts).tolist(), strict=True):
-            mean = float(row @ scale.votes / row.sum())
+            mean = float(row @ scale.points / row.sum())
             query = f"SELECT {model.to_sql('sqlite', mean=('t', 'm'))} FROM (SELECT ? AS m) AS t"
             assert database.execute(query, (mean,)).fetchone() == (grade,)
-        for bad in (None, "four", scale.votes[-1] + 1, scale.votes[0] - 0.5):
+        for bad in (None, "four", scale.points[-1] + 1, scale.points[0] - 0.5):
             assert database.execute(query, (bad,)).fetchone() == (None,)
 
 
 def test_sql_decides_means_that_rounding_has_put_past_the_ends():
-    tenths = Scale((0, 0.1), (0, 1))
-    model = GradeModel(1, (0.05,), tenths)
+    model = GradeModel(1, (0.05,), Scale((0, 0.1)), PASS_FAIL)
     database = sqlite3.connect(":memory:")
     query = f"SELECT {model.to_sql('sqlite', mean='m')} FROM (SELECT ? AS m)"
     mean = database.execute(
@@ -216,7 +220,7 @@ def test_sql_decides_means_that_rounding_has_put_past_the_ends():
 
 def test_tables_of_grades_have_their_scale():
     counts, labels = judged(40, FIVE, 5)
-    rows = [(f"q{n}", vote) for n, own in enumerate(counts) for vote in np.repeat(FIVE.votes, own)]
+    rows = [(f"q{n}", vote) for n, own in enumerate(counts) for vote in np.repeat(FIVE.points, own)]
     votes = btdagg.read_votes(
         {
             "item": [item for item, _ in rows],
@@ -232,19 +236,23 @@ def test_tables_of_grades_have_their_scale():
     assert fit.model == plain.model == quiet(votes, gold, FIVE).model
     assert fit.model.provenance.judge == ("j",)
     assert (fit.model.decide(votes) == plain.model.decide(counts)).all()
-    for call in (btdagg.calibrate, btdagg.bootstrap):
-        with pytest.raises(InputError, match=r"expected votes of pairs; .*calibrate_grades takes"):
-            call(votes, gold)
-    with pytest.raises(InputError, match=r"scale is Scale.*, expected Scale\(votes=\(1, 2\), gr"):
-        quiet(votes, gold, Scale((1, 2), (1, 2)))
+    with pytest.raises(InputError, match=r"expected votes of pairs; .*calibrate takes"):
+        btdagg.bootstrap(votes, gold)
+    for scales in ((Scale((1, 2)), None), (None, Scale((1, 2)))):
+        with pytest.raises(InputError, match=r"scale is '1,2', expected 1-5, as it was read"):
+            quiet(votes, gold, scales[0], label_scale=scales[1])
     pairs = btdagg.read_votes({"item": ["a"], "vote": [1]})
-    for counted, told in ((pairs, None), (counts, None), (votes, "1-5")):
-        with pytest.raises(
-            InputError, match=r"scale is .*, expected a btdagg\.Scale, or tables of"
-        ):
-            quiet(counted, gold if counted is not counts else labels, told)
-    with pytest.raises(InputError, match="counts is 'votes of pairs', expected grades of 1, 2, 3"):
+    with pytest.raises(InputError, match="labels are grades and votes are of pairs"):
+        quiet(pairs, gold)
+    with pytest.raises(InputError, match=r"labels\[0\] is 2, expected -1, 0 or 1"):
+        quiet(counts, labels)
+    with pytest.raises(InputError, match=r"scale is '1-5', expected a btdagg\.Scale"):
+        quiet(votes, gold, "1-5")
+    with pytest.raises(InputError, match=r"counts is 'those of -1\.\.1 .*, expected those of 1-5"):
         fit.model.decide(pairs)
+    three = btdagg.read_votes({"item": ["a"], "score": [3]}, scale=Scale((1, 2, 3)))
+    with pytest.raises(InputError, match="counts is 'votes of 1-3', expected votes of pairs"):
+        DavidsonModel(1, 2, 3).decide(three)
 
 
 def test_a_model_is_drawn_and_tabulated():
@@ -257,7 +265,7 @@ def test_a_model_is_drawn_and_tabulated():
 
 
 def test_bad_numbers_of_a_model_are_errors():
-    three = Scale((1, 2, 3), (1, 2, 3))
+    three = Scale((1, 2, 3))
     for beta in (1e300, 4e299):
         with pytest.raises(
             InputError, match=r"beta is .*, expected at most 3\.33333e\+299, for cuts"
@@ -278,6 +286,12 @@ def test_bad_numbers_of_a_model_are_errors():
         GradeModel(1, (1, np.nan, 2, 3), FIVE)
     with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale"):
         GradeModel(1, (1,), 5)
+    for scales, message in (
+        ((PAIRS,), "expected scales of grades; a DavidsonModel has sides"),
+        ((three, PAIRS), "votes are grades and labels are of pairs"),
+    ):
+        with pytest.raises(InputError, match=message):
+            GradeModel(1, (0, 1), *scales)
     with pytest.raises(InputError, match=r"counts\[1\] holds no votes, expected at least one"):
         MODEL.decide([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
     with pytest.raises(InputError, match=r"shape \(1, 3\), expected \(n, 5\)"):
@@ -288,14 +302,14 @@ def test_bad_numbers_of_a_model_are_errors():
 
 
 def test_two_grades_with_a_flat_prior_are_logistic_regression():
-    scale = Scale(range(1, 11), (0, 1))
+    scales = {"scale": TEN, "label_scale": PASS_FAIL}
     for seed in range(3):
-        counts, labels = judged(200, scale, seed, shift=0.5)
+        counts, labels = judged(200, **scales, seed=seed, shift=0.5)
         means = counts @ np.arange(1, 11) / 6
         weights = np.random.default_rng(seed).uniform(0.5, 2, 200)
         flat = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000, solver="newton-cholesky")
         flat.fit(means[:, None], labels, weights)
-        fit = calibrate_grades(counts, labels, scale, prior=None, weights=weights)
+        fit = calibrate(counts, labels, **scales, prior=None, weights=weights)
         assert fit.converged
         assert fit.shares == {}
         assert fit.model.beta == pytest.approx(flat.coef_[0, 0], abs=1e-6)
@@ -304,14 +318,14 @@ def test_two_grades_with_a_flat_prior_are_logistic_regression():
         )
 
 
-@pytest.mark.parametrize("scale", [FIVE, ODD])
-def test_a_flat_prior_gives_the_least_loss(scale):
-    counts, labels = judged(300, scale, 4)
-    fit = calibrate_grades(counts, labels, scale, prior=None)
-    places = scale.label_numbers(labels)
+@pytest.mark.parametrize(("scale", "label_scale"), SCALES[:2])
+def test_a_flat_prior_gives_the_least_loss(scale, label_scale):
+    counts, labels = judged(300, scale, 4, label_scale=label_scale)
+    fit = calibrate(counts, labels, scale=scale, label_scale=label_scale, prior=None)
+    places = label_scale.places(labels)
 
     def loss(beta, cuts):
-        p = GradeModel(beta, cuts, scale).predict_proba(counts)
+        p = GradeModel(beta, cuts, scale, label_scale).predict_proba(counts)
         return -np.log(p[np.arange(300), places]).mean()
 
     best = loss(fit.model.beta, fit.model.cuts)
@@ -319,23 +333,25 @@ def test_a_flat_prior_gives_the_least_loss(scale):
     rng = np.random.default_rng(5)
     for size in (1e-3, 1e-2, 0.1) * 20:
         beta = fit.model.beta * np.exp(size * rng.normal())
-        assert loss(beta, fit.model.cuts + size * rng.normal(size=len(scale.grades) - 1)) >= best
+        cuts = fit.model.cuts + size * rng.normal(size=len(fit.model.cuts))
+        assert loss(beta, cuts) >= best
 
 
 @pytest.mark.parametrize("setting", [{}, {"shift": 1.5}, {"noise": 0.05}])
 def test_many_labels_outweigh_the_prior(setting):
-    for scale in (FIVE, Scale(range(1, 11), (0, 1))):
-        counts, labels = judged(2000, scale, 1, **setting)
-        fit, flat = quiet(counts, labels, scale), quiet(counts, labels, scale, prior=None)
+    for scale, label_scale in SCALES[::2]:
+        scales = {"scale": scale, "label_scale": label_scale}
+        counts, labels = judged(2000, **scales, seed=1, **setting)
+        fit, flat = (quiet(counts, labels, **scales, prior=prior) for prior in ("weak", None))
         assert fit.log_loss < flat.log_loss + 3e-4
         assert fit.model.beta == pytest.approx(flat.model.beta, rel=0.1)
 
 
 def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
-    scale = Scale((0, 1, 2), (0, 1, 2))
+    scale = Scale((0, 1, 2))
     rng = np.random.default_rng(6)
     rows = _LabelledMeans(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
-    part = _parts("votes", scale, 1.0, rows)[1]
+    part = _parts("weak", scale, scale, 1.0, rows)[1]
     found, _ = _laplace(rows, part, 1.7)
     axis = np.linspace(-6, 6, 161)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -368,7 +384,7 @@ def test_votes_that_say_nothing_become_a_constant():
     counts = rng.multinomial(6, np.ones(5) / 5, size=400)
     labels = rng.choice([3, 4, 5], p=[0.2, 0.6, 0.2], size=400)
     with pytest.warns(CalibrationWarning) as caught:
-        fit = calibrate_grades(counts, labels, FIVE)
+        fit = calibrate(counts, labels, scale=FIVE)
     assert tuple(str(warning.message) for warning in caught) == fit.warnings
     assert "no label is 1 or 2: when it is said rests on the prior" in fit.warnings
     assert "the fitted model says 4 whatever the votes" in fit.warnings[1]
@@ -377,12 +393,12 @@ def test_votes_that_say_nothing_become_a_constant():
 
 
 def test_few_labels_of_a_long_scale_are_not_drawn_to_its_middle():
-    scale, errors = Scale(range(1, 11), range(1, 11)), []
+    errors = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
         counts = rng.multinomial(6, np.ones(10) / 10, size=210)
         labels = rng.choice([10, 9, 8], p=[0.8, 0.1, 0.1], size=210)
-        fit = quiet(counts[:10], labels[:10], scale)
+        fit = quiet(counts[:10], labels[:10], TEN)
         errors.append(error_of(fit.model, counts[10:], labels[10:]))
     assert np.mean(errors) < 0.4  # a constant has 0.3
 
@@ -392,12 +408,12 @@ def test_pandas_rows_in_another_order_are_an_error():
     table, series = pd.DataFrame(counts, columns=range(1, 6)), pd.Series(labels)
     assert quiet(table, series, FIVE).model == quiet(counts, labels, FIVE).model
     with pytest.raises(InputError, match="labels and counts have different indexes"):
-        calibrate_grades(table, series.sample(frac=1, random_state=0), FIVE)
+        calibrate(table, series.sample(frac=1, random_state=0), scale=FIVE)
 
 
 def test_neighbours_are_taken_where_they_fit():
     counts, labels = judged(2000, FIVE, 8, shift=1.0)
-    neighbour = calibrate_grades(counts[:1000], labels[:1000], FIVE).model
+    neighbour = calibrate(counts[:1000], labels[:1000], scale=FIVE).model
     alone = quiet(counts[1000:1006], labels[1000:1006], FIVE)
     near = quiet(counts[1000:1006], labels[1000:1006], FIVE, prior=neighbour)
     test = counts[1200:], labels[1200:]
@@ -411,13 +427,13 @@ def test_neighbours_are_taken_where_they_fit():
     assert sum(both.shares.values()) == pytest.approx(1)
     for bad in (
         [],
-        "weak",
+        "votes",
         [DavidsonModel(1, 2, 3)],
-        GradeModel(2, (0,), Scale((0, 1), (0, 1))),
+        GradeModel(2, (0,), Scale((0, 1))),
         3,
     ):
         with pytest.raises(InputError, match="prior"):
-            calibrate_grades(counts, labels, FIVE, prior=bad)
+            calibrate(counts, labels, scale=FIVE, prior=bad)
 
 
 def test_weights_are_scaled_to_the_effective_number_of_labels():
@@ -435,7 +451,7 @@ def test_weights_are_scaled_to_the_effective_number_of_labels():
     )
     for bad in (np.full(30, -1.0), np.full(30, np.nan), np.ones(3), np.zeros(30)):
         with pytest.raises(InputError):
-            calibrate_grades(counts, labels, FIVE, weights=bad)
+            calibrate(counts, labels, scale=FIVE, weights=bad)
 
 
 def test_the_order_of_items_and_fractions_of_votes_do_not_matter():
@@ -445,7 +461,7 @@ def test_the_order_of_items_and_fractions_of_votes_do_not_matter():
     assert again.model.cuts == pytest.approx(fit.model.cuts, abs=1e-6)
 
 
-@pytest.mark.parametrize("prior", ["votes", None])
+@pytest.mark.parametrize("prior", ["weak", None])
 @pytest.mark.parametrize(
     ("rows", "note"),
     [
@@ -469,7 +485,7 @@ def test_few_labels_have_an_answer_and_a_remark(rows, note, prior):
         assert any(note in text for text in fit.warnings)
     elif prior is None:
         assert fit.warnings
-    if prior == "votes":
+    if prior == "weak":
         assert p.min() > 0  # nothing is impossible after a few labels
 
 
@@ -493,20 +509,21 @@ def test_what_a_flat_prior_cannot_tell_is_said():
 def test_votes_that_separate_pass_from_fail_are_said(rows):
     counts = np.eye(10, dtype=int)[[vote for vote, _ in rows]]
     labels = [label for _, label in rows]
-    fit = quiet(counts, labels, Scale(range(1, 11), (0, 1)), prior=None)
+    fit = quiet(counts, labels, TEN, label_scale=PASS_FAIL, prior=None)
     assert any("beta has no end" in text for text in fit.warnings)
     counts, labels = np.concatenate([counts, counts]), [*labels, *(1 - np.array(labels))]
-    fit = quiet(counts, labels, Scale(range(1, 11), (0, 1)), prior=None)
+    fit = quiet(counts, labels, TEN, label_scale=PASS_FAIL, prior=None)
     assert not any("beta has no end" in text for text in fit.warnings)
 
 
 def test_means_that_differ_by_rounding_or_say_little_separate_nothing():
     rows = [[0.1, 0.2, 0.3, 0.2, 0.1], [1, 2, 3, 2, 1], [0.7, 1.4, 2.1, 1.4, 0.7]] * 4
-    fit = quiet(rows, [1, 2, 2, 1, 2, 1] * 2, Scale(range(1, 6), (1, 2)), prior=None)
+    scales = {"scale": FIVE, "label_scale": Scale((1, 2))}
+    fit = quiet(rows, [1, 2, 2, 1, 2, 1] * 2, **scales, prior=None)
     assert fit.model.beta < 1
     counts = np.eye(5, dtype=int)[[0, 4] * 2000]
     labels = np.array([1, 2, *[1, 2, 2, 1] * 999, 1, 2])
-    fit = quiet(counts, labels, Scale(range(1, 6), (1, 2)), prior=None)
+    fit = quiet(counts, labels, **scales, prior=None)
     assert not any("beta has no end" in text for text in fit.warnings)
 
 
@@ -515,8 +532,8 @@ def test_a_flat_prior_does_not_depend_on_the_unit_of_the_votes():
     fit = quiet(counts, labels, FIVE, prior=None)
     wide = np.zeros((60, 9), dtype=int)
     wide[:, 2:7] = counts
-    scale = Scale((-1e6, -1e5, 1, 2, 3, 4, 5, 1e5, 1e6), FIVE.grades)
-    again = quiet(wide, labels, scale, prior=None)
+    scale = Scale((-1e6, -1e5, 1, 2, 3, 4, 5, 1e5, 1e6))
+    again = quiet(wide, labels, scale, label_scale=FIVE, prior=None)
     assert again.model.beta == pytest.approx(fit.model.beta, rel=1e-5)
     assert again.model.cuts == pytest.approx(fit.model.cuts, abs=1e-4)
 
@@ -528,7 +545,7 @@ def test_items_without_weight_are_as_if_absent():
     assert fit.model.provenance.n_votes == 2
     assert any("the same mean vote" in text for text in fit.warnings)
     with pytest.raises(InputError, match=r"^weights are all 0, expected at least one above 0"):
-        calibrate_grades(counts, [2, 3, 2, 3, 5], FIVE, weights=np.zeros(5))
+        calibrate(counts, [2, 3, 2, 3, 5], scale=FIVE, weights=np.zeros(5))
 
 
 def test_other_bad_input_is_an_error():
@@ -546,19 +563,18 @@ def test_other_bad_input_is_an_error():
         ((counts, labels, 5), "expected a btdagg.Scale"),
     ):
         with pytest.raises(InputError, match=message):
-            calibrate_grades(*arguments)
+            quiet(*arguments)
 
 
 def test_a_judge_that_uses_a_part_of_its_scale_is_linked():
-    scale = Scale(range(1, 11), range(1, 11))
     errors = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         quality = rng.normal(size=400)
         gold = np.rint(5.5 + 4 * quality).clip(1, 10).astype(int)
         votes = np.rint(7.5 + quality[:, None] + 0.8 * rng.normal(size=(400, 6))).clip(1, 10)
-        counts = (votes[:, :, None] == scale.vote_values).sum(axis=1)
-        fit = quiet(counts[:10], gold[:10], scale)
+        counts = (votes[:, :, None] == TEN.values).sum(axis=1)
+        fit = quiet(counts[:10], gold[:10], TEN)
         assert fit.shares["linked"] > 0.9
         errors.append(error_of(fit.model, counts[10:], gold[10:]))
     assert np.mean(errors) < 1.0  # 1.13 where cuts are only shifted and stretched

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from btdagg import (
+    PASS_FAIL,
     DavidsonModel,
     GradeModel,
     InputError,
     PanelModel,
     Scale,
-    calibrate_grades,
+    calibrate,
     certify,
 )
 from btdagg._util.files import load_any
+from btdagg.estimates import Certificate
 from btdagg.online import DriftMonitor, OnlineTally, StoppingRule
 
 SAVED = Path(__file__).parent / "saved"
@@ -100,8 +102,7 @@ def test_true_is_no_number_of_a_model(tmp_path):
     path.write_text(json.dumps({**saved, "gamma": True}))
     with pytest.raises(InputError, match="gamma is True, expected a finite number"):
         DavidsonModel.load(path)
-    scale = Scale((1, 2, 3), (0, 1))
-    grades = json.loads(GradeModel(1, [2], scale).to_json())
+    grades = json.loads(GradeModel(1, [2], Scale((1, 2, 3)), PASS_FAIL).to_json())
     path.write_text(json.dumps({**grades, "cuts": [True]}))
     with pytest.raises(InputError, match=r"cuts\[0\] is True, expected a finite number"):
         GradeModel.load(path)
@@ -112,7 +113,7 @@ def test_cuts_may_descend_as_those_of_grades_that_are_rare(tmp_path):
     # A third of the items have any vote, the others that of the label.
     votes = np.where(np.arange(49) % 3, people, np.random.default_rng(0).integers(1, 4, 49))
     counts = np.eye(3, dtype=int)[votes - 1]
-    model = calibrate_grades(counts, people, scale=Scale((1, 2, 3), (1, 2, 3)), prior=None).model
+    model = calibrate(counts, people, scale=Scale((1, 2, 3)), prior=None).model
     assert model.cuts[0] > model.cuts[1]
     model.save(tmp_path / "model.json")
     assert GradeModel.load(tmp_path / "model.json") == model
@@ -125,7 +126,7 @@ def saved_values():
     labels = np.sign(counts[:, 2] - counts[:, 0]).astype(float)
     labels[40:] = np.nan
     yield from (DavidsonModel.load(SAVED / "model.json"), StoppingRule.load(SAVED / "rule.json"))
-    yield GradeModel(1, [2], Scale((1, 2, 3), (0, 1)))
+    yield GradeModel(1, [2], Scale((1, 2, 3)), PASS_FAIL)
     yield PanelModel(("a", "b"), beta=(1.0, 0.4), eta0=1.0, gamma=(0.5, 0.2))
     yield certify(counts, labels)
 
@@ -139,3 +140,30 @@ def test_keys_may_come_in_any_order(tmp_path, value):
     others = {"btdagg.certificate": "btdagg.estimates:Certificate"}
     again = load_any(path, *kinds, others=others)
     assert again.to_json() == value.to_json()
+
+
+def test_grades_of_an_older_version_are_to_be_made_anew(tmp_path):
+    numbers = {
+        "beta": 2.0,
+        "cuts": [1.5, 2.5, 3.5, 4.5],
+        "scale": {"votes": [1, 2, 3, 4, 5], "grades": [1, 2, 3, 4, 5]},
+    }
+    model = {"format": "btdagg.grades", "version": 1, **numbers}
+    rule = json.loads((SAVED / "rule.json").read_text())
+    rule |= {"kind": "lossless", "epsilon": None, "votes": None, "model": numbers}
+    path = tmp_path / "old.json"
+    for loads, fields in (
+        (GradeModel, model),
+        (StoppingRule, rule),
+        (Certificate, {"format": "btdagg.certificate", "version": 1, "model": model}),
+    ):
+        path.write_text(json.dumps(fields))
+        with pytest.raises(InputError, match=r"can be made anew, from votes and labels$"):
+            loads.load(path)
+
+
+def test_a_certificate_has_the_scales_of_its_model():
+    counts = np.random.default_rng(0).multinomial(6, [0.3, 0.2, 0.5], size=60)
+    new = certify(counts, np.sign(counts[:, 2] - counts[:, 0]))
+    old = {**json.loads(new.to_json()), "scale": None}
+    assert Certificate.from_json(json.dumps(old)).as_dict() == new.as_dict()

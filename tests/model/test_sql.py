@@ -9,7 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from btdagg import DavidsonModel, GradeModel, InputError, PanelModel, Scale, read_votes
+from btdagg import (
+    PASS_FAIL,
+    DavidsonModel,
+    GradeModel,
+    InputError,
+    PanelModel,
+    Scale,
+    read_votes,
+)
 from btdagg.model import VotesTable
 from btdagg.online import OnlineTally
 from btdagg.votes import Provenance, panel_counts
@@ -539,16 +547,16 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
 
 
 GRADED = [
-    GradeModel(1.5, (2, 3, 4.5), Scale(range(1, 11), (1, 2, 3, 4))),
-    GradeModel(40, (0.1,), Scale((0, 0.1, 0.2), (0, 1))),
-    GradeModel(1e-3, (-2.5, -3.5, 3), Scale((-5, -2.5, 30), (-1, 0.5, 2, 1e6))),
+    GradeModel(1.5, (2, 3, 4.5), Scale(range(1, 11)), Scale(range(1, 5))),
+    GradeModel(40, (0.1,), Scale((0, 0.1, 0.2)), PASS_FAIL),
+    GradeModel(1e-3, (-2.5, -3.5, 3), Scale((-5, -2.5, 30)), Scale((-1, 0.5, 2, 1e6))),
 ]
 
 
 @pytest.mark.parametrize("model", GRADED)
 @pytest.mark.parametrize("kind", ["real", "text"])
 def test_grades_are_decided_as_the_model_does(engine, model, kind):
-    random, points = np.random.default_rng(7), model.scale.votes
+    random, points = np.random.default_rng(7), model.scale.points
     items, votes = random.integers(0, 400, 2500), random.integers(0, len(points), 2500)
     rows = [
         (f"q{item}", None if n % 50 == 0 else points[vote])
@@ -564,7 +572,7 @@ def test_grades_are_decided_as_the_model_does(engine, model, kind):
         rows += [("missing", "")]
     engine.table("votes", {"item": "text", "score": kind}, rows)
     by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, "votes", probabilities=True)))
-    n, grades = len(points), len(model.scale.grades)
+    n, grades = len(points), len(model.label_scale.points)
     assert by_name.pop("bad") == (None,) * (n + 2 + grades)
     assert by_name.pop("missing") == (*(0,) * n, *(None,) * (2 + grades))
     counts = {item: own for item, own in counts.items() if item in by_name}
@@ -584,7 +592,7 @@ def test_grades_are_decided_as_the_model_does(engine, model, kind):
 def test_repeated_grades_of_a_sample_count_once(engine):
     rows = [("x", 0, 4), ("x", 0, 4), ("x", 1, 2), ("y", 0, 4), ("y", 0, 2), ("z", 0, None)]
     engine.table("votes", {"item": "text", "sample": "int", "vote": "int"}, rows)
-    model = GradeModel(2, (2.5,), Scale((2, 4), (0, 1)))
+    model = GradeModel(2, (2.5,), Scale((2, 4)), PASS_FAIL)
     query = model.to_sql_query(engine.dialect, VotesTable("votes", sample="sample"))
     expected = {"x": (1, 1, 3.0, 1), "y": (None,) * 4, "z": (0, 0, None, None)}
     assert by_item(engine.rows(query)) == expected
@@ -593,7 +601,7 @@ def test_repeated_grades_of_a_sample_count_once(engine):
 def test_pass_and_fail_are_votes(engine):
     rows = [("x", "Pass"), ("x", " fail"), ("x", "TRUE"), ("y", "no"), ("z", "yes"), ("z", "maybe")]
     engine.table("votes", {"item": "text", "score": "text"}, rows)
-    model = GradeModel(9, (0.5,), Scale((0, 1), (0, 1)))
+    model = GradeModel(9, (0.5,), PASS_FAIL)
     expected = {"x": (1, 2, 2 / 3, 1), "y": (1, 0, 0.0, 0), "z": (None,) * 4}
     assert by_item(engine.rows(model.to_sql_query(engine.dialect, "votes"))) == expected
 

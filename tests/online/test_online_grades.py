@@ -13,7 +13,7 @@ from btdagg import GradeModel, InputError, Scale
 from btdagg.methods import CalibratedGrades
 from btdagg.online import OnlineTally, StoppingRule, plan
 
-FIVE = Scale(votes=range(1, 6), grades=range(1, 6))
+FIVE = Scale(range(1, 6))
 MODEL = GradeModel(beta=2, cuts=(1.5, 2.5, 3.5, 4.5), scale=FIVE)
 RULE = StoppingRule.lossless(MODEL, 6)
 
@@ -34,7 +34,7 @@ def states(n, width):
 @settings(max_examples=60, deadline=None)
 def test_a_grade_is_settled_exactly_where_no_votes_can_change_it(votes, cuts, beta, size):
     n, step = size
-    model = GradeModel(beta, cuts, Scale(votes, range(len(cuts) + 1)))
+    model = GradeModel(beta, cuts, Scale(votes), Scale(range(len(cuts) + 1)))
     rule = StoppingRule.lossless(model, n, step=step)
     width = len(votes)
 
@@ -71,7 +71,7 @@ def test_a_rule_for_grades_is_saved_with_its_model(tmp_path):
     assert StoppingRule.load(tmp_path / "rule.json") == RULE
     votes = np.random.default_rng(0).integers(1, 6, size=(50, 6))
     stopped = RULE.follow(votes)
-    counts = (votes[:, :, None] == FIVE.vote_values).sum(axis=1)
+    counts = (votes[:, :, None] == FIVE.values).sum(axis=1)
     np.testing.assert_array_equal(stopped.labels, MODEL.decide(counts))
     assert stopped.n_votes.mean() < 6
 
@@ -109,7 +109,7 @@ def pilot(n=80, n_votes=8):
     rng = np.random.default_rng(5)
     quality = rng.normal(size=n)
     votes = np.rint(3 + quality[:, None] + 0.5 * rng.normal(size=(n, n_votes))).clip(1, 5)
-    counts = (votes[:, :, None] == FIVE.vote_values).sum(axis=1)
+    counts = (votes[:, :, None] == FIVE.values).sum(axis=1)
     return counts, np.rint(3.4 + quality).clip(1, 5).astype(int)
 
 
@@ -123,11 +123,12 @@ def test_a_plan_of_grades_follows_the_votes_of_the_pilot():
     ]
     every, stopped = planned.budgets[2:]
     # Cross-fitted: on items that a model did not see, whatever the given one makes of its own.
-    (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, aggregators=[CalibratedGrades(FIVE)]).cells
+    methods = [CalibratedGrades(FIVE, FIVE)]
+    (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, aggregators=methods).cells
     evaluated = cell.comparison.new_items.interval(0).mean
     assert every.mae == stopped.mae == pytest.approx(evaluated, abs=0.02)
     assert every.low < every.mae < every.high
-    orders = [np.repeat(FIVE.votes, row) for row in counts]
+    orders = [np.repeat(FIVE.points, row) for row in counts]
     rng = np.random.default_rng(1)
     draws = [rule.follow([rng.permutation(order) for order in orders]).n_votes for _ in range(20)]
     assert stopped.votes == pytest.approx(np.mean(draws), abs=0.3)

@@ -60,7 +60,10 @@ COLUMNS_OF_ITEMS = {
 
 
 def test_no_function_has_more_than_ten_parameters():
-    """Those of commands are options, and typer has no other way to declare one."""
+    """Those of commands are options, and typer has no other way to declare one.
+
+    The scale of labels goes with that of votes.
+    """
     found = []
     for module, tree in TREES.items():
         if module.startswith("btdagg.cli"):

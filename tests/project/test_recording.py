@@ -81,8 +81,9 @@ def by_python(of):
     else:
         counts = votes.counts()[1]
         gold = np.array([*labels.frame["label"].to_list(), *[None] * (len(counts) - N_LABELS)])
-        calibrate = btdagg.calibrate_grades if of.name == "grades" else btdagg.calibrate
-        options = {"scale": votes.scale} if of.name == "grades" else {}
+        calibrate = btdagg.calibrate
+        scales = {"scale": votes.scale, "label_scale": labels.scale}
+        options = scales if of.name == "grades" else {}
         fitted = calibrate(counts[:N_LABELS], gold[:N_LABELS].astype(float), **options)
     jobs = {
         "model": numbers(fitted.model.as_dict()),
@@ -102,26 +103,27 @@ def by_python(of):
 
 def tables(of):
     """Votes and labels of a family."""
-    scales = [btdagg.Scale(range(1, 6), range(1, 4))] if of.name == "grades" else [None]
+    graded = of.name == "grades"
+    scales = (btdagg.Scale(range(1, 6)), btdagg.Scale(range(1, 4))) if graded else (None, None)
     return (
         btdagg.read_votes(of.votes, scale=scales[0]),
-        btdagg.read_labels(of.labels, scale=scales[0]),
+        btdagg.read_labels(of.labels, scale=scales[1]),
     )
 
 
 def by_frame(of):
     """A frame of the user's, and labels beside it."""
     votes, labels = pl.read_csv(of.votes), pl.read_csv(of.labels)
-    scale = tables(of)[0].scale
-    decided = btdagg.decide(votes, labels, agreement=0.7, scale=scale)
+    scales = dict(zip(("scale", "label_scale"), (table.scale for table in tables(of)), strict=True))
+    decided = btdagg.decide(votes, labels, agreement=0.7, **scales)
     return [list(row) for row in decided.rows()]
 
 
 def by_sql(model, counts, scale):
     """Labels of a database."""
     columns = {"minus": counts[:, 0], "tie": counts[:, 1], "plus": counts[:, -1]}
-    if scale is not None:
-        columns = {"mean": counts @ scale.vote_values / counts.sum(axis=1)}
+    if not scale.mirrored:
+        columns = {"mean": counts @ scale.values / counts.sum(axis=1)}
     connection = sqlite3.connect(":memory:")
     connection.execute(f"create table votes ({', '.join(columns)})")
     rows = np.stack([*columns.values()], axis=1).tolist()

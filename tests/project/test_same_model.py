@@ -44,7 +44,7 @@ def calibrated(votes, labels, **how):
         (votes_of_pairs(margin=pl.Series(RNG.integers(0, 5, len(SIGNS)))), PAIRS, 20, (),
          calibrated),
         (pl.DataFrame(SCORES), GRADES, 30, (),
-         lambda *tables: btdagg.calibrate_grades(*tables).model),
+         lambda *tables: btdagg.calibrate(*tables).model),
         (of_panel(), PAIRS, 40, ("--panel", "judge"),
          lambda *tables: btdagg.calibrate_panel(*tables).model),
     ],
@@ -59,7 +59,7 @@ def test_a_command_and_python_fit_the_same_model(
     command = "certify" if "--panel" in options else "calibrate"
     status, _, err = cli(command, "votes.csv", "labels.csv", *options, "-o", "file.json")
     assert status == 0, err
-    scale = btdagg.Scale(range(1, 6), range(1, 6)) if "score" in votes.columns else None
+    scale = btdagg.Scale(range(1, 6)) if "score" in votes.columns else None
     read = (
         btdagg.read_votes("votes.csv", scale=scale),
         btdagg.read_labels("labels.csv", scale=scale),

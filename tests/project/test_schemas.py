@@ -44,10 +44,10 @@ def written(tmp_path_factory):
     counts, labels = judge.counts, judge.labels
     model = btdagg.calibrate(counts, labels).model
     votes = fit_votes(counts, labels)
-    scale = btdagg.Scale(votes=range(1, 6), grades=range(1, 6))
+    scale = btdagg.Scale(range(1, 6))
     graded = np.random.default_rng(0).multinomial(6, [0.1, 0.2, 0.3, 0.2, 0.2], size=100)
     grades = graded.argmax(axis=1) + 1
-    of_grades = btdagg.calibrate_grades(graded, grades, scale).model
+    of_grades = btdagg.calibrate(graded, grades, scale=scale).model
     panel = btdagg.calibrate_panel(np.stack([counts, counts], axis=1), labels, judges=("x", "y"))
     rules = [
         StoppingRule.lossless(model, 6),

@@ -367,7 +367,10 @@ def test_votes_are_as_strong_as_the_model_takes_them():
 
 
 GRADES = GradeModel(
-    2, (1.5, 2.5, 3.5, 4.5), Scale(range(1, 6), range(1, 6)), Provenance(n_votes=5, judge="g")
+    2,
+    (1.5, 2.5, 3.5, 4.5),
+    Scale(range(1, 6)),
+    provenance=Provenance(n_votes=5, judge="g"),
 )
 GRADED = [[0, 0, 1, 2, 0], [5, 0, 0, 0, 0]]
 
@@ -399,7 +402,7 @@ def test_grades_are_decided_by_counts_scores_and_rows(grader):
     warned = grader.post("/v1/decide", json={"counts": [[0, 0, 6, 0, 0]]}).json()["warnings"]
     assert warned == ["items have up to 6 votes, and the model was fitted for 5 an item"]
     listed = grader.get("/v1/models").json()[0]
-    assert listed["scale"] == GRADES.scale.as_dict()
+    assert listed["scale"] == listed["label_scale"] == GRADES.scale.as_dict()
     assert (listed["cuts"], listed["provenance"]) == (
         list(GRADES.cuts),
         {"n_votes": 5, "judge": ["g"]},

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import InputError, Scale
+from btdagg import PAIRS, PASS_FAIL, InputError, Scale
 from btdagg.votes.grades import scale_of
 from btdagg.votes.join import join
-from btdagg.votes.scale import points_of
+from btdagg.votes.scale import points_of, written
 from btdagg.votes.source import read_table
 
-FIVE = Scale(votes=range(1, 6), grades=range(1, 6))
+FIVE = Scale(range(1, 6))
 SCORES = {"item": ["a", "a", "b", "c"], "score": [4, 5, 1, None], "criterion": ["x"] * 4}
 
 
@@ -28,6 +28,7 @@ SCORES = {"item": ["a", "a", "b", "c"], "score": [4, 5, 1, None], "criterion": [
 )
 def test_points_of_a_text(text, points):
     assert points_of(text) == points
+    assert points_of(written(points)) == points
 
 
 @pytest.mark.parametrize("text", ["5-1", "x", "1-1000", "1,1", "", "4"])
@@ -61,7 +62,7 @@ def test_files_are_counted_as_frames(tmp_path, suffix):
     frame = read_table(rows, []).frame
     path = tmp_path / f"scores.{suffix}"
     getattr(frame, f"write_{suffix}")(path)
-    scale = Scale(range(1, 11), range(1, 11))
+    scale = Scale(range(1, 11))
     _, counts = btdagg.read_votes(path, scale=scale).counts()
     expected = np.zeros((50, 10), dtype=int)
     np.add.at(expected, (rows["item"], rows["score"] - 1), 1)
@@ -74,7 +75,7 @@ def test_files_are_counted_as_frames(tmp_path, suffix):
 
 def test_counts_of_grades():
     rows = {"item": ["a", "b"], "3": [0, 0.5], "1": [3, 2], "2.0": [0, 1]}
-    votes = btdagg.read_votes(rows, scale=Scale((1, 2, 3), (0, 1)))
+    votes = btdagg.read_votes(rows, scale=Scale((1, 2, 3)))
     assert votes.counts()[1].tolist() == [[3, 0, 0], [2, 1, 0.5]]
     with pytest.raises(InputError, match="a column score or vote, or counts in 1, 2, 3, 4, 5"):
         btdagg.read_votes(rows, scale=FIVE)
@@ -101,7 +102,7 @@ def test_votes_off_the_scale_name_their_row(bad):
 )
 def test_a_scale_is_inferred_from_scores(scores, points):
     votes = btdagg.read_votes({"item": ["a", "b", "c"], "score": scores})
-    assert votes.scale == Scale(points, points)
+    assert votes.scale == Scale(points)
     assert votes.counts()[1].sum() == sum(score not in (None, "") for score in scores)
 
 
@@ -154,24 +155,24 @@ def test_raters_are_merged_to_a_median(raters, label):
     labels = btdagg.read_labels(rows, scale=FIVE)
     assert labels.labels.tolist() == [label]
     gave = [grade for grade in raters if grade is not None]
-    distances = [sum(abs(grade - own) for own in gave) for grade in FIVE.grades]
+    distances = [sum(abs(grade - own) for own in gave) for grade in FIVE.points]
     assert distances[label - 1] == min(distances)
-    np.testing.assert_allclose(labels.shares[0], [gave.count(g) / len(gave) for g in FIVE.grades])
+    np.testing.assert_allclose(labels.shares[0], [gave.count(g) / len(gave) for g in FIVE.points])
     assert len(labels.remarks) == (len(set(gave)) > 1)
 
 
 def test_votes_and_labels_are_joined_on_their_scales():
     votes = btdagg.read_votes(SCORES, scale=FIVE)
     passed = {"item": ["a", "b", "c", "d"], "label": ["pass", "fail", "pass", ""]}
-    labels = btdagg.read_labels(passed, scale=Scale(FIVE.votes, (0, 1)))
+    labels = btdagg.read_labels(passed, scale=PASS_FAIL)
     items = join(votes, labels, votes.counts())
-    assert items.scale == Scale(range(1, 6), (0, 1))
+    assert (items.scale, items.label_scale) == (FIVE, PASS_FAIL)
     assert items.shares.tolist() == [[0, 1], [1, 0]]
     own = items.labelled()
-    assert (own.labels.tolist(), own.scale) == ([1, 0], items.scale)
+    assert (own.labels.tolist(), own.scale, own.label_scale) == ([1, 0], FIVE, PASS_FAIL)
     assert own.remarks == ("items without a vote that could be read are left out: 1",)
     evidence = join(votes, labels, votes.evidence()).labelled().counts
-    assert evidence.scale == items.scale
+    assert evidence.scale == FIVE
 
 
 def test_grades_are_not_joined_with_pairs():
@@ -199,10 +200,10 @@ def test_grades_are_not_joined_with_pairs():
 def test_the_scale_of_two_tables(scores, labels, points, expected):
     votes = read_table({"item": ["a", "b"], "score": scores}, [])
     gold = read_table({"item": ["a", "b"], "label": labels}, [])
-    assert scale_of(votes, gold, points) == Scale(*expected)
+    assert scale_of(votes, gold, points) == tuple(map(Scale, expected))
 
 
-def test_tables_of_pairs_have_no_scale():
+def test_tables_of_pairs_have_their_scale():
     votes = read_table({"item": ["a"], "vote": [1], "score": [7]}, [])
-    assert scale_of(votes) is None
-    assert btdagg.read_votes(votes).scale is None
+    assert scale_of(votes) == (PAIRS, PAIRS)
+    assert btdagg.read_votes(votes).scale == PAIRS

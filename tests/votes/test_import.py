@@ -608,8 +608,8 @@ def test_a_sample_of_a_system_has_one_score():
 
 # Grades
 
-FIVE = btdagg.Scale(range(1, 6), range(1, 6))
-PASS = btdagg.Scale((0, 1), (0, 1))
+FIVE = btdagg.Scale(range(1, 6))
+PASS = btdagg.PASS_FAIL
 SCORES = {"id": ["x", "y", "z"], "accuracy": ["4", "n/a", "1.0"], "tone": ["5", "", "Missing"],
           "who": ["j", "j", "k"]}  # fmt: skip
 
@@ -622,7 +622,7 @@ def test_a_column_of_scores_is_grades_and_what_is_no_number_is_missing():
     assert (imported.kind, imported.n_votes, dict(imported.unread)) == (
         "grades", 2, {"unparsed": 1},
     )  # fmt: skip
-    assert imported.votes.scale.votes == (1, 2, 3, 4)
+    assert imported.votes.scale.points == (1, 2, 3, 4)
     worded = read("votes.csv", columns={"score": "accuracy"}, words={"N/A": 2, "4": "missing"})
     assert worded.frame["score"].to_list() == [None, 2, 1]
 
@@ -741,14 +741,14 @@ def test_results_of_deepeval():
 def test_ratings_as_of_rewardbench2():
     whole = {"id": [7, 8], "scores": [[9, -1], [[1, 2], [3, 4]]], "subset": ["Math", "Focus"],
              "num_correct": [1, 1], "model": "judge"}  # fmt: skip
-    ten = btdagg.Scale(range(1, 11), (0, 1))
+    ten = btdagg.Scale(range(1, 11))
     imported = read_grades(document(whole), scale=ten)
     assert rows(imported, "item", "sample", "score", "group", "task", "status") == [
         ("7-0", 0, 9, "7", "Math", "ok"), ("7-1", 0, None, "7", "Math", "failed"),
         ("8-0", 0, 1, "8", "Focus", "ok"), ("8-0", 1, 2, "8", "Focus", "ok"),
         ("8-1", 0, 3, "8", "Focus", "ok"), ("8-1", 1, 4, "8", "Focus", "ok"),
     ]  # fmt: skip
-    labels = read_grades("document.json", kind="labels", scale=ten)
+    labels = read_grades("document.json", kind="labels", scale=PASS)
     assert rows(labels, "item", "label") == [("7-0", 1), ("7-1", 0), ("8-0", 1), ("8-1", 0)]
     assert labels.frame.columns == ["item", "label", "group", "task", "format"]
     listed = [{"id": 7, "scores": [9, 8]}]

@@ -1,4 +1,4 @@
-"""The scales of votes that are grades, and of labels."""
+"""The scale of one column of votes or labels."""
 
 import copy
 import pickle
@@ -9,50 +9,130 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from btdagg import InputError, Scale
+from btdagg import PAIRS, PASS_FAIL, InputError, Scale
 
-FIVE = Scale(range(1, 6), range(1, 6))
+FIVE = Scale(range(1, 6))
 
 
 def test_whole_points_are_integers_and_a_scale_is_a_value():
-    scale = Scale(votes=(x / 2 for x in range(2, 6)), grades=np.array([0.0, 1.0]))
-    assert scale.votes == (1, 1.5, 2, 2.5)
-    assert [type(point) for point in scale.votes] == [int, float, int, float]
-    assert scale.grade_values.dtype.kind == "i"
-    assert scale.middle == 1.75
+    scale = Scale(x / 2 for x in range(2, 6))
+    assert scale.points == (1, 1.5, 2, 2.5)
+    assert [type(point) for point in scale.points] == [int, float, int, float]
+    assert Scale(np.array([0.0, 1.0])).values.dtype.kind == "i"
+    assert (scale.middle, scale.middle_point) == (1.75, 1.5)
     assert Scale(**scale.as_dict()) == scale == copy.deepcopy(scale)
     assert hash(pickle.loads(pickle.dumps(scale))) == hash(scale)
 
 
 @pytest.mark.parametrize("points", [[1], [], [1, 1], [2, 1], "12", 3, None])
 def test_a_scale_has_two_increasing_points_at_least(points):
-    for scales in ((points, (0, 1)), ((0, 1), points)):
-        with pytest.raises(InputError, match="two or more numbers, each above the one before"):
-            Scale(*scales)
+    with pytest.raises(InputError, match="two or more numbers, each above the one before"):
+        Scale(points)
 
 
-def test_grades_fit_into_a_byte():
-    assert len(Scale(range(300), range(256)).grades) == 256
-    with pytest.raises(InputError, match=r"^grades has 300 values, expected at most 256") as info:
-        Scale((0, 1), range(300))
-    assert info.value.argument == "grades"
+def test_decisions_fit_into_a_byte():
+    assert len(Scale(range(256)).points) == 256
+    with pytest.raises(InputError, match=r"^points is 300, expected at most 256 of them") as info:
+        Scale(range(300))
+    assert info.value.argument == "points"
+
+
+def test_names_are_shown_and_do_not_tell_scales_apart():
+    plain, named = Scale(range(3)), Scale(range(3), ("bad", "fair", "good"))
+    assert plain.names == ("0", "1", "2")
+    assert plain == named
+    assert hash(plain) == hash(named)
+    assert plain != Scale(range(3), mirrored=True)
+    assert (str(plain), str(named)) == ("0-2", "0-2 (bad, fair, good)")
+    assert Scale(**named.as_dict()).names == named.names == pickle.loads(pickle.dumps(named)).names
+    # Of no more than the points: each has a name of its own.
+    for names in (
+        ("a", "b"),
+        ("a", "b", "c", "d"),
+        ("a", "b", "a"),
+        ("a", "b", " A"),
+        "ab",
+        (1, 2, 3),
+    ):
+        with pytest.raises(InputError, match="expected a name for each of 0, 1 or 2") as info:
+            Scale(range(3), names)
+        assert info.value.argument == "names"
+
+
+@pytest.mark.parametrize("points", [range(-2, 3), (-1, 1), (-1, 0, 2), (0, 1, 2, 3)])
+def test_a_mirrored_scale_has_three_points_at_equal_distances(points):
+    reason = "three points at equal distances .* Davidson's model, which gives ties a share of"
+    with pytest.raises(InputError, match=reason) as info:
+        Scale(points, mirrored=True)
+    assert info.value.argument == "points"
+    assert Scale(points).points == tuple(points)
+
+
+def test_pairs_and_pass_or_fail_are_scales():
+    assert Scale((-1, 0, 1), mirrored=True) == PAIRS
+    assert Scale((-1, 0, 1)) != PAIRS
+    assert (PAIRS.names, PASS_FAIL.names) == (("B", "tie", "A"), ("fail", "pass"))
+    assert Scale((0, 1)) == PASS_FAIL
+    assert (str(PAIRS), str(PASS_FAIL)) == ("-1..1 (B, tie, A, mirrored)", "0,1 (fail, pass)")
+    assert (PAIRS.middle_point, PASS_FAIL.middle_point) == (0, 0)
+
+
+def test_columns_count_the_points():
+    assert PAIRS.columns == {"minus": -1, "tie": 0, "plus": 1}
+    assert Scale((2, 4, 6), mirrored=True).columns == {"minus": 2, "tie": 4, "plus": 6}
+    assert Scale((-1, 0, 1)).columns == {"-1": -1, "0": 0, "1": 1}
+    assert Scale((1, 1.5, 4.0), ("a", "b", "c")).columns == {"1": 1, "1.5": 1.5, "4": 4}
+
+
+@pytest.mark.parametrize(
+    ("points", "kind"),
+    [
+        ((-1, 0, 1), np.int8),
+        ((0, 1), np.int8),
+        ((-1.0, 1.0), np.int8),
+        ((0, 2), np.int64),
+        (range(1, 6), np.int64),
+        ((0, 0.5, 1), np.float64),
+    ],
+)
+def test_labels_are_stored_as_they_are(points, kind):
+    scale = Scale(points)
+    assert scale.labels.dtype == kind
+    assert scale.labels.tolist() == list(scale.points)
+    assert scale.floats.dtype == np.float64
+
+
+def test_shares_are_of_each_point():
+    three = Scale((1, 2, 3))
+    shares = three.shares([3, None, 1])
+    assert shares[[0, 2]].tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert np.isnan(shares[1]).all()
+    given = np.array([[0.25, 0, 0.75], [np.nan] * 3])
+    np.testing.assert_array_equal(three.shares(given), given)
+    assert PAIRS.shares([1, -1]).tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert PAIRS.shares([[0.5, 0.5, 0]]).tolist() == [[0.5, 0.5, 0]]
+    for bad in ([[0.5, 0.25, 0]], [[-0.5, 0.5, 1]], [[np.nan, 0.5, 0.5]]):
+        with pytest.raises(InputError, match="expected shares of B, tie and A that add up to 1"):
+            PAIRS.shares(bad)
+    with pytest.raises(InputError, match="expected 1, 2 or 3, or NaN"):
+        three.shares([2.5])
 
 
 @pytest.mark.parametrize("point", ["2", np.inf, np.nan, None, True, np.True_, 1j])
 def test_a_point_is_a_finite_number(point):
-    with pytest.raises(InputError, match=r"^grades\[1\] is .*, expected a finite number$"):
-        Scale((0, 1), (1, point))
+    with pytest.raises(InputError, match=r"^points\[1\] is .*, expected a finite number$"):
+        Scale((1, point))
 
 
 @pytest.mark.parametrize("bad", [3.5, 0, 6, 11, -1, "four", "4", True, None, np.nan, np.inf, b"4"])
 @pytest.mark.parametrize("kind", [list, lambda values: np.array(values, dtype=object)])
 def test_what_is_off_the_scale_is_named(bad, kind):
     with pytest.raises(InputError, match=r"^labels\[2\] is .*, expected 1, 2, 3, 4 or 5$"):
-        FIVE.label_numbers(kind([1, 5, bad, 2]))
+        FIVE.places(kind([1, 5, bad, 2]))
     with pytest.raises(
         InputError, match=r"^votes\[2\] is .*, expected a whole number from 1 to 7$"
     ):
-        Scale(range(1, 8), (0, 1)).vote_numbers(kind([1, 5, 11 if bad == 6 else bad, 2]))
+        Scale(range(1, 8)).places(kind([1, 5, 11 if bad == 6 else bad, 2]), "votes")
 
 
 def test_missing_labels_are_unlabelled_where_that_is_allowed():
@@ -62,19 +142,19 @@ def test_missing_labels_are_unlabelled_where_that_is_allowed():
         [1, pd.NA, float("nan"), 5.0],
         pl.Series([1, None, None, 5]),
     ):
-        assert FIVE.label_numbers(labels, partial=True).tolist() == expected
+        assert FIVE.places(labels, partial=True).tolist() == expected
     masked = np.ma.array([1, 9, 9, 5], mask=[0, 1, 1, 0])
-    assert FIVE.label_numbers(masked, partial=True).tolist() == expected
+    assert FIVE.places(masked, partial=True).tolist() == expected
     with pytest.raises(InputError, match=r"labels\[1\] is 'four', expected .* or NaN"):
-        FIVE.label_numbers([None, "four"], partial=True)
+        FIVE.places([None, "four"], partial=True)
     with pytest.raises(InputError, match=r"labels\[0\] is 6\.0, expected .* or NaN"):
-        FIVE.label_numbers([6, None], partial=True)
+        FIVE.places([6, None], partial=True)
     with pytest.raises(InputError, match="labels has dtype bool"):
-        FIVE.label_numbers(np.array([True]))
+        FIVE.places(np.array([True]))
 
 
 def test_counts_have_a_column_for_each_point():
-    scale = Scale((1, 1.5, 2), (0, 1))
+    scale = Scale((1, 1.5, 2))
     table = {"2": [3.0, 0.5], "1.0": [1, 0], "1.5": [2.0, 0.25]}
     for frame in (pd.DataFrame(table), pl.DataFrame(table), pa.table(table)):
         assert scale.counts(frame).tolist() == [[1, 2, 3], [0, 0.25, 0.5]]
@@ -87,3 +167,9 @@ def test_counts_have_a_column_for_each_point():
         scale.counts([[0, 1, 2], [0, 1, -1]])
     with pytest.raises(InputError, match=r"shape \(1, 2\), expected \(n, 3\): votes of 1, 1.5, 2"):
         scale.counts([[0, 1]])
+    other = Scale((2, 4, 6), ("B", "tie", "A"), mirrored=True)
+    assert other.counts(pl.DataFrame({"plus": [3], "minus": [1], "tie": [2]})).tolist() == [
+        [1, 2, 3]
+    ]
+    with pytest.raises(InputError, match=r"expected \(n, 3\): minus, tie, plus of each item"):
+        other.counts([[0, 1]])

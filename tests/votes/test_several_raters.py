@@ -237,7 +237,7 @@ def test_the_rule_for_raters_who_disagree_is_chosen(rule):
     ],
 )
 def test_the_rule_is_of_grades_too(rule, shares):
-    scale = btdagg.Scale(range(1, 6), range(1, 6))
+    scale = btdagg.Scale(range(1, 6))
     rows = {"item": ["a", "a", "b", "b", "b", "c"], "rater": list("xyxyzx")}
     rows["grade"] = [3, 5, 1, 4, 5, 2]
     labels = btdagg.read_labels(rows, scale=scale, raters=rule)

@@ -6,7 +6,7 @@ Data frames are recognized by their attributes, so that no data frame library is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,6 +118,9 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     of native byte order keep their type and memory layout and are not copied.
     """
     if isinstance(counts, CountsItself):
+        scale = getattr(counts, "scale", None)
+        if scale is not None and not scale.mirrored:
+            raise InputError(argument="counts", came=f"votes of {scale}", expected="votes of pairs")
         counts = counts.counts()[1]
     return as_columns(in_label_order(counts, "counts"), 3, "minus, tie, plus of each item")
 
@@ -222,42 +225,6 @@ def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[n
     if isinstance(values, list | tuple):
         values = [np.nan if is_missing(value) else value for value in values]
     return label_array(values, name, expected).astype(np.float64)
-
-
-def as_outcomes(
-    labels: ArrayLike,
-    names: Sequence[str] = ("B", "tie", "A"),
-    places: Callable[[ArrayLike], NDArray[np.int64]] | None = None,
-) -> NDArray[np.float64]:
-    """Return labels as (N, labels) shares of each, rows of NaN where there is none.
-
-    Labels of which some may be missing, (N,), become rows of one 1 and zeros; `places` reads the
-    place of each in label order, -1 where there is none. Shares of an item's raters, (N, labels),
-    are checked.
-    """
-    values: Any = labels
-    if isinstance(values, list | tuple) and len(values) and np.ndim(values[0]) == 1:
-        values = as_numbers(values, "labels")
-    if isinstance(values, list | tuple) or np.shape(values)[1:] != (len(names),):
-        place = (places or _places)(labels)
-        outcomes = np.full((len(place), len(names)), np.nan)
-        rows = np.flatnonzero(place >= 0)
-        outcomes[rows] = 0.0
-        outcomes[rows, place[rows]] = 1.0
-        return outcomes
-    shares = as_numbers(values, "labels").astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        good = (shares >= 0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1) < 1e-6)
-    good |= np.isnan(shares).all(axis=1)
-    of = f"{', '.join(names[:-1])} and {names[-1]}"
-    expected = f"shares of {of} that add up to 1, or NaN where there is no label"
-    require_rows(good, shares, "labels", expected)
-    return shares
-
-
-def _places(labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the places of labels of pairs in label order, -1 where there is none."""
-    return np.nan_to_num(as_partial_labels(labels) + 1, nan=-1).astype(np.int64)
 
 
 def label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:

@@ -88,17 +88,15 @@ def calibrate(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
     table, items, neighbours, about = _read(context, reading)
-    scale = items.scale
+    scales = items.scale, items.label_scale
     calibration: AnyCalibration
-    fitted_prior = chosen_prior(prior, neighbours, scale)
+    fitted_prior = chosen_prior(prior, neighbours, *scales)
     how: Any = {
         "prior": fitted_prior,
         "provenance": replace(Provenance.of(table), n_votes=n_votes),
     }
-    if scale is None:  # warnings are printed below
-        calibration = quiet(btdagg.calibrate)(items.counts, items.labels, **how)
-    else:
-        calibration = quiet(btdagg.calibrate_grades)(items.counts, items.labels, scale, **how)
+    how |= dict(zip(("scale", "label_scale"), scales, strict=True))
+    calibration = quiet(btdagg.calibrate)(items.counts, items.labels, **how)  # warnings come below
     done = what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
     remarks = [*what_is_pooled(table, "fits"), *items.remarks, *about]

@@ -236,8 +236,8 @@ class Selection(SideNames):
         part = table.filter(filters) if filters else table
         return part.with_names(self.a, self.b) if isinstance(part, Votes) else part
 
-    def scale(self, votes: Table, labels: Table | None = None) -> Scale | None:
-        """Return the scale of grades, as the options or the tables say; None of pairs."""
+    def scales(self, votes: Table, labels: Table | None = None) -> tuple[Scale, Scale]:
+        """Return the scales of votes and labels, as the options or the tables say."""
         from btdagg.votes.grades import scale_of
         from btdagg.votes.scale import points_of
 
@@ -257,8 +257,8 @@ class Selection(SideNames):
         from btdagg.votes import read_votes
         from btdagg.votes.provenance import Provenance
 
-        scale = self.scale(table) if scale is None else scale
-        if scale is not None:
+        scale = self.scales(table)[0] if scale is None else scale
+        if not scale.mirrored:
             return read_votes(table, **self.how, scale=scale)
         if origin is None:
             return read_votes(table, **self.how)
@@ -276,8 +276,8 @@ class Selection(SideNames):
         from btdagg.votes.join import with_task
 
         raw_votes, raw_labels = self.tables(votes, labels)
-        scale = self.scale(raw_votes, raw_labels)
-        gold = read_labels(raw_labels, scale=scale, raters=self.raters)
+        scale, label_scale = self.scales(raw_votes, raw_labels)
+        gold = read_labels(raw_labels, scale=label_scale, raters=self.raters)
         everything = with_task(self.votes(raw_votes, origin, scale), gold)
         return Data(gold, everything, self.of(everything))
 
@@ -395,8 +395,8 @@ def what_is_pooled(
     from btdagg.votes.strength import Strength
 
     own, remarks = Provenance.of(votes), []
-    if isinstance(votes, Votes) and votes.scale is not None:
-        remarks.append(f"votes are grades: {listed(votes.scale.votes)}")
+    if isinstance(votes, Votes) and not votes.scale.mirrored:
+        remarks.append(f"votes are grades: {listed(votes.scale.points)}")
     if isinstance(votes, Votes) and votes.kind != "none":
         remarks.append(str(Strength(votes.kind, own.full_margins)))
     for column in ("task", "judge", "template", "temperature"):

@@ -82,7 +82,7 @@ def compare(
         raise InputError("--first and --second are the same, expected two ways")
     names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
     tasks: list[str] = []
-    if data.votes.scale is not None and "task" in data.votes.columns:
+    if not data.votes.scale.mirrored and "task" in data.votes.columns:
         tasks = data.votes.values("task").drop_nulls().unique().sort().to_list()
     if len(tasks) < 2 or any("task" in settings for settings in both):
         result, remarks = _compared(both, names, data, reading, population)
@@ -179,7 +179,6 @@ def _way(
     """Return the votes, method and number of votes of a way, and their table."""
     from btdagg.methods import by_name
     from btdagg.votes import panel_counts
-    from btdagg.votes.join import joint_scale
 
     own = dict(settings)
     for name in ("n", "method", "strength"):
@@ -202,10 +201,10 @@ def _way(
         if not n_votes.isdecimal() or int(n_votes) == 0:
             raise InputError(argument="n", came=n_votes, expected="a whole number above 0")
         number = int(n_votes)
-    scale = joint_scale(table, data.gold)
-    if method == "panel" and scale is None:
+    scales = table.scale, data.gold.scale
+    if method == "panel" and table.scale.mirrored:
         return panel_counts(table, n_votes=number), None, None, table
-    return table, None if method is None else by_name([method], scale)[0], number, table
+    return table, None if method is None else by_name([method], *scales)[0], number, table
 
 
 def _name(settings: Settings, other: Settings, votes: Votes) -> str:

@@ -116,17 +116,22 @@ def decide(
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model
-    scale: Scale | None = getattr(fitted, "scale", None)
+    scale: Scale = fitted.scale
     (raw_votes,) = reading.tables(votes)
-    came = reading.scale(raw_votes) if scale is None or reading.grades is not None else scale
-    own, others = (
-        "votes of pairs" if points is None else f"grades of {listed(points.votes)}"
-        for points in (scale, came)
-    )
-    if own != others:
+    is_said = scale.mirrored or reading.grades is not None
+    came = reading.scales(raw_votes)[0] if is_said else scale
+    if came != scale:
+        own, others = (
+            "votes of pairs" if points.mirrored else f"grades of {listed(points.points)}"
+            for points in (scale, came)
+        )
         raise InputError(f"{model} decides {own}, and {raw_votes.source} has {others}")
     table = reading.of(reading.votes(raw_votes, fitted.provenance, scale))
-    gold = None if labels is None else _labels_of_people(reading.tables(*labels), table, scale)
+    gold = (
+        None
+        if labels is None
+        else _labels_of_people(reading.tables(*labels), table, fitted.label_scale)
+    )
     import polars as pl
 
     from btdagg.votes.panel import panel_counts
@@ -136,7 +141,7 @@ def decide(
     every = table.tally(n_votes)
     names = list(table.columns_of_counts)
     # Without a vote there is no mean grade.
-    items = every if scale is None else every.filter(pl.sum_horizontal(names) > 0)
+    items = every if scale.mirrored else every.filter(pl.sum_horizontal(names) > 0)
     counts = counts_of(items, names)
     is_panel = isinstance(fitted, btdagg.PanelModel)
     if is_panel:
@@ -187,7 +192,7 @@ def decide(
         note(*left)
         return
     write_table(frame, output, output.suffix)
-    every_label = (-1, 0, 1) if scale is None else scale.grades
+    every_label = fitted.label_scale.points
     by_label = {
         name: int((frame["label"] == label).sum())
         for name, label in zip(fitted.label_names, every_label, strict=True)
@@ -207,7 +212,7 @@ def decide(
             }
         )
         return
-    joint = " " if scale is None else " as "
+    joint = " " if scale.mirrored else " as "
     shares = ", ".join(f"{count}{joint}{name}" for name, count in by_label.items())
     shares += "".join(f"; {number} {name}" for name, number in marked.items())
     say(f"decided {frame.height} items: {shares}; wrote {output}")
@@ -242,7 +247,7 @@ def _likeness(
     return certificate.likeness(counts, groups=groups)
 
 
-def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale | None) -> Labels:
+def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels:
     """Return the labels of several files, of which an item has one."""
     import polars as pl
 

@@ -102,13 +102,13 @@ def estimate(
             )
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
-    if data.votes.scale is not None and systems is not None:
+    if not data.votes.scale.mirrored and systems is not None:
         expected = "nothing where votes are grades; by compares their systems"
         raise InputError(argument="systems", came=systems, expected=expected)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = open_report(context, title)
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
-    if by is None and data.votes.scale is not None and "task" in data.votes.columns:
+    if by is None and not data.votes.scale.mirrored and "task" in data.votes.columns:
         several = data.votes.values("task").n_unique() > 1
         by = "criterion" if several else None
     items = all_items(
@@ -186,7 +186,7 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
     With ``as_many`` each item has its first votes, as many as there are of every item, so that
     labelled and other items are judged alike.
     """
-    name = "win rate" if votes.scale is None else "mean grade"
+    name = "win rate" if votes.scale.mirrored else "mean grade"
     try:
         items = all_items(votes, labels)
         if as_many:

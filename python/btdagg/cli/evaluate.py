@@ -50,8 +50,7 @@ from btdagg.report.sections import (
 )
 from btdagg.report.study import Study, varying
 from btdagg.report.wording import answer_of
-from btdagg.votes.join import joint_scale
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PASS_FAIL, Scale
 from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
@@ -89,7 +88,7 @@ Methods = Annotated[
         + "; and, from columns of decisions, "
         + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
         + " (gsa_4 with -n 4). Of grades: "
-        + ", ".join(names_of_methods(Scale((0, 1), (0, 1))))
+        + ", ".join(names_of_methods(PASS_FAIL, PASS_FAIL))
         + ". all uses every method that the columns allow.",
         show_default="calibrated, its variants, threshold and majority; of grades all",
     ),
@@ -147,23 +146,23 @@ def compare(
     if "confidence" in renames(reading.columns):
         confidence = "confidence"  # which may be any numbers of at least 0
     budgets, by = numbers_of_votes(options["n_votes"]), names(options["by"], "by")
-    scale = joint_scale(table, gold)
-    if scale is not None and by is not None:
+    scales, is_mirrored = (table.scale, gold.scale), table.scale.mirrored
+    if not is_mirrored and by is not None:
         by = ["task" if name == "criterion" else name for name in by]
     table.refuse_of_counts(n_votes=budgets)
     beside = votes_alike(data.everything, table)
     parts = labelled_parts(beside, gold, by=grouping(beside, by))[0]
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
-    is_slow = scale is not None and min(map(len, parts.values()), default=0) >= _MANY
-    aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts, scale)
+    is_slow = not is_mirrored and min(map(len, parts.values()), default=0) >= _MANY
+    aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts, *scales)
     is_papers = questions is not QUESTIONS
-    if is_papers and options["prior"] in (None, "none") and scale is None:
+    if is_papers and options["prior"] in (None, "none") and is_mirrored:
         aggregators = by_name(PAPERS) if aggregators is None else aggregators
     else:
-        n_parts, plain = 1 if is_slow else n_parts, {"plain": "Davidson"} if is_papers else {}
-        aggregators = methods_with_priors(aggregators, options["prior"], n_parts, scale, **plain)
-    has_varied = is_papers and options["report"] and scale is None
+        n_parts, plain = 1 if is_slow else n_parts, "Davidson" if is_papers else None
+        aggregators = methods_with_priors(aggregators, options["prior"], n_parts, *scales, plain)
+    has_varied = is_papers and options["report"] and is_mirrored
     study = Study(
         table,
         gold,
@@ -191,7 +190,7 @@ def compare(
     evaluation = replace(evaluation, about_data=tuple(about_data))
     study = replace(study, scores=evaluation)
     # Criteria have means of their own.
-    has_mean = scale is None or len(evaluation.by_key()) == 1
+    has_mean = is_mirrored or len(evaluation.by_key()) == 1
     overall = over_all_items(study.votes, gold) if is_whole and has_mean else None
     if options["json"]:
         print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
@@ -284,15 +283,17 @@ def _aggregators(
     confidence: str | None,
     budgets: Sequence[int] | None,
     n_parts: int,
-    scale: Scale | None,
+    scale: Scale,
+    label_scale: Scale,
 ) -> tuple[Aggregator, ...] | None:
     """Return aggregators by name; `all` means those that the columns of the votes allow."""
     if methods is None:
         return None
     if methods.strip().lower() != "all":
-        return by_name(methods.split(","), scale)
-    if scale is not None:
-        return by_name([*names_of_methods(scale)][n_parts < 2 :], scale)
+        return by_name(methods.split(","), scale, label_scale)
+    if not scale.mirrored:
+        every = [*names_of_methods(scale, label_scale)]
+        return by_name(every[n_parts < 2 :], scale, label_scale)
     left_out = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
     for name, needs in _NEEDS.items():
         if needs.decisions is None:

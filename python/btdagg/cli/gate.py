@@ -101,7 +101,7 @@ def gate(
     data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
     by = None if by is None else by.strip().lower()
     if "task" in data.votes.columns and by in ("criterion", None):
-        several = data.votes.scale is not None and data.votes.values("task").n_unique() > 1
+        several = not data.votes.scale.mirrored and data.votes.values("task").n_unique() > 1
         by = "task" if by or several else None
     parts = {f"{candidate} against {baseline}": data.votes}
     if by is not None:

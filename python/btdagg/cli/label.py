@@ -143,7 +143,7 @@ def label(
     from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels
     from btdagg.votes import read_votes
     from btdagg.votes.grades import scale_of
-    from btdagg.votes.scale import Scale, points_of
+    from btdagg.votes.scale import PAIRS, Scale, points_of
     from btdagg.votes.sides import UNNAMED, refuse_names, sides_of
 
     raw = tables_of(columns, pairs, drawn, votes)
@@ -152,12 +152,13 @@ def label(
     chosen = (
         None if drawn is None else _chosen(raw[1], has_criteria="criterion" in all_pairs.columns)
     )
-    scale = None if grades is None else Scale(*[points_of(grades)] * 2)
+    scale = PAIRS if grades is None else Scale(points_of(grades))
     # A judge may have a scale of its own.
-    of_votes = scale and (scale_of(raw[-1]) or scale)
+    of_votes = scale if scale.mirrored else scale_of(raw[-1])[0]
+    of_votes = scale if of_votes.mirrored else of_votes
     of_judge = None if votes is None else read_votes(raw[-1], scale=of_votes)
     called = UNNAMED
-    if scale is None:
+    if scale.mirrored:
         called = sides_of(all_pairs, sides.a, sides.b)
     else:
         refuse_names(sides.a, sides.b)

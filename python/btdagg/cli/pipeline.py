@@ -170,7 +170,7 @@ def run(
     votes = _with_prompts(done.votes, pipeline.pairs)
     protocol = Protocol(CrossFit(), GroupTest())
     methods = None
-    if votes.scale is None:
+    if votes.scale.mirrored:
         methods = methods_with_priors(None, prior, len(done.fitted))
     study = Study(votes, gold, aggregators=methods, protocol=protocol, progress=progress_bar)
     try:
@@ -186,7 +186,7 @@ def run(
         study = replace(study, scores=evaluation)
         # Criteria have means of their own.
         overall = None
-        if votes.scale is None or len(done.fitted) == 1:
+        if votes.scale.mirrored or len(done.fitted) == 1:
             overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
         results["evaluation"] = scores_as_json(evaluation, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")

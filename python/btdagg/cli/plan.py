@@ -126,9 +126,11 @@ def plan(
     data = reading.data(votes, labels, fitted.provenance)
     items = data.votes.labelled(data.gold)
     fitted_prior: AnyPrior = None
-    if items.scale != getattr(fitted, "scale", None):
-        raise InputError(argument="scale", came=items.scale, expected=f"that of {model}")
-    if items.scale is None:
+    if items.scale != fitted.scale:
+        raise InputError(
+            argument="scale", came=str(items.scale), expected=f"that of {model}, {fitted.scale}"
+        )
+    if items.scale.mirrored:
         neighbours = neighbours_of(data) if prior in (None, "neighbours") else None
         fitted_prior = chosen_prior(prior, neighbours)
     elif prior is not None:
@@ -197,7 +199,7 @@ def plan(
         f"\nBy number of votes and rule, of the model at {rule.n} votes and of models fitted to "
         "these items at fewer; calls include those for a calibration set:"
     )
-    of_prior = "with the prior of grades" if items.scale is not None else words_of(fitted_prior)
+    of_prior = "with the prior of grades" if not items.scale.mirrored else words_of(fitted_prior)
     say(f"{planned}\nlabels are for calibrations; {of_prior}")
 
 

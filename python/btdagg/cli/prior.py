@@ -10,6 +10,7 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.report.wording import counted
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from btdagg.pipeline import Fitted
     from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
-    from btdagg.votes.scale import Scale
 
 PriorOption = Annotated[
     str | None,
@@ -36,7 +36,7 @@ PriorOption = Annotated[
 
 AnyPrior: TypeAlias = "Prior | Literal['weak'] | None"
 
-_OF_GRADES = {"weak": "votes", "neighbours": "neighbours", "none": None}
+_OF_GRADES = ("weak", "neighbours", "none")
 
 # With fewer labels nothing in them protects from a prior that does not fit.
 _FEW = 20
@@ -45,7 +45,8 @@ _FEW = 20
 def chosen_prior(
     option: str | None,
     neighbours: Mapping[str, tuple[Any, Any]] | None,
-    scale: Scale | None = None,
+    scale: Scale = PAIRS,
+    label_scale: Scale = PAIRS,
 ) -> Any:
     """Return the prior that --prior says, or the one to use without it.
 
@@ -55,15 +56,16 @@ def chosen_prior(
     if option == "none":
         return None
     if option == "weak" or (option is None and not neighbours):
-        return "weak" if scale is None else "votes"
+        return "weak"
     if option in (None, "neighbours") and neighbours:
-        if scale is None:
+        if scale.mirrored:
             return btdagg.fit_prior(neighbours)
         from btdagg.model.calibration_set import quiet
 
-        fit = quiet(btdagg.calibrate_grades)
-        return [fit(*own, scale).model for own in neighbours.values()]
-    if scale is not None:
+        fit = quiet(btdagg.calibrate)
+        scales: Any = {"scale": scale, "label_scale": label_scale}
+        return [fit(*own, **scales).model for own in neighbours.values()]
+    if not scale.mirrored:
         expected = "weak or none" + (", or neighbours" if neighbours else "")
         raise InputError(argument="prior", came=option, expected=expected)
     if option == "neighbours":
@@ -126,8 +128,9 @@ def methods_with_priors(
     methods: tuple[Aggregator, ...] | None,
     prior: str | None,
     n_parts: int,
-    scale: Scale | None = None,
-    plain: str = "calibrated, no prior",
+    scale: Scale = PAIRS,
+    label_scale: Scale = PAIRS,
+    plain: str | None = None,
 ) -> tuple[Aggregator, ...]:
     """Put the model that the command writes, `calibrated`, and its variants before the methods.
 
@@ -138,26 +141,26 @@ def methods_with_priors(
     from btdagg.methods.registry import aggregators_or_usual
 
     written = prior or ("neighbours" if n_parts > 1 else "weak")
-    if scale is not None and written not in _OF_GRADES:
+    if not scale.mirrored and written not in _OF_GRADES:
         expected = "weak, neighbours or none, of grades"
         raise InputError(argument="prior", came=prior, expected=expected)
     names = {written: "calibrated"}
     if written not in ("weak", "none"):
         names["weak"] = "calibrated, weak prior"
-    if methods is None and scale is None:
-        names.setdefault("none", plain)
+    if methods is None and scale.mirrored:
+        names.setdefault("none", plain or "calibrated, no prior")
 
     def made(kind: str, name: str) -> Aggregator:
-        if scale is not None:
-            return CalibratedGrades(scale, name, _OF_GRADES[kind])
+        if not scale.mirrored:
+            return CalibratedGrades(scale, label_scale, name, None if kind == "none" else kind)
         own: Any = kind if kind == "neighbours" else chosen_prior(kind, None)
         return Davidson(name, prior=own)
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
-    others = aggregators_or_usual(methods, scale)
-    if methods is not None and (prior is None or (prior == "none" and scale is None)):
+    others = aggregators_or_usual(methods, scale, label_scale)
+    if methods is not None and (prior is None or (prior == "none" and scale.mirrored)):
         return tuple(calibrated.get(_kind(of), of) for of in others)
-    if methods is None and scale is None:
+    if methods is None and scale.mirrored:
         others = (Threshold(), *others)
     used = {*calibrated, *names.values()}
     return (*calibrated.values(), *(of for of in others if used.isdisjoint((_kind(of), of.name))))
@@ -168,12 +171,11 @@ def _kind(method: Aggregator) -> tuple[type, Any]:
     return type(method), prior if isinstance(prior, str) else prior and id(prior)
 
 
-def words_of(*priors: AnyPrior | Literal["neighbours"]) -> str:
-    """Say in a line what models are calibrated with."""
+def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the paper's fit") -> str:
+    """Say in a line what models are calibrated with, and what a fit without that is."""
     named: dict[object, str] = {
         "neighbours": "neighbours, which are the other tasks and judges",
         "weak": "weak, plain values",
-        "votes": "how judges in general vote",
     }
     whats = [
         f"{counted(len(prior.names), 'neighbour')} with {prior.n_labels} labels"
@@ -184,14 +186,18 @@ def words_of(*priors: AnyPrior | Literal["neighbours"]) -> str:
     ]
     if not whats:
         return "no prior: the paper's fit"
-    without = "uses none" if "votes" in priors else "is the paper's fit"
     return f"prior: {'; '.join(whats)}; --prior none {without}"
 
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say which priors the methods of an evaluation have, if any has one."""
+    from btdagg.methods import CalibratedGrades
+
     priors = [getattr(method, "prior", None) for method in methods or ()]
-    return [words_of(*priors)] if any(prior is not None for prior in priors) else []
+    if all(prior is None for prior in priors):
+        return []
+    are_graded = any(isinstance(method, CalibratedGrades) for method in methods or ())
+    return [words_of(*priors, **({"without": "is flat"} if are_graded else {}))]
 
 
 def what_was_done(
@@ -199,7 +205,7 @@ def what_was_done(
 ) -> str:
     """Say what a model was calibrated with, and what a prior of few labels risks."""
     if not isinstance(calibration, btdagg.Calibration):
-        named = counted(len(prior), "neighbour") if isinstance(prior, list) else "votes"
+        named = counted(len(prior), "neighbour") if isinstance(prior, list) else "weak"
         parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
         return f"prior: {named}, whose parts the labels weigh: {parts}; --prior none is flat"
     text = words_of(prior)

@@ -151,7 +151,7 @@ def print_scores(evaluation: Scores) -> None:
     table = scores_table(evaluation)
     out.print_rows(table.header, table.rows, table.n_label_columns)
     say_in_words(table.note)
-    if evaluation.cells[0].comparison.scale is not None:
+    if not evaluation.cells[0].comparison.scale.mirrored:
         out.print("")
         print_report_table(answers_table(evaluation))
     note(*evaluation.remarks)

@@ -88,7 +88,7 @@ def votes(
 def _exhibits(table: Votes) -> Exhibits:
     judge = [column for column in ("judge",) if column in table.columns]
     yield _counts(table, judge)
-    if "order" in table.columns and table.scale is None:
+    if "order" in table.columns and table.scale.mirrored:
         yield from bias_by_judge(table)
 
 
@@ -104,18 +104,18 @@ def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> 
 def _counts(table: Votes, judge: list[str]) -> ReportTable:
     """Count votes, missing votes, and the share of each vote, by judge."""
     rows = []
-    tasks = ["task"] if table.scale is not None and "task" in table.columns else []
+    tasks = ["task"] if not table.scale.mirrored and "task" in table.columns else []
     for key, part in table.partition([*tasks, *judge]):
         (ids, counts), total = part.counts(), len(part.frame)
         sums = dict(zip(table.columns_of_counts, counts.sum(axis=0).tolist(), strict=True))
-        if table.scale is None:  # A first
+        if table.scale.mirrored:  # A first
             sums = dict(reversed(sums.items()))
         present = max(sum(sums.values()), 1)
         *task, name = key if judge else (*key, "all")
         cells = {"items": str(len(ids)), "votes": str(total), "missing": str(part.n_missing)}
         record = {"judge": name, "n_items": len(ids), "n_votes": total, "n_missing": part.n_missing}
         record = dict(zip(tasks, task, strict=True)) | record
-        if table.scale is not None:
+        if not table.scale.mirrored:
             points = table.columns_of_counts.values()
             mean = sum(map(mul, sums.values(), points)) / present if any(sums.values()) else None
             cells["mean"] = MISSING if mean is None else f"{mean:.2f}"

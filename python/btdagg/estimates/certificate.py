@@ -38,9 +38,10 @@ from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
+from btdagg.votes.join import scales_of
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -120,7 +121,8 @@ class Certificate(SavedAsJson, Drawn):
     labels_wanted: int | None
     is_exact: bool
     within: int = 0
-    scale: Scale | None = None
+    scale: Scale = PAIRS
+    label_scale: Scale = PAIRS
     remarks: tuple[str, ...] = field(default=())
     n_votes: int | tuple[int, ...] | None = None
     profile: VoteProfile | None = None
@@ -140,7 +142,7 @@ class Certificate(SavedAsJson, Drawn):
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(counts)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
-        array = kind_of(self.scale).counts(counts)
+        array = kind_of(self.scale, self.label_scale).counts(counts)
         if array.ndim < 3 or np.ndim(n_votes) == 0:
             n_votes = as_integer(n_votes, "n_votes", 0)
         left = np.asarray(n_votes) - np.ceil(array.sum(axis=-1) - _ROUNDING)
@@ -157,7 +159,7 @@ class Certificate(SavedAsJson, Drawn):
         It is below .01 for at most about 1% of batches of the same kind. None if fewer than ten
         items, or groups, can be compared. Votes of a judge who errs in other ways may look alike.
         """
-        kind = kind_of(self.scale)
+        kind = kind_of(self.scale, self.label_scale)
         array = kind.counts(counts)
         numbers = None if groups is None else as_groups(groups, "counts", len(array))
         if self.profile is None:
@@ -171,7 +173,7 @@ class Certificate(SavedAsJson, Drawn):
     def _settled(self, counts: NDArray[Any], left: Floats, threshold: float) -> NDArray[np.bool_]:
         """Return whether no votes to come could change a label, or take it below the threshold."""
         settled, place = np.zeros(len(counts), dtype=np.bool_), self._sure(counts)[0]
-        parts = _EIGHTHS if counts.dtype.kind == "f" and self.scale is None else 1
+        parts = _EIGHTHS if counts.dtype.kind == "f" and self.scale.mirrored else 1
         numbers = np.ceil(left - _ROUNDING).astype(int) * parts
         for n in np.unique(numbers):
             rows = np.flatnonzero(numbers == n)
@@ -223,19 +225,20 @@ class Certificate(SavedAsJson, Drawn):
             expected = "a model of btdagg, which can be saved"
             raise InputError(argument="model", came=self.model, expected=expected)
         model = self.model.FILE.with_header(self.model.as_dict())
-        scale = None if self.scale is None else self.scale.as_dict()
         # The model comes last: a file is told by its first format.
-        own = {name: value for name, value in vars(self).items() if name != "model"}
-        return {**own, "scale": scale, "model": model}
+        of_model = ("model", "scale", "label_scale")
+        own = {name: value for name, value in vars(self).items() if name not in of_model}
+        return {**own, "model": model}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Certificate:
         """Return the certificate from the fields of `as_dict`."""
         kind = _MODELS[fields["model"]["format"]]
-        scale = None if fields["scale"] is None else Scale(**fields["scale"])
+        model = kind.from_dict(kind.FILE.fields(fields["model"]))
         made: dict[str, Any] = {
-            "model": kind.from_dict(kind.FILE.fields(fields["model"])),
-            "scale": scale,
+            "model": model,
+            "scale": model.scale,
+            "label_scale": model.label_scale,
             "curve": tuple(CurvePoint(*point) for point in fields["curve"]),
             "n_votes": tuple(most) if isinstance(most := fields["n_votes"], list) else most,
             "profile": None if (own := fields["profile"]) is None else VoteProfile.from_list(own),
@@ -254,6 +257,7 @@ def certify(
     probabilities: ArrayLike | None = None,
     least_probability: float | None = None,
     scale: Scale | None = None,
+    label_scale: Scale | None = None,
     within: int = 0,
     model: Predictor | None = None,
     prior: Any = "weak",
@@ -262,7 +266,7 @@ def certify(
 
     Parameters
     ----------
-    counts, labels, groups, scale, model, prior
+    counts, labels, groups, scale, label_scale, model, prior
         As `btdagg.estimate` takes them: votes of all items, and labels of some that were drawn by
         chance, NaN where there is none.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
@@ -320,15 +324,16 @@ def certify(
     """
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
     if isinstance(labels, Labels):
-        told = {"groups": groups, "probabilities": probabilities, "scale": scale}
-        told["least_probability"] = least_probability
+        told: Any = {"groups": groups, "probabilities": probabilities}
+        told |= {"least_probability": least_probability, "scales": (scale, label_scale)}
         items = items_of_tables(counts, labels, by=None, model=model, **told)
         promise = {"agreement": agreement, "confidence": confidence, "within": within}
         return certify_items(items, counts, **promise, model=model, prior=prior)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities)
-    widest = 0 if scale is None else len(scale.grades) - 2
+    scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    widest = 0 if scale.mirrored else len(label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
-    kind = kind_of(scale)
+    kind = kind_of(scale, label_scale)
     counts, outcomes = as_any_counts(counts, kind), kind.outcomes(labels)
     same_length("labels", len(outcomes), "counts", len(counts))
     is_labelled = ~np.isnan(outcomes[:, 0])
@@ -393,6 +398,7 @@ def certify(
         population.is_fixed and is_simple and is_of_one,
         within,
         scale,
+        label_scale,
         _remarks(population),
         tuple(most.tolist()) if most.ndim else int(most),
         profile,
@@ -443,13 +449,13 @@ def _weights(
     return array, 1 / of_all
 
 
-def _ways(n: int, n_kinds: int, scale: Scale | None) -> NDArray[np.int64]:
+def _ways(n: int, n_kinds: int, scale: Scale) -> NDArray[np.int64]:
     """Return the ways of n votes to come that can change a decision most, the extreme ones first.
 
     Of grades the mean decides, which lies between all lowest and all highest votes. Of pairs, given
     the number of ties, all others are for one side: that is where every probability is extreme.
     """
-    if scale is not None:
+    if not scale.mirrored:
         return n * np.eye(n_kinds, dtype=np.int64)[[0, -1]]
     ties = np.arange(n + 1).repeat(2)
     side = np.tile([1, 0], n + 1) * (n - ties)
@@ -458,7 +464,7 @@ def _ways(n: int, n_kinds: int, scale: Scale | None) -> NDArray[np.int64]:
 
 def _spans(model: GradeModel, threshold: float, within: int) -> list[tuple[float, float]]:
     """Return the spans of mean votes that are trusted, each without its end."""
-    low, high = model.scale.votes[0] - 1.0, model.scale.votes[-1] + 1.0
+    low, high = model.scale.points[0] - 1.0, model.scale.points[-1] + 1.0
     edges = np.clip([low, *model.least_means, high], low, high)
     means = np.unique(np.linspace(edges[:-1], edges[1:], 4097))
 

@@ -12,7 +12,6 @@ import numpy as np
 from btdagg.estimates.certificate import certify, sure
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning, quiet, warn_of
-from btdagg.model.grade_fit import calibrate_grades
 from btdagg.votes.grades import column_of_votes, scale_of, stated_points
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
@@ -37,6 +36,7 @@ def decide(
     words: Mapping[str, object] | None = None,
     order: Mapping[str, str] | None = None,
     scale: Scale | None = None,
+    label_scale: Scale | None = None,
 ) -> Any:
     """Label every item of a frame of votes, by labels of some.
 
@@ -51,7 +51,7 @@ def decide(
     agreement : float, optional
         Also say which labels can be used without a look: how often they are to agree with people.
         The labels of people must then be of items drawn by chance.
-    columns, words, order, scale
+    columns, words, order, scale, label_scale
         See `btdagg.read_votes`. Columns and words are those of both tables.
 
     Returns
@@ -81,7 +81,12 @@ def decide(
     import polars as pl
 
     own = nw.from_native(votes, pass_through=True)
-    how: dict[str, Any] = {"agreement": agreement, "columns": columns, "scale": scale}
+    how: dict[str, Any] = {
+        "agreement": agreement,
+        "columns": columns,
+        "scale": scale,
+        "label_scale": label_scale,
+    }
     if isinstance(own, nw.LazyFrame) and own.implementation.is_polars():
         how |= {"words": words, "order": order}
         return _decided_later(own.to_native(), labels, how)
@@ -98,19 +103,19 @@ def decide(
         gold = gold.with_data(gold.collect(rows))
     people: Any = labels
     if not isinstance(labels, Labels):
-        scale = scale_of(table, gold) if scale is None else scale
+        scales = scale_of(table, gold) if scale is None else (scale, label_scale or scale)
+        scale, label_scale = scales
         plain = {word: of for word, of in (words or {}).items() if str(of).lower() not in SHOWN}
-        people = read_labels(gold, words=plain or None, scale=scale)
+        people = read_labels(gold, words=plain or None, scale=label_scale)
     counted: Any = read_votes(table, words=words, order=order, scale=scale)
-    fit: Any = calibrate if counted.scale is None else calibrate_grades
-    calibration = quiet(fit)(counted, people)
+    calibration = quiet(calibrate)(counted, people)
     warn_of(calibration.warnings)
     model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
     every = counted.tally()
     counts = counts_of(every, counted.columns_of_counts)
     # Without a vote there is no mean grade.
-    has_votes = (counts.sum(axis=1) > 0) | (counted.scale is None)
-    grades = np.array((-1, 0, 1) if people.scale is None else people.scale.grades)
+    has_votes = (counts.sum(axis=1) > 0) | counted.scale.mirrored
+    grades = people.scale.values
     shares = np.full((len(counts), len(grades)), np.nan)
     shares[has_votes] = model.predict_proba(counts[has_votes])
     place = sure(shares)[0]
@@ -165,7 +170,7 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
     table = read_table(table, ["item"])
     grades: Any = (0,)
     if how["scale"] is not None:
-        grades = how["scale"].grades
+        grades = (how["label_scale"] or how["scale"]).points
     elif column_of_votes(table, None) is not None and "grades" in table.columns:
         title = {name.strip().lower(): name for name in schema}[table.title("grades")]
         stated = votes.select(pl.col(title).unique()).collect()

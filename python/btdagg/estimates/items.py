@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
+_COLUMNS = ("groups", "probabilities", "scale", "label_scale")
 
 Remarked = TypeVar("Remarked", bound=Any)
 
@@ -55,8 +56,8 @@ class AllItems(NamedTuple):
         Whose responses are A and B.
     remarks : tuple of str
         What was left out, and what was assumed.
-    scale : Scale or None
-        Of grades.
+    scale, label_scale : Scale
+        Of the votes and of the labels.
     keys : polars.DataFrame
         The items as the votes name them, and their tasks if votes have them: `item` and `task`.
     sides : Sides
@@ -77,7 +78,8 @@ class AllItems(NamedTuple):
     by: NDArray[np.object_] | None
     systems: NDArray[np.object_] | None
     remarks: tuple[str, ...]
-    scale: Scale | None
+    scale: Scale
+    label_scale: Scale
     keys: pl.DataFrame
     sides: Sides = UNNAMED
     judges: tuple[str, ...] = ()
@@ -86,7 +88,7 @@ class AllItems(NamedTuple):
     @property
     def columns(self) -> dict[str, Any]:
         """Return what `btdagg.certify` and the like take besides counts and labels."""
-        return {name: getattr(self, name) for name in ("groups", "probabilities", "scale")}
+        return {name: getattr(self, name) for name in _COLUMNS}
 
     @property
     def drawn(self) -> dict[str, Any]:
@@ -99,7 +101,7 @@ class AllItems(NamedTuple):
 
         runs = self, before
         own = [run.probabilities for run in runs if run.probabilities is not None]
-        if len(own) == 1 or before.scale != self.scale:
+        if len(own) == 1 or before.label_scale != self.label_scale:
             what = "scale" if len(own) != 1 else "column probability"
             raise InputError(f"than has another {what}, expected that of the run", argument="than")
         grouped = [
@@ -188,10 +190,10 @@ def all_items(
     elif panel is not None:
         require(votes, [panel])
         judges = tuple(votes.values(panel).drop_nulls().unique().sort())
-    if votes.scale is not None and panel is not None:
+    if not votes.scale.mirrored and panel is not None:
         raise InputError(argument="panel", came=panel, expected="nothing where votes are grades")
     # A judge's grades of one item are of one response, which a system gave.
-    beside = ["group"] if votes.scale is None else ["group", "system"]
+    beside = ["group"] if votes.scale.mirrored else ["group", "system"]
     of_votes = [*(name for name in beside if name in votes.columns), *columns]
     tables, counts, shares = [], [], []
     remarks: list[str] = []
@@ -204,7 +206,7 @@ def all_items(
             else panel_counts(part, judges=judges, column=panel, n_votes=n_votes)[:2]
         )
         items = join(part, labels, counted)
-        if items.scale is not None and np.isnan(items.shares).all():
+        if not items.scale.mirrored and np.isnan(items.shares).all():
             bare += key
             continue
         remarks += items.remarks
@@ -233,13 +235,13 @@ def all_items(
     rows = rows.with_columns(group=pl.coalesce(*groups, pl.lit(None, pl.String)))
     n_without_group = rows["group"].null_count()
     alone = pl.format(" {} {}", "task", "item")  # no group begins with a blank
-    is_shared = items.scale is not None and rows["item"].is_duplicated().any()
+    is_shared = not items.scale.mirrored and rows["item"].is_duplicated().any()
     if is_shared and "task" not in labels.columns:
         raise InputError(
             f"{labels.source}: no column criterion or task, expected one, since "
             f"{votes.source} has grades of one item by several"
         )
-    if items.scale is not None:
+    if not items.scale.mirrored:
         alone = pl.format(" {}", "item")
     remarks += rater_remarks(labels, n_apart, n_labelled, of_estimates=True)
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
@@ -268,6 +270,7 @@ def all_items(
         None if systems is None else _objects(rows.select(f"{name} of votes" for name in systems)),
         tuple(remarks),
         items.scale,
+        items.label_scale,
         rows.select("item", *(["task"] if "task" in votes.columns else [])),
         votes.sides,
         judges,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.validation import as_checked_counts, as_outcomes
 from btdagg.estimates.mean import QUANTITIES, Quantities
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
-from btdagg.model.grade_fit import calibrate_grades
 from btdagg.model.panel import as_panel_counts, calibrate_panel
+from btdagg.votes.scale import PAIRS as OF_PAIRS
 from btdagg.votes.scale import Scale
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class Kind(NamedTuple):
     calibrated : callable
         Calibrates on counts, places of labels in label order, weights and groups, with a prior, of
         which "weak" is the usual one.
-    scale : Scale or None
-        Of grades.
+    scale, label_scale : Scale
+        Of the votes and of the labels.
     """
 
     labels: tuple[str, ...]
@@ -57,76 +56,66 @@ class Kind(NamedTuple):
     counts: Callable[[ArrayLike], NDArray[Any]]
     outcomes: Callable[[ArrayLike], NDArray[np.float64]]
     calibrated: Callable[..., Predictor]
-    scale: Scale | None = None
+    scale: Scale
+    label_scale: Scale
 
 
-def _calibrated_pairs(
-    counts: NDArray[Any],
-    places: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    prior: Any,
-) -> Predictor:
-    labels = places.astype(np.int8) - 1
-    if counts.ndim == 3:
-        return quiet(calibrate_panel)(counts, labels, weights=weights, groups=groups).model
-    # Whatever a fit is worth, the labels correct it.
-    return quiet(calibrate)(counts, labels, weights=weights, prior=prior).model
-
-
-def _counts_of_pairs(counts: ArrayLike) -> NDArray[Any]:
-    """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3)."""
-    return as_panel_counts(counts) if np.ndim(counts) == 3 else as_checked_counts(counts)
-
-
-PAIRS = Kind(
-    ("B", "tie", "A"),
-    QUANTITIES,
-    "net win rate",
-    {
-        "mean margin of votes": QUANTITIES["net win rate"],
-        "share of tie votes": QUANTITIES["tie"],
-    },
-    _counts_of_pairs,
-    as_outcomes,
-    _calibrated_pairs,
-)
-
-
-def kind_of(scale: Scale | None) -> Kind:
-    """Return what labels are: grades if there is a scale."""
-    if scale is None:
-        return PAIRS
-    if not isinstance(scale, Scale):
-        raise InputError(argument="scale", came=scale, expected="a btdagg.Scale or None")
-    names = tuple(map(str, scale.grades))
-    quantities = {"mean grade": tuple(map(float, scale.grades))}
-    for least, name in zip(scale.grades[1:], names[1:], strict=True):
-        quantity = "pass rate" if len(names) == 2 else f"share >= {name}"
-        quantities[quantity] = tuple(float(grade >= least) for grade in scale.grades)
-    top = scale.votes[-1]
-    features = {
-        "mean vote": tuple(map(float, scale.votes)),
-        f"share of votes of {top}": tuple(float(vote == top) for vote in scale.votes),
-    }
+def kind_of(scale: Scale, label_scale: Scale) -> Kind:
+    """Return what votes and labels of these scales are: of two sides, or grades."""
+    grades, names = label_scale.points, label_scale.names
+    if scale.mirrored:
+        main, (minus, tie, plus) = "net win rate", names
+        values = QUANTITIES.values()
+        quantities = dict(zip((plus, tie, minus, "net win rate", "win rate"), values, strict=True))
+        features = {
+            "mean margin of votes": QUANTITIES["net win rate"],
+            "share of tie votes": QUANTITIES["tie"],
+        }
+    else:
+        main, quantities = "mean grade", {"mean grade": tuple(map(float, grades))}
+        for least in grades[1:]:
+            quantity = "pass rate" if len(grades) == 2 else f"share >= {least}"
+            quantities[quantity] = tuple(float(grade >= least) for grade in grades)
+        top = scale.points[-1]
+        features = {
+            "mean vote": tuple(map(float, scale.points)),
+            f"share of votes of {top}": tuple(float(vote == top) for vote in scale.points),
+        }
 
     def counts(counts: ArrayLike) -> NDArray[Any]:
+        if scale.mirrored and np.ndim(counts) == 3:
+            return as_panel_counts(counts)
         array = scale.counts(counts)
-        scale.require_votes(array)
+        if not scale.mirrored:  # whose median of no votes is a tie
+            scale.require_votes(array)
         return array
-
-    def outcomes(labels: ArrayLike) -> NDArray[np.float64]:
-        return as_outcomes(labels, names, lambda own: scale.label_numbers(own, partial=True))
 
     def calibrated(
         counts: NDArray[Any],
         places: NDArray[np.int64],
         weights: NDArray[np.float64],
-        _: NDArray[np.int64],
+        groups: NDArray[np.int64],
         prior: Any,
-    ) -> Predictor:
-        prior, labels = "votes" if prior == "weak" else prior, scale.grade_values[places]
-        fit = quiet(calibrate_grades)
-        return fit(counts, labels, scale, prior=prior, weights=weights).model
+    ) -> Any:
+        if counts.ndim == 3:
+            fit = quiet(calibrate_panel)
+            model = fit(counts, places.astype(np.int8) - 1, weights=weights, groups=groups).model
+            return replace(model, scale=scale, label_scale=label_scale)
+        # Whatever a fit is worth, the labels correct it.
+        how: Any = {"scale": scale, "label_scale": label_scale, "prior": prior, "weights": weights}
+        return quiet(calibrate)(counts, label_scale.labels[places], **how).model
 
-    return Kind(names, quantities, "mean grade", features, counts, outcomes, calibrated, scale)
+    return Kind(
+        names,
+        quantities,
+        main,
+        features,
+        counts,
+        label_scale.shares,
+        calibrated,
+        scale,
+        label_scale,
+    )
+
+
+PAIRS = kind_of(OF_PAIRS, OF_PAIRS)

@@ -17,6 +17,7 @@ from btdagg.estimates.population import calibrated
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
+from btdagg.votes.join import scales_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +67,7 @@ def worth_a_look(
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     scale: Scale | None = None,
+    label_scale: Scale | None = None,
     model: Predictor | None = None,
     prior: Any = "weak",
 ) -> Looks:
@@ -100,9 +102,9 @@ def worth_a_look(
     share = as_number(share, "share")
     if not 0 < share < 1:
         raise InputError(argument="share", came=share, expected="a number above 0 and below 1")
-    kind = kind_of(scale)
+    kind = kind_of(*scales_of(counts, labels, scale, label_scale))
     population = population_of(counts, labels, groups, probabilities, model, prior, 0, kind=kind)
-    values = np.array([-1.0, 0, 1] if scale is None else scale.grades)
+    values = kind.label_scale.floats
     distances = np.abs(values[:, None] - values)
 
     def risk(table: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -11,6 +11,7 @@ from btdagg._util.validation import as_number
 from btdagg.estimates.population import said_of
 from btdagg.estimates.prediction_powered import estimate, estimate_items, items_of_tables
 from btdagg.model.intervals import as_level
+from btdagg.votes.join import scales_of
 from btdagg.votes.labels import Labels
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
@@ -220,10 +221,12 @@ def _estimates(
     counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], options: dict[str, Any]
 ) -> Estimates:
     """Estimate over the items of two systems, which are the sides of pairs, or values of `by`."""
-    names = ("groups", "probabilities", "scale", "units", "strata")
+    names = ("groups", "probabilities", "scale", "label_scale", "units", "strata")
     told = {name: options.pop(name, None) for name in names}
-    of_tables = {**told, "model": options.get("model")}
-    is_graded = (labels.scale if isinstance(labels, Labels) else told["scale"]) is not None
+    scales = told["scale"], told["label_scale"]
+    is_graded = not scales_of(counts, labels, *scales)[0].mirrored
+    others = {name: value for name, value in told.items() if name not in ("scale", "label_scale")}
+    of_tables: Any = {**others, "scales": scales, "model": options.get("model")}
     if by is not None and (than is not None or not is_graded):
         beside = "than" if is_graded else "pairs, whose sides have names"
         raise InputError(argument="by", came=by, expected=f"nothing beside {beside}")

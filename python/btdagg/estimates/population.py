@@ -29,7 +29,7 @@ from btdagg.estimates.mean import (
     unknown_mean,
 )
 from btdagg.evaluation.significance import t_quantile
-from btdagg.votes.scale import Scale, listed
+from btdagg.votes.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -97,13 +97,11 @@ the model that did not see each labelled item, (n,)."""
 
 def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, kind: Kind = PAIRS) -> Predictions:
     """Predict by a model that was there before the labels."""
-    own = getattr(model, "scale", None)
-    if isinstance(own, Scale) and own != kind.scale:
+    own = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
+    if isinstance(own[0], Scale) and own != (kind.scale, kind.label_scale):
         came, expected = (
-            "pairs"
-            if scale is None
-            else f"votes {listed(scale.votes)}, grades {listed(scale.grades)}"
-            for scale in (own, kind.scale)
+            f"votes {votes} and labels {labels}"
+            for votes, labels in (own, (kind.scale, kind.label_scale))
         )
         raise InputError(f"model is of {came}, expected one of {expected}", argument="model")
     table = np.asarray(model.predict_proba(rows), dtype=np.float64)

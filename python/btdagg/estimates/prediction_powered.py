@@ -38,7 +38,7 @@ from btdagg.estimates.population import (
 )
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
-from btdagg.votes.join import require_labels
+from btdagg.votes.join import require_labels, scales_of
 from btdagg.votes.labels import Labels
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.votes import Votes
@@ -228,6 +228,7 @@ def estimate(
     labels: ArrayLike,
     *,
     scale: Scale | None = None,
+    label_scale: Scale | None = None,
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     by: ArrayLike | None = None,
@@ -254,9 +255,10 @@ def estimate(
         Labels of items that were chosen by chance. Where items have several raters, (N, 3) shares
         of them for B, tie and A, NaN where there is no label. With votes, labels as
         `btdagg.read_labels` returns them; then an item with several raters counts as their mean.
-    scale : Scale, optional
-        Votes and labels are grades: `counts` are (N, J) numbers of votes for each point of the
-        scale, and `labels` are (N,) grades, or (N, K) shares of raters for each.
+    scale, label_scale : Scale, optional
+        Of the votes, by default that of pairs, and of the labels if theirs is another: `counts` are
+        (N, J) numbers of votes for each point, and `labels` are (N,) points, or (N, K) shares of
+        raters for each.
     groups : (N,) array, optional
         What items share, such as their prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
@@ -283,8 +285,7 @@ def estimate(
         whose they are. By default models are calibrated on these,
         and each item's probabilities are those of one that did not see its group.
     prior : optional
-        Of the calibration, as `btdagg.calibrate` or `btdagg.calibrate_grades` takes it; of grades
-        ``"weak"`` is their ``"votes"``. Of no meaning with `model` or a panel.
+        Of the calibration, as `btdagg.calibrate` takes it. Of no meaning with `model` or a panel.
     level : float
         Of the intervals.
     seed : int
@@ -327,13 +328,13 @@ def estimate(
     >>> 0 < net.low < net.high < 1
     True
     >>> counts, labels = [[0, 1, 4], [3, 2, 0], [1, 3, 1]] * 9, [3, 1, 2, 3] + [None] * 23
-    >>> print(estimate(counts, labels, scale=Scale((1, 2, 3), (1, 2, 3))).main)
+    >>> print(estimate(counts, labels, scale=Scale((1, 2, 3))).main)
     mean grade
     """
     level = as_level(level)
     if isinstance(labels, Labels):
-        told_apart: Any = {"groups": groups, "probabilities": probabilities, "scale": scale}
-        told_apart |= {"units": units, "strata": strata, "model": model}
+        told_apart: Any = {"groups": groups, "probabilities": probabilities, "model": model}
+        told_apart |= {"units": units, "strata": strata, "scales": (scale, label_scale)}
         table = items_of_tables(counts, labels, by=by, **told_apart)
         options: Any = {"model": model, "prior": prior, "level": level, "seed": seed}
         return estimate_items(table, population=population, **options)
@@ -343,7 +344,7 @@ def estimate(
     if by is not None:
         names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
         told = [numbers]
-    kind = kind_of(scale)
+    kind = kind_of(*scales_of(counts, labels, scale, label_scale))
     drawn: Any = {"population": population, "units": units, "strata": strata}
     items = population_of(
         counts, labels, groups, probabilities, model, prior, seed, *told, kind=kind, **drawn
@@ -392,6 +393,7 @@ def items_of_tables(
     by: Any,
     systems: tuple[str, str] | None = None,
     model: Any = None,
+    scales: tuple[Scale | None, Scale | None] = (None, None),
     **told: Any,
 ) -> AllItems:
     """Return the items of tables of votes and labels, which have columns for all that but `by`."""
@@ -402,6 +404,7 @@ def items_of_tables(
             "labels with NaN where there is none",
             argument="counts",
         )
+    scales_of(votes, labels, *scales)
     for argument, values in told.items():
         if values is not None:
             raise InputError(

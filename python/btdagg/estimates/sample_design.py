@@ -23,6 +23,7 @@ from btdagg._util.validation import (
 from btdagg.estimates.items import facts_of
 from btdagg.estimates.population import as_any_counts
 from btdagg.methods.majority import majority_vote
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
 from btdagg.votes.table import Table, refuse_duplicates, require
 from btdagg.votes.votes import Votes
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.scale import Scale
 
 Design = Literal["simple", "stratified"]
 DESIGNS: tuple[Design, ...] = get_args(Design)
@@ -177,7 +177,8 @@ def choose(
         scale = counts.evidence()[1].scale if scale is None else scale
         of_votes, counts = counts.counts()
         ids = of_votes if ids is None else ids
-    array = as_any_counts(counts) if scale is None else scale.counts(counts)
+    scale = PAIRS if scale is None else scale
+    array = as_any_counts(counts) if scale.mirrored else scale.counts(counts)
     if array.ndim == 3:
         array = array.sum(axis=1)
     own_names = _names_of(np.arange(len(array)) if ids is None else ids, len(array))
@@ -190,7 +191,7 @@ def choose(
         array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
     strata = np.full(len(array), WHOLE, object)
     if design == "stratified":
-        strata = _strata_of(array) if scale is None else _strata_of_grades(array, scale)
+        strata = _strata_of(array) if scale.mirrored else _strata_of_grades(array, scale)
     if n > len(array):
         expected = f"at most {len(array)}, as many as there are {what}"
         raise InputError(argument="n", came=n, expected=expected)
@@ -229,7 +230,7 @@ def _strata_of(counts: NDArray[Any]) -> NDArray[np.object_]:
 
 def _strata_of_grades(counts: NDArray[Any], scale: Scale) -> NDArray[np.object_]:
     """Name the stratum of counts, (k, J): one of at most 5 parts of the scale."""
-    n_votes, votes = counts.sum(axis=1), scale.vote_values
+    n_votes, votes = counts.sum(axis=1), scale.floats
     edges = np.linspace(votes[0], votes[-1], min(len(votes), 5) + 1)
     means = counts @ votes / np.maximum(n_votes, 1)
     part = np.searchsorted(edges[1:-1], means, side="right")
@@ -288,7 +289,7 @@ class Drawing:
             counts.append(of_items)
         self.items: pl.DataFrame = pl.concat(parts)
         self.counts: NDArray[np.int64] = np.concatenate(counts)
-        of_criteria = self.scale is not None and self.items["item"].is_duplicated().any()
+        of_criteria = not self.scale.mirrored and self.items["item"].is_duplicated().any()
         # What is graded by several criteria is labelled by all of them.
         unit = "group" if group is not None else "item" if of_criteria else None
         self._units = None if unit is None else self.items[unit].to_list()
@@ -388,10 +389,10 @@ class Drawing:
             )
 
 
-def parse_drawn(table: Table, scale: Scale | None = None) -> Table:
+def parse_drawn(table: Table, scale: Scale = PAIRS) -> Table:
     """Check a table of items that were drawn; `read_labels` checks labels that are grades."""
     require(table, _DRAWN.required)
-    kinds = {name: kind for name, kind in _DRAWN.kinds.items() if scale is None or name != "label"}
+    kinds = {name: kind for name, kind in _DRAWN.kinds.items() if scale.mirrored or name != "label"}
     rows = parse(table, kinds)
     refuse_duplicates(rows, _DRAWN.key_of(rows))
     if not rows.frame.height:

@@ -59,7 +59,7 @@ class VoteProfile(NamedTuple):
         features = by_judge @ values / n_votes
         if has_two:
             differ = 1.0 - np.eye(len(values))
-            if kind.scale is None:  # a vote of some strength is for a side and a tie
+            if kind.scale.mirrored:  # a vote of some strength is for a side and a tie
                 differ[1] = differ[:, 1] = 0
             pairs = ((by_judge @ differ) * by_judge).sum(axis=2, keepdims=True)
             pairs = pairs / (n_votes * (n_votes - 1))

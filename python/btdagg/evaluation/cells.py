@@ -23,6 +23,7 @@ from btdagg.evaluation.significance import (
     rank_clusters,
     statistically_tied,
 )
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from btdagg.evaluation.protocol import GroupTest, SplitTest
     from btdagg.methods import Davidson
     from btdagg.methods.grades import CalibratedGrades
-    from btdagg.votes.scale import Scale
 
 
 @readable
@@ -201,8 +201,8 @@ class MethodComparison(Drawn):
     calibrated : int or None
         Place of the first method that calibrates a model and is quick to fit: the model that
         `Cell.fitted` has. The methods after it are there to be compared with.
-    scale : Scale or None
-        Of grades.
+    scale, label_scale : Scale
+        Of the votes and of the labels.
     """
 
     methods: tuple[MethodScores, ...]
@@ -214,13 +214,13 @@ class MethodComparison(Drawn):
     new_items: NewItems | None = None
     baseline: int | None = None
     calibrated: int | None = None
-    scale: Scale | None = None
+    scale: Scale = PAIRS
+    label_scale: Scale = PAIRS
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels, in label order."""
-        names = ("B", "tie", "A")
-        return names if self.scale is None else tuple(map(str, self.scale.grades))
+        return self.label_scale.names
 
     @property
     def n_splits(self) -> int:

@@ -20,9 +20,9 @@ from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
 from btdagg.votes import Labels, Votes
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import join
+from btdagg.votes.join import join, scales_of
 from btdagg.votes.panel import PanelCounts
-from btdagg.votes.scale import Scale, listed
+from btdagg.votes.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -114,6 +114,7 @@ def compare(
     labels: Labels | ArrayLike,
     *,
     scale: Scale | tuple[Scale, Scale] | None = None,
+    label_scale: Scale | None = None,
     methods: Aggregator | tuple[Aggregator | None, Aggregator | None] | None = None,
     n_votes: int | tuple[int | None, int | None] | None = None,
     groups: ArrayLike | None = None,
@@ -135,8 +136,9 @@ def compare(
         row for each label. May be the same votes if the methods or numbers of votes differ.
     labels : Labels, or (n,) array of -1, 0, 1
     scale : Scale or two of them, optional
-        Of arrays of grades: (n, J) numbers of votes for each point of the scale, and (n,) grades.
-        Two have the same grades.
+        Of arrays: (n, J) numbers of votes for each point. By default that of pairs.
+    label_scale : Scale, optional
+        Of labels in an array, if theirs is another than that of the votes.
     methods : Aggregator or two of them, optional
         By default Davidson with the weak prior; of a panel, `Panel`; of grades, `CalibratedGrades`.
     n_votes : int or two of them, optional
@@ -173,17 +175,19 @@ def compare(
     if isinstance(names, str) or len(names) != 2:
         raise InputError(argument="names", came=names, expected="two names")
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
-    of_scales = _scales((first, second), scale)
-    own, other = zip(of_methods, of_numbers, of_scales, strict=True)
+    own, other = zip(of_methods, of_numbers, _two(scale, "scale"), strict=True)
     if first is second and own == other:
         raise InputError("first and second are the same votes, decided in the same way")
     ways, used, unlabelled = zip(
         *(
-            _labelled(way, labels, groups, *settings)
+            _labelled(way, labels, groups, label_scale, *settings)
             for way, settings in ((first, own), (second, other))
         ),
         strict=True,
     )
+    if ways[0].label_scale != ways[1].label_scale:
+        expected = "the scale of the labels, since the votes have two"
+        raise InputError(argument="label_scale", came=label_scale, expected=expected)
     both = _in_both(*ways)
     rows = [
         cross_scores([items], [method], protocol.untested)[0][0]
@@ -252,6 +256,7 @@ def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) 
         replace(own, counts=own.signs),
         own,
         items.labels,
+        label_scale=items.label_scale,
         groups=items.groups,
         names=("signs", "strength"),
         protocol=_QUICK if warn else CROSS_FITTED,
@@ -270,6 +275,7 @@ def _labelled(
     way: Way,
     labels: Labels | ArrayLike,
     groups: ArrayLike | None,
+    label_scale: Scale | None,
     method: Aggregator | None,
     n_votes: int | None,
     scale: Scale | None,
@@ -283,8 +289,7 @@ def _labelled(
         )
     if n_votes is not None and not isinstance(way, Votes):
         raise InputError("n_votes needs tables of votes", argument="n_votes")
-    if is_table and scale is not None:
-        raise InputError(argument="scale", came=scale, expected="arrays of votes and grades")
+    scale, label_scale = scales_of(way, labels, scale, label_scale)
     needs, without = Needs() if method is None else needs_of(method), set()
     if isinstance(way, Votes):
         decisions = [] if needs.decisions is None else [needs.decisions]
@@ -298,14 +303,14 @@ def _labelled(
         joined = join(way if isinstance(way, Votes) else None, labels, (evidence.ids, evidence))
         rows = joined.labelled()
         without = {*joined.ids.tolist()} - {*rows.ids.tolist()}
-        items = LabelledItems(rows.counts, rows.labels, rows.groups)
+        items = LabelledItems(rows.counts, rows.labels, rows.groups, label_scale=label_scale)
     else:
-        items = LabelledItems(evidence, labels, groups)
+        items = LabelledItems(evidence, labels, groups, label_scale=label_scale)
     if needs.some_decisions:
         items = items.among(items.with_decisions([needs.decisions or ""]))
     usual: Aggregator = Davidson()
-    if (own_scale := items.evidence.scale) is not None:
-        usual = CalibratedGrades(own_scale)
+    if not scale.mirrored:
+        usual = CalibratedGrades(scale, label_scale)
     elif evidence.by_judge:
         usual = Panel(tuple(evidence.by_judge))
     return items, usual if method is None else method, without
@@ -340,26 +345,6 @@ def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems
     for way in (own, other):
         way.__dict__.update(units=own.units, content=content)
     return own, other
-
-
-def _scales(ways: tuple[Way, Way], scale: Any) -> list[Scale | None]:
-    """Return the scale of each way, of which both have the same grades."""
-    scales = list(_two(scale, "scale"))
-    for place, (way, own) in enumerate(zip(ways, scales, strict=True)):
-        if not isinstance(own, Scale | None):
-            raise InputError(argument="scale", came=own, expected="a btdagg.Scale or None")
-        if isinstance(way, Evidence) and own is None:
-            scales[place] = way.scale
-        elif isinstance(way, Evidence) and own != way.scale:
-            raise InputError(argument="scale", came=own, expected=f"that of the votes, {way.scale}")
-    first, second = (None if own is None else own.grades for own in scales)
-    if first != second:
-        texts = ("none" if grades is None else listed(grades) for grades in (first, second))
-        raise InputError(
-            f"scale has grades {' and '.join(texts)}, expected the same of both ways",
-            argument="scale",
-        )
-    return scales
 
 
 def _two(value: Any, name: str) -> tuple[Any, Any]:

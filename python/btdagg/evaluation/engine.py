@@ -49,9 +49,7 @@ def cross_scores(
     fitted to each part in each split, and `progress` after each split. Methods that need neighbours
     get them from the `neighbourhood` of the part, of which there is one.
     """
-    scale = parts[0].evidence.scale
-    if scale is not None:
-        protocol = replace(protocol, labels=scale.grades)
+    protocol = replace(protocol, labels=parts[0].label_scale.points)
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
     drawn = [
@@ -197,6 +195,7 @@ def _counted(
         calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, plain)), None),
         scale=part.evidence.scale,
+        label_scale=part.label_scale,
     )
 
 
@@ -256,7 +255,7 @@ def _new_items(
     of_people = Losses(of_items, by_refit, worst=float(away.max()))
     item, place = np.nonzero(part.ratings)
     times = part.ratings[item, place]
-    is_ordinal = part.evidence.scale is None
+    is_ordinal = part.evidence.scale.mirrored
     alpha = krippendorff_alpha(
         np.repeat(item, times), np.repeat(labels[place], times), ordinal=is_ordinal
     )

@@ -28,7 +28,8 @@ from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Labels, Table, Votes
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import joint_scale, labels_of, require_labels, with_task
+from btdagg.votes.join import labels_of, require_labels, scales_of, with_task
+from btdagg.votes.scale import require_alike
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def evaluate(
     labels: Labels | ArrayLike,
     *,
     scale: Scale | None = None,
+    label_scale: Scale | None = None,
     groups: ArrayLike | None = None,
     n_votes: Sequence[int] | None = None,
     partial: Callable[[Scores], object] | None = None,
@@ -82,9 +84,9 @@ def evaluate(
     labels : Labels, or (n,) array of -1, 0, 1
         Gold labels. Items of one `group` are split together. If only the labels have a column
         `task`, each item gets its task from there.
-    scale : Scale, optional
-        Of arrays, where votes and labels are grades: (n, J) numbers of votes for each point of the
-        scale, and (n,) grades.
+    scale, label_scale : Scale, optional
+        Of arrays, the scale of votes, by default that of pairs, and that of labels where it is
+        another: (n, J) numbers of votes for each point, and (n,) points.
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt. They are split and tested together.
     n_votes : sequence of int, optional
@@ -119,8 +121,7 @@ def evaluate(
     protocol = options.get("protocol", CROSS_FITTED)
     if isinstance(votes, Votes) or isinstance(labels, Labels):
         require_labels(labels)
-        if scale is not None:
-            raise InputError(argument="scale", came=scale, expected="arrays of votes and grades")
+        scales_of(votes, labels, scale, label_scale)
         if groups is not None:
             raise InputError("groups is for arrays; a table of labels has a column group")
         points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
@@ -129,11 +130,12 @@ def evaluate(
     for name in ("n_votes", "by", "confidence", "neighbours"):
         if of_tables.get(name) is not None:
             raise InputError(f"{name} is for tables of votes and labels, and labels is an array")
-    items = LabelledItems(cast("ArrayLike", votes), labels, groups, scale)
+    items = LabelledItems(cast("ArrayLike", votes), labels, groups, scale, label_scale)
     protocol.require_intervals()
     protocol.splitter.draw(len(items), groups)  # errors of the splits come first
     items.require_two_labels()
-    methods = aggregators_or_usual(options.get("aggregators"), items.evidence.scale)
+    scales = items.evidence.scale, items.label_scale
+    methods = aggregators_or_usual(options.get("aggregators"), *scales)
     start = options.get("progress")
     step = None if start is None else start(protocol.splitter.n_splits)
     ((compared,),) = cross_scores([items], methods, protocol, progress=step)
@@ -198,8 +200,8 @@ def evaluate_at(
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
     require_labels(labels)
-    scale = joint_scale(votes, labels)
-    methods = aggregators_or_usual(options.get("aggregators"), scale)
+    require_alike(votes.scale, labels.scale)
+    methods = aggregators_or_usual(options.get("aggregators"), votes.scale, labels.scale)
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
     votes = with_task(votes, labels)
@@ -267,7 +269,7 @@ def _cells_of(
             around = neighbourhood(part, parts, n_votes, kept) if parts else None
             fitted = _calibrated(methods, items, around)
             # Of grades, items without a vote are left out.
-            is_graded = items.evidence.scale is not None
+            is_graded = not items.evidence.scale.mirrored
             everyone = part.votes.counts(n_votes)[1] if is_graded else items.evidence.counts
             most = int(items.evidence.counts.sum(axis=1).max())
             used = None if n_votes is None else min(n_votes, most)

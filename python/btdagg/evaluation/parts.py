@@ -14,22 +14,21 @@ from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
-    as_checked_counts,
-    as_labels,
     as_names,
     names_of_judges,
     same_index,
     same_length,
 )
+from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
-from btdagg.model.grade_fit import calibrate_grades
 from btdagg.model.grades import GradeModel
 from btdagg.model.panel import as_panel_counts
 from btdagg.model.prior import Prior, fit_prior
 from btdagg.votes import Labels, Table, Votes
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import join, labelled, labels_of, with_task
+from btdagg.votes.join import join, labelled, labels_of, scales_of, with_task
 from btdagg.votes.panel import PanelCounts, panel_counts
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import column_of_decisions
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.protocol import Splitter
-    from btdagg.votes.scale import Scale
 
 
 Key: TypeAlias = tuple[str, ...]
@@ -60,8 +58,8 @@ class LabelledItems:
         Gold labels.
     groups : (n,) array, optional
         Group of each item, such as its prompt; see `RandomSplits.draw`.
-    scale : Scale, optional
-        Counts and labels are grades: (n, J) and (n,).
+    scale, label_scale : Scale, optional
+        Of the votes, and of the labels if theirs is another; tables have their own.
     ratings : (n, K) array of integers, optional
         How many raters gave each label, in label order.
     """
@@ -69,6 +67,7 @@ class LabelledItems:
     evidence: Evidence
     labels: NDArray[Any]
     groups: NDArray[Any] | None
+    label_scale: Scale
     ratings: NDArray[Any] | None
 
     def __init__(
@@ -77,16 +76,16 @@ class LabelledItems:
         labels: ArrayLike,
         groups: ArrayLike | None = None,
         scale: Scale | None = None,
+        label_scale: Scale | None = None,
         ratings: NDArray[Any] | None = None,
     ) -> None:
+        scale, label_scale = scales_of(evidence, labels, scale, label_scale)
         evidence, labels, groups = labelled(evidence, labels, groups, scale=scale)
         own = evidence_of(evidence, scale)
-        if own.scale is None:
-            gold: NDArray[Any] = as_labels(labels)
-            as_checked_counts(own.counts)
-        else:
-            gold = own.scale.grade_values[own.scale.label_numbers(labels)]
-            own.scale.require_votes(own.counts)
+        gold = label_scale.labels[label_scale.places(labels)]
+        scale.counts(own.counts)
+        if not scale.mirrored:
+            scale.require_votes(own.counts)
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):
@@ -94,7 +93,9 @@ class LabelledItems:
         group = None if groups is None else as_names(groups, "groups")
         if group is not None:
             same_length("groups", len(group), "items", len(own))
-        self.__dict__.update(evidence=own, labels=gold, groups=group, ratings=ratings)
+        self.__dict__.update(
+            evidence=own, labels=gold, groups=group, label_scale=label_scale, ratings=ratings
+        )
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -122,7 +123,13 @@ class LabelledItems:
     def among(self, rows: NDArray[Any]) -> LabelledItems:
         """Return some items, at least one, by an array of indices or a mask."""
         groups, ratings = (None if of is None else of[rows] for of in (self.groups, self.ratings))
-        return LabelledItems(self.evidence[rows], self.labels[rows], groups, ratings=ratings)
+        return LabelledItems(
+            self.evidence[rows],
+            self.labels[rows],
+            groups,
+            label_scale=self.label_scale,
+            ratings=ratings,
+        )
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which items have all decisions of these names: (n,) array."""
@@ -149,12 +156,13 @@ class LabelledItems:
         return self.evidence.counts if self.evidence.is_plain else self.evidence
 
 
-def evidence_of(counts: Any, scale: Scale | None = None) -> Evidence:
+def evidence_of(counts: Any, scale: Scale = PAIRS) -> Evidence:
     """Return what counts decide by; of a panel's the votes of all judges together, and by judge."""
     if isinstance(counts, PanelCounts):
         by_judge = dict(zip(counts.judges, np.swapaxes(counts.counts, 0, 1), strict=True))
         return Evidence(counts.counts.sum(axis=1), ids=counts.ids, by_judge=by_judge)
-    if scale is not None or isinstance(counts, Evidence | CountsItself) or np.ndim(counts) != 3:
+    is_table = isinstance(counts, Evidence | CountsItself)
+    if is_table or not scale.mirrored or np.ndim(counts) != 3:
         return Evidence.of(counts, scale)
     array = as_panel_counts(counts)
     judges = names_of_judges(None, array.shape[1])
@@ -203,7 +211,13 @@ class Part:
             how: Any = {"confidence": confidence, "decisions": tuple(decisions)}
             counted = self.votes.evidence(n_votes, **how)
         items = join(self.votes, self.labels, counted).labelled()
-        return LabelledItems(items.counts, items.labels, items.groups, ratings=items.ratings)
+        return LabelledItems(
+            items.counts,
+            items.labels,
+            items.groups,
+            label_scale=items.label_scale,
+            ratings=items.ratings,
+        )
 
     def belonging(
         self, n_votes: int | None = None
@@ -224,7 +238,7 @@ class Part:
                 task = self.votes.values("task").first() if "task" in self.votes.columns else None
                 ids = items.evidence.ids.tolist()
                 names = [f"{task!r} {item!r}" for item in ids]
-                if items.evidence.scale is not None:  # criteria are of the same items
+                if not items.evidence.scale.mirrored:  # criteria are of the same items
                     names = list(map(repr, ids))
                 groups = np.array(names, dtype=np.object_)
             self._belongings[n_votes] = items, groups
@@ -424,6 +438,7 @@ def neighbourhood(
 def _neighbour(items: LabelledItems, kept: NDArray[np.bool_]) -> Any:
     """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a `GradeModel`."""
     counts, labels, scale = items.evidence.counts[kept], items.labels[kept], items.evidence.scale
-    if scale is not None:
-        return quiet(calibrate_grades)(counts, labels, scale).model
+    if not scale.mirrored:
+        scales: Any = {"scale": scale, "label_scale": items.label_scale}
+        return quiet(calibrate)(counts, labels, **scales).model
     return next(iter(fit_prior([(counts, labels)]).neighbours.values()))

@@ -137,7 +137,7 @@ def _about_votes(cell: Cell) -> Iterator[str]:
     """Say which items of a cell have fewer votes or decisions than were asked for."""
     where = _where(cell)
     if cell.n_empty:
-        is_graded = cell.comparison.scale is not None
+        is_graded = not cell.comparison.scale.mirrored
         yield (
             f"{where}{cell.n_empty} items have only missing votes, and are left out"
             if is_graded
@@ -161,7 +161,7 @@ def _where(cell: Cell) -> str:
 def _against(cell: Cell) -> Iterator[str]:
     """Say so where majority vote picks the wrong side more often than the right one."""
     compared = cell.comparison
-    if compared.baseline is None or compared.scale is not None:
+    if compared.baseline is None or not compared.scale.mirrored:
         return
     matrices = compared.methods[compared.baseline].matrices.sum(axis=0)
     times = matrices.sum() / compared.n_items  # how often an item was decided
@@ -186,7 +186,7 @@ def _beaten(cell: Cell) -> Iterator[str]:
     constant, error = compared.best_constant
     if compared.baseline is not None:
         majority = compared.methods[compared.baseline]
-        name = "majority vote" if compared.scale is None else majority.name
+        name = "majority vote" if compared.scale.mirrored else majority.name
         behind = [
             method for method in methods if method.mae_interval.mean >= majority.mae_interval.mean
         ]
@@ -196,7 +196,7 @@ def _beaten(cell: Cell) -> Iterator[str]:
                 f"{majority.mae_interval.mean:.3f}) on held-out items: with "
                 f"{compared.n_calibration:.0f} labels to learn from, label more items or use {name}"
             )
-        if compared.scale is None or compared.calibrated is None:
+        if compared.scale.mirrored or compared.calibrated is None:
             methods.append(majority)
     if compared.label_names[constant] == "tie" and _always_ties(cell) and cell.fitted is not None:
         methods = [method for method in methods if method.name != cell.fitted.name]  # said above
@@ -237,7 +237,7 @@ def _not_beating(methods: Sequence[MethodScores]) -> str:
 
 def _always_ties(cell: Cell) -> bool:
     """Whether the model that is fitted to all labels calls every item a tie."""
-    if cell.fitted is None or cell.comparison.scale is not None:
+    if cell.fitted is None or not cell.comparison.scale.mirrored:
         return False
     fitted: Any = cell.fitted.calibration
     return (
@@ -366,7 +366,7 @@ def lines_of(cell: Cell) -> list[Line]:
             of_method["rank"] = int(by_mae.ranks[number])
             of_method["accuracy_rank"] = int(by_accuracy.ranks[number])
             of_method["tied"] = bool(by_mae.tied[number])
-    if compared.scale is not None:
+    if not compared.scale.mirrored:
         for method, of_method in zip(compared.methods, more, strict=True):
             of_method |= {score: method.interval(score) for score in _OF_GRADES}
     if compared.new_items is not None and (baseline := compared.baseline) is not None:

@@ -16,7 +16,7 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import listed
+from btdagg.votes.scale import Scale, listed
 from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import (
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.grades import GradeModel
-    from btdagg.votes.scale import Scale
     from btdagg.votes.source import Source
 
 COLUMNS = (
@@ -134,7 +133,7 @@ def votes_of(
     """
     import polars as pl
 
-    points = None if scale is None else scale.votes
+    points = None if scale is None else scale.points
     table = _chosen(annotations, name, kind, item, words, _OF_VOTES, points)
     failed = pl.Series([ERROR in json.loads(text or "{}") for text in table.frame["metadata"]])
     status = (
@@ -181,7 +180,7 @@ def labels_of(
     """
     import polars as pl
 
-    points = None if scale is None else scale.grades
+    points = None if scale is None else scale.points
     table = _chosen(annotations, name, kind, item, words, _OF_LABELS, points)
     expected = "-1, 0, 1 or A, tie, B" if points is None else listed(points)
     expected = listing([*(words or {}), expected])
@@ -222,14 +221,14 @@ def annotations_of(
     """
     if item not in ("trace_id", "span_id"):
         raise InputError(argument="item", came=item, expected="trace_id or span_id")
-    scale = getattr(model, "scale", None)
+    scale = model.scale
     ids, counts = (votes if isinstance(votes, Votes) else read_votes(votes, scale=scale)).counts()
     in_words = tuple(_WORDS.values())
     named, words = in_words, dict[Any, str](_WORDS)
-    if scale is not None:
+    if not scale.mirrored:
         ids, counts = ids[counts.any(axis=1)], counts[counts.any(axis=1)]
-        in_words, named = tuple(f"of {vote}" for vote in scale.vote_names), model.label_names
-        words = {0: "false", 1: "true"} if scale.grades == (0, 1) else {}
+        in_words, named = tuple(f"of {vote}" for vote in scale.columns), model.label_names
+        words = {0: "false", 1: "true"} if model.label_scale.points == (0, 1) else {}
     rows = []
     labels, probabilities = model.decide(counts).tolist(), model.predict_proba(counts).tolist()
     for target, label, n, p in zip(
@@ -347,7 +346,7 @@ def _chosen(
     if points is not None:
         table = table.with_columns([*added, pl.coalesce(number, told).alias(_WORD)])
         table = table.with_columns([pl.col(_WORD).alias(_VOTE)])
-        parser = schema.grades(points, grade_words(words))(table, _VOTE)
+        parser = schema.points_of(Scale(points), grade_words(words))(table, _VOTE)
         return table.with_columns([parser.value.alias(_VOTE)])
     word = pl.coalesce(told, number)
     meanings = {word: "" if vote is None else str(vote) for word, vote in as_words(words).items()}

@@ -144,7 +144,7 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
 def points_of_votes(by: By | None) -> tuple[float, ...] | None:
     """Return the grades that are votes; None where votes are on pairs."""
     model = by.model if isinstance(by, StoppingRule) else by
-    return model.scale.votes if isinstance(model, GradeModel) else None
+    return model.scale.points if isinstance(model, GradeModel) else None
 
 
 def label_score(by: By | None, tally: Counter[float | None]) -> Score:
@@ -252,7 +252,7 @@ def read_inspect_votes(
         ``unscored``, ``invalidated``, or the reason that the scorer gave), `order` where scores
         tell it, and those of `columns`.
     """
-    by_word, extra = meanings(words, None if scale is None else scale.votes), columns or {}
+    by_word, extra = meanings(words, None if scale is None else scale.points), columns or {}
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
     evaluated: dict[str, set[tuple[str, str]]] = {}
@@ -307,7 +307,7 @@ def read_inspect_labels(
     Labels
         Samples whose label is empty, or not in the metadata, are its `unlabelled`.
     """
-    by_word, extra = meanings(words, None if scale is None else scale.grades), columns or {}
+    by_word, extra = meanings(words, None if scale is None else scale.points), columns or {}
     rows: dict[tuple[str, Any], dict[str, Any]] = {}
     for log in _runs(logs):
         for sample in log.samples or []:

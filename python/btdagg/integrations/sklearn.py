@@ -8,11 +8,11 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import as_checked_counts, in_label_order, refuse_booleans, unmasked
+from btdagg._util.validation import refuse_booleans, unmasked
 from btdagg.model.calibration import WEAK, Calibration
 from btdagg.model.calibration import calibrate as _calibrate
-from btdagg.model.grade_fit import GradeCalibration, calibrate_grades
-from btdagg.votes.scale import Scale
+from btdagg.model.grade_fit import GradeCalibration
+from btdagg.votes.scale import PAIRS, Scale
 
 with needs("sklearn", "DavidsonClassifier"):
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -54,10 +54,10 @@ class _OfCounts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:  # noqa: N803
         """Return counts, or counts and labels, as scikit-learn and then the package check them."""
-        scale: Scale | None = getattr(self, "scale", None)
-        names = _SIDES if scale is None else tuple(scale.vote_names)
+        scale: Scale = getattr(self, "scale", PAIRS)
+        names = tuple(scale.columns)
         plain = unmasked(X, "X")
-        ordered = in_label_order(plain, "X") if scale is None else scale.in_order(plain)
+        ordered = scale.in_order(plain, "X")
         wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": len(names)}
         if labels and labels[0] is not None:  # of which what follows says more
             check_classification_targets(unmasked(labels[0], "y"))
@@ -66,7 +66,7 @@ class _OfCounts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if array.shape[1] != len(names):
             expected = f"(n, {len(names)}): {', '.join(names)}"
             raise InputError(f"X has shape {array.shape}, expected {expected}")
-        counts = as_checked_counts(array) if scale is None else scale.counts(array)
+        counts = scale.counts(array)
         return (counts, *rest) if labels else counts
 
     def __sklearn_tags__(self) -> Any:
@@ -170,13 +170,13 @@ class DavidsonClassifier(_OfCounts):
 
 
 class GradeClassifier(_OfCounts):
-    """Model of people's grades given a judge's; `fit` is `btdagg.calibrate_grades`.
+    """Model of people's grades given a judge's; `fit` is `btdagg.calibrate`.
 
     Parameters
     ----------
-    scale : Scale
-        The grades of votes, which are the columns of X, and of labels, which are the classes.
-    prior : "votes", GradeModel or sequence of GradeModel, or None
+    scale, label_scale : Scale
+        Of the votes, which are the columns of X, and of labels, which are the classes.
+    prior : "weak", GradeModel or sequence of GradeModel, or None
         What is known before the labels; None is a flat prior.
 
     Notes
@@ -190,7 +190,7 @@ class GradeClassifier(_OfCounts):
     Examples
     --------
     >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
-    >>> classifier = GradeClassifier(Scale(votes=(1, 2, 3), grades=(1, 2, 3)))
+    >>> classifier = GradeClassifier(Scale((1, 2, 3)))
     >>> classifier.fit(counts, [1, 2, 3, 1, 3]).predict([[0, 5, 1], [6, 0, 0]]).tolist()
     [2, 1]
     """
@@ -199,9 +199,11 @@ class GradeClassifier(_OfCounts):
         self,
         scale: Scale | None = None,
         *,
-        prior: GradeModel | Sequence[GradeModel] | Literal["votes"] | None = "votes",
+        label_scale: Scale | None = None,
+        prior: GradeModel | Sequence[GradeModel] | Literal["weak"] | None = "weak",
     ) -> None:
         self.scale = scale
+        self.label_scale = label_scale
         self.prior = prior
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
@@ -209,8 +211,13 @@ class GradeClassifier(_OfCounts):
         if not isinstance(self.scale, Scale):
             raise InputError(argument="scale", came=self.scale, expected="a btdagg.Scale")
         counts, labels = self._checked(X, y, reset=True)
-        self.calibration_: GradeCalibration = calibrate_grades(
-            counts, labels, self.scale, prior=self.prior, weights=sample_weight
+        self.calibration_: GradeCalibration = _calibrate(
+            counts,
+            labels,
+            scale=self.scale,
+            label_scale=self.label_scale,
+            prior=self.prior,
+            weights=sample_weight,
         )
-        self.classes_ = self.scale.grade_values
+        self.classes_ = (self.label_scale or self.scale).values
         return self

@@ -109,7 +109,7 @@ def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
         raise InputError(
             argument="n", came=judging.n, expected=f"the {rule.n} of the stopping rule"
         )
-    points = rule.model.scale.votes if isinstance(rule.model, GradeModel) else None
+    points = rule.model.scale.points if isinstance(rule.model, GradeModel) else None
     if points != judging.setup.grades:
         expected = f"a template for grades {listed(points)}" if points else "a template for pairs"
         raise InputError(argument="template", came=judging.setup.template, expected=expected)
@@ -214,7 +214,7 @@ class ByRule(Sampling):
     def _parts_for(self, rule: StoppingRule) -> Callable[..., Sequence[float]]:
         """Return how much of a vote is for each point, as the model of a rule takes votes."""
         if isinstance(rule.model, GradeModel):
-            points = rule.model.scale.votes
+            points = rule.model.scale.points
             return lambda vote, grade, *_: [float(point == grade) for point in points]
         strength, full_margin = strength_for(rule, self.judging.setup)
 
@@ -269,6 +269,6 @@ class ByRule(Sampling):
 
 
 def _counts(stored: _Samples, rule: StoppingRule) -> list[float]:
-    nothing = [0.0] * (len(rule.model.scale.votes) if isinstance(rule.model, GradeModel) else 3)
+    nothing = [0.0] * len(rule.model.scale.points)
     votes = [parts for _, parts in stored.values() if parts is not None]
     return [sum(parts) for parts in zip(nothing, *votes, strict=True)]

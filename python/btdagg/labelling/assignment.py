@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg._util.errors import shown
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
-    from btdagg.votes.scale import Scale
 
 _KEY = 16  # hexadecimal digits by which the page names an item
 
@@ -57,14 +57,14 @@ class Assignment:
         items: Sequence[str] | None = None,
         n_items: int | None = None,
         *,
-        scale: Scale | None = None,
+        scale: Scale = PAIRS,
         criteria: Mapping[str, Collection[str]] | None = None,
         seed: int = 0,
     ) -> None:
         self.pairs, self.scale, self._seed = pairs, scale, seed
-        if ("response" in pairs.columns) != (scale is not None):
-            came = "missing" if scale is None else scale.grades
-            expected = "a scale for single responses" if scale is None else "nothing for pairs"
+        if ("response" in pairs.columns) == scale.mirrored:
+            came = "missing" if scale.mirrored else scale.points
+            expected = "a scale for single responses" if scale.mirrored else "nothing for pairs"
             raise InputError(f"grades is {came}, expected {expected}", argument="grades")
         names = pairs.frame["criterion"] if "criterion" in pairs.columns else itertools.repeat("")
         self._rows: dict[str, dict[str, int]] = defaultdict(dict)
@@ -111,7 +111,7 @@ class Assignment:
 
     def sides(self, item: str, rater: str) -> str:
         """``AB`` if a rater sees A first, else ``BA``; of single responses AB."""
-        is_turned = self.scale is None and self._digest("sides", rater, item)[0] & 1
+        is_turned = self.scale.mirrored and self._digest("sides", rater, item)[0] & 1
         return "BA" if is_turned else "AB"
 
     def _digest(self, *parts: str) -> bytes:

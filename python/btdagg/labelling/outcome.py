@@ -177,8 +177,8 @@ class Outcome:
             text = items.with_columns(pl.col("item").cast(pl.String))
             group = text.join(groups, on="item", how="left", maintain_order="left")["group"]
             items = items.with_columns(group)
-        if scale is not None:
-            return btdagg.read_votes(items.with_columns(vote=scale.votes[0]), scale=scale)
+        if not scale.mirrored:
+            return btdagg.read_votes(items.with_columns(vote=scale.points[0]), scale=scale)
         return btdagg.read_votes(items.with_columns(minus=0, tie=0, plus=0))
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
@@ -196,7 +196,7 @@ class Outcome:
 
     def _agreement(self, answers: Sequence[Answer]) -> list[str]:
         """A line for each criterion, the one with the least agreement first."""
-        ordinal = self._assignment.scale is None
+        ordinal = self._assignment.scale.mirrored
         by_criterion = defaultdict(list)
         for answer in answers:
             by_criterion[answer.criterion].append(answer)
@@ -220,7 +220,7 @@ class Outcome:
         try:
             estimates = self.estimates(answers)
         except btdagg.InputError as error:
-            return [f"no {'mean grade' if scale else 'win rate'} yet: {error}"]
+            return [f"no {'win rate' if scale.mirrored else 'mean grade'} yet: {error}"]
         lines = []
         in_order = sorted(estimates.items(), key=lambda by: by[1].estimates[by[1].main].value)
         for name, of in in_order:

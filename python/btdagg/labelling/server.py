@@ -161,7 +161,7 @@ def serve_labels(
 
 def label_app(session: Session, access: Access, follow: Callable[[], object]) -> FastAPI:
     """Return the ASGI application of a session; `follow` is called after each stored label."""
-    page, policy = label_page(is_graded=session.scale is not None)
+    page, policy = label_page(is_graded=not session.scale.mirrored)
     app = FastAPI(openapi_url=None, redirect_slashes=False)
 
     @app.middleware("http")

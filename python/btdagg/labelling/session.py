@@ -47,7 +47,7 @@ class Session:
         self._disputed = disputed
         self._store, self._assignment, self._outcome = store, assignment, outcome
         self.scale = scale = assignment.scale
-        points = {} if scale is None else {str(grade): grade for grade in scale.grades}
+        points = {} if scale.mirrored else {str(grade): grade for grade in scale.points}
         self._labels: dict[str, float] = points or {"first": 1, "tie": 0, "second": -1}
         for answer in store.answers():
             if answer.criterion not in assignment.criteria(answer.item):
@@ -161,7 +161,7 @@ class Session:
 
     def _texts(self, item: str, rater: str) -> tuple[str, str]:
         pair = self._assignment.pair(item)
-        if self.scale is not None:
+        if not self.scale.mirrored:
             return pair.response, ""
         is_first = self._assignment.sides(item, rater) == "AB"
         return (pair.a, pair.b) if is_first else (pair.b, pair.a)

@@ -58,7 +58,7 @@ class Davidson(Calibrated):
         """Return the same aggregator with a prior of neighbours."""
         return replace(self, prior=prior)
 
-    def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> Calibration:
+    def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> Any:
         if self.needs.neighbours:
             raise InputError("neighbours needs votes of other tasks or judges, or a prior")
         how: Any = {name: getattr(self, name) for name in ("prior", "alpha", "kappa", "bounds")}

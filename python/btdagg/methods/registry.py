@@ -19,7 +19,7 @@ from btdagg.methods.majority import (
     SoftSelfConsistency,
 )
 from btdagg.methods.mean_vote import Isotonic, Threshold
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PAIRS, Scale
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
@@ -49,32 +49,40 @@ PAPERS = ("davidson", "majority")
 
 
 def aggregators_or_usual(
-    aggregators: Sequence[Aggregator] | None, scale: Scale | None = None
+    aggregators: Sequence[Aggregator] | None, scale: Scale = PAIRS, label_scale: Scale = PAIRS
 ) -> tuple[Aggregator, ...]:
     """Return the given aggregators, else the usual: calibrated, and majority vote."""
-    usual = (Davidson(), MajorityVote()) if scale is None else methods_of_grades(scale)
+    usual: tuple[Aggregator, ...] = (Davidson(), MajorityVote())
+    if not scale.mirrored:
+        usual = methods_of_grades(scale, label_scale)
     chosen = usual if aggregators is None else tuple(aggregators)
     if not chosen:
         raise InputError("aggregators is empty, expected at least one")
     return chosen
 
 
-def names_of_methods(scale: Scale | None = None) -> Mapping[str, Callable[[], Aggregator]]:
+def names_of_methods(
+    scale: Scale = PAIRS, label_scale: Scale | None = None
+) -> Mapping[str, Callable[[], Aggregator]]:
     """Return constructors by name: `AGGREGATORS`, or those of grades."""
-    if scale is None:
+    if scale.mirrored:
         return AGGREGATORS
-    own = {method.name.replace(" ", "-"): method for method in methods_of_grades(scale)}
-    neighbours = CalibratedGrades(scale, prior="neighbours")
+    label_scale = label_scale or scale
+    methods = methods_of_grades(scale, label_scale)
+    own = {method.name.replace(" ", "-"): method for method in methods}
+    neighbours = CalibratedGrades(scale, label_scale, prior="neighbours")
     return {
         name: partial(copy, method) for name, method in {"neighbours": neighbours, **own}.items()
     }
 
 
-def by_name(names: Sequence[str], scale: Scale | None = None) -> tuple[Aggregator, ...]:
+def by_name(
+    names: Sequence[str], scale: Scale = PAIRS, label_scale: Scale | None = None
+) -> tuple[Aggregator, ...]:
     """Return new aggregators by their names, in any case; see `names_of_methods`."""
     if isinstance(names, str):
         raise InputError(f"names is {names!r}, expected a sequence of names")
-    makers = names_of_methods(scale)
+    makers = names_of_methods(scale, label_scale)
     keys = [name.strip().lower() for name in names]
     for place, key in enumerate(keys):
         if key not in makers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from btdagg.model.calibration_set import (
     warning,
 )
 from btdagg.model.davidson import DavidsonModel
+from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.posterior import FewLabels, Posterior
-from btdagg.votes.join import labelled
+from btdagg.votes.join import labelled, scales_of
 from btdagg.votes.provenance import Provenance
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -103,15 +105,19 @@ def calibrate(
     counts: ArrayLike,
     labels: ArrayLike | None,
     *,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
     weights: ArrayLike | None = None,
-    prior: Prior | Literal["weak"] | None = WEAK,
+    prior: Any = WEAK,
     alpha: float = 1.0,
     kappa: float = 1.0,
     bounds: Bounds | None = None,
     provenance: Provenance | None = None,
     n_threads: int = 1,
-) -> Calibration:
-    """Fit the Davidson model to labelled vote counts, with a prior or by minimum DRPS alone.
+) -> Any:
+    """Fit a model to labelled vote counts: Davidson's to those of pairs, cuts to grades.
+
+    With a prior or, of pairs, by minimum DRPS alone.
 
     With a prior, which is ``"weak"`` unless another is named, labels may be few, of one class, or
     none. The model is the one whose probabilities are closest, in DRPS over the counts that occur,
@@ -127,20 +133,25 @@ def calibrate(
     ----------
     counts : (n, 3) array of non-negative numbers
         Votes per item in label order: minus, tie, plus; in a data frame in columns of these names.
-        Or votes, as `btdagg.read_votes` returns them.
+        Of grades (n, J), a column for each point of the scale; of several judges (n, judges, 3),
+        see `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
-        Gold labels, in the order of the counts. With votes, labels as `btdagg.read_labels` returns
-        them: the fit is to the items that have both.
+        Gold labels, in the order of the counts, points of their scale. With votes, labels as
+        `btdagg.read_labels` returns them: the fit is to the items that have both.
+    scale, label_scale : Scale, optional
+        Of the votes, by default that of pairs, and of the labels if theirs is another; tables have
+        their own.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
         Weight of each item, or of each label of each item. 1 unless given. With a prior their size
         counts: they are scaled to sum to the effective number of labels,
         ``weights.sum()**2 / (weights**2).sum()``.
     prior : "weak", Prior or None
         What is known before the labels: of judges in general, or of neighbours
-        (`btdagg.fit_prior`). Without `labels` and `weights` the counts are of unlabelled items, and
-        say how often each occurs. None is the paper's fit.
+        (`btdagg.fit_prior`), which are models of grades where votes are. Without `labels` and
+        `weights` the counts are of unlabelled items, and say how often each occurs. None is the
+        paper's fit, and of grades a flat prior.
     alpha, kappa : float
-        Smoothing constants of the margin and the tie feature.
+        Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
         Box constraints of the paper's fit, which is what is fitted where they are given and no
         prior is named.
@@ -153,13 +164,15 @@ def calibrate(
     Returns
     -------
     Calibration
+        Or `GradeCalibration`, or `PanelCalibration`.
 
     Warns
     -----
     CalibrationWarning
         If the fitted model calls everything a tie whatever the votes. With a prior: if its
         neighbours do not fit the labels, or have fewer votes an item. Without: if the fit did not
-        converge, a parameter is at a bound, or the labels cannot identify a parameter.
+        converge, a parameter is at a bound, or the labels cannot identify a parameter. Of grades,
+        if nobody gave some of them, or the model says one grade whatever the votes.
 
     Notes
     -----
@@ -177,23 +190,43 @@ def calibrate(
     >>> calibration = calibrate(counts, [1, 0, -1, 0, 1, 0])
     >>> calibration.model.decide_one(minus=1, tie=0, plus=11), calibration.at_bounds
     (1, ())
+    >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
+    >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
+    People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
-    votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
-    smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
-    n_threads = as_integer(n_threads, "n_threads", 1)
-    prior = prior_beside(prior, bounds)
+    scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
+    prior = prior_beside(prior, bounds)
+    if not scale.mirrored:
+        for name, value, usual in (
+            ("alpha", alpha, 1),
+            ("kappa", kappa, 1),
+            ("bounds", bounds, None),
+        ):
+            if value != usual:
+                expected = f"{usual} where votes are grades"
+                raise InputError(argument=name, came=value, expected=expected)
+        return fit_cuts(
+            counts, labels, *scales, prior=prior, weights=weights, provenance=provenance
+        )
+    if label_scale != PAIRS and labels is not None:
+        labels = label_scale.places(labels) - 1
+    smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
+    n_threads = as_integer(n_threads, "n_threads", 1)
     if prior is None:
         items = calibration_set(counts, labels, weights, **smoothing)
-        return _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
-    few = FewLabels.of(counts, labels, weights, **smoothing)
-    return _closest_to_posterior(few, prior, provenance)
+        fitted = _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
+    else:
+        few = FewLabels.of(counts, labels, weights, **smoothing)
+        fitted = _closest_to_posterior(few, prior, provenance)
+    if scales == (PAIRS, PAIRS):
+        return fitted
+    return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
 
 
-def prior_beside(
-    prior: Prior | Literal["weak"] | None, bounds: Bounds | None
-) -> Prior | Literal["weak"] | None:
+def prior_beside(prior: Any, bounds: Bounds | None) -> Any:
     """Return the prior of a fit: none beside bounds, which are of the paper's fit alone."""
     if not isinstance(bounds, Bounds | None):
         raise InputError(argument="bounds", came=bounds, expected="a btdagg.Bounds or None")
@@ -215,7 +248,9 @@ def _of_least_drps(
     lower, upper = bounds.box()
     fit = items.fit(lower.tolist(), upper.tolist(), n_threads)
     provenance = _complete(provenance, items, items.n_items)
-    model = DavidsonModel(*fit.parameters, **smoothing, provenance=provenance)
+    model = DavidsonModel(
+        *fit.parameters, smoothing["alpha"], smoothing["kappa"], provenance=provenance
+    )
     at_bounds = tuple(name for name, hit in zip(PARAMETERS, fit.at_bounds, strict=True) if hit)
     return Calibration(
         model=model,

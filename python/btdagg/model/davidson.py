@@ -17,6 +17,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
 from btdagg.model.calibration_set import calibration_set
 from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,30 +42,36 @@ class FittedModel(SavedAsJson, Displayed):
     """A model saved with its numbers and with what it was fitted to."""
 
     SAVED: ClassVar[tuple[str, ...]]
+    scale: Scale
+    label_scale: Scale
     provenance: Provenance | None
 
     @property
     def count_names(self) -> tuple[str, ...]:
         """Columns of counts: the votes."""
-        return ("minus", "tie", "plus")
+        return tuple(self.scale.columns)
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """What the columns of probabilities are called after ``p_``."""
-        return ("minus", "tie", "plus")
+        return tuple(self.label_scale.columns)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""
         origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
-        return {**{name: getattr(self, name) for name in self.SAVED}, **origin}
+        values = {name: getattr(self, name) for name in self.SAVED}
+        plain = {k: v.as_dict() if isinstance(v, Scale) else v for k, v in values.items()}
+        written = {k: v for k, v in plain.items() if v != PAIRS.as_dict()}  # what is usual goes
+        return {**written, **origin}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`."""
-        if fields.keys() - {"provenance"} != set(cls.SAVED):
+        scales = {"scale": PAIRS, "label_scale": PAIRS} | fields
+        if scales.keys() - {"provenance"} != set(cls.SAVED):
             expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
             raise InputError(argument="fields", came=sorted(fields), expected=expected)
-        return cls(**fields)
+        return cls(**scales)
 
     def to_sql_query(
         self,
@@ -108,8 +115,16 @@ class FittedModel(SavedAsJson, Displayed):
         return query_of(self, dialect, votes, probabilities=probabilities)
 
     def __post_init__(self) -> None:
+        scale = scale_from(self.scale, "scale")
+        label_scale = scale_from(self.label_scale or scale, "label_scale")
+        require_alike(scale, label_scale)
+        self.__dict__.update(scale=scale, label_scale=label_scale)
         if not isinstance(self.provenance, Provenance | None):
             object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
+
+    def _labels(self, decided: NDArray[np.int8]) -> NDArray[Any]:
+        """Return the labels -1, 0 and 1 of a mirrored scale as its points."""
+        return decided if self.label_scale == PAIRS else self.label_scale.labels[decided + 1]
 
 
 @dataclass(frozen=True)
@@ -125,6 +140,9 @@ class DavidsonModel(FittedModel):
         Margin sensitivity, tie baseline (the log of nu) and tie-count sensitivity.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, above 0.
+    scale, label_scale : Scale, optional
+        Of the votes and of the labels, mirrored ones with three points; those of pairs unless
+        given.
     provenance : Provenance, optional
         What the model was fitted to, to warn if it is used for something else. It is saved with the
         model, and affects neither decisions nor equality.
@@ -161,7 +179,8 @@ class DavidsonModel(FittedModel):
     """
 
     FILE: ClassVar[FileFormat] = MODEL_FILE
-    SAVED = ("beta", "eta0", "gamma", "alpha", "kappa")
+    NUMBERS: ClassVar[tuple[str, ...]] = ("beta", "eta0", "gamma", "alpha", "kappa")
+    SAVED = (*NUMBERS, "scale", "label_scale")
 
     beta: float
     eta0: float
@@ -169,9 +188,11 @@ class DavidsonModel(FittedModel):
     alpha: float = 1.0
     kappa: float = 1.0
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
+    scale: Scale = field(default=PAIRS, repr=False)
+    label_scale: Scale = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name in self.SAVED:
+        for name in self.NUMBERS:
             object.__setattr__(self, name, as_number(getattr(self, name), name))
         super().__post_init__()
         _ = self._kernel  # which checks the smoothing constants
@@ -183,7 +204,7 @@ class DavidsonModel(FittedModel):
     @property
     def numbers(self) -> dict[str, float]:
         """The five numbers by name."""
-        return {name: getattr(self, name) for name in self.SAVED}
+        return {name: getattr(self, name) for name in self.NUMBERS}
 
     @property
     def nu(self) -> float:
@@ -202,7 +223,8 @@ class DavidsonModel(FittedModel):
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
-        return self._kernel.decide(self._checked(counts), as_integer(n_threads, "n_threads", 1))
+        threads = as_integer(n_threads, "n_threads", 1)
+        return self._labels(self._kernel.decide(self._checked(counts), threads))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Check counts, and warn if items clearly have too many votes for the model."""
@@ -215,9 +237,10 @@ class DavidsonModel(FittedModel):
             warn_of(origin.differences(array))
         return array
 
-    def decide_one(self, minus: int, tie: int, plus: int) -> int:
+    def decide_one(self, minus: int, tie: int, plus: int) -> float:
         """Label of one item from its three counts."""
-        return self._kernel.decide_one(minus, tie, plus)
+        label = self._kernel.decide_one(minus, tie, plus)
+        return label if self.label_scale is PAIRS else self.label_scale.points[label + 1]
 
     def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Probabilities of -1, 0 and +1 for each item, (n, 3)."""
@@ -267,6 +290,8 @@ class DavidsonModel(FittedModel):
         weights: ArrayLike | None,
         n_threads: int,
     ) -> tuple[float, NDArray[np.float64]]:
+        if labels is not None and self.label_scale != PAIRS:
+            labels = self.label_scale.places(labels) - 1
         items = calibration_set(counts, labels, weights, alpha=self.alpha, kappa=self.kappa)
         theta = np.array([self.beta, self.eta0, self.gamma])
         return items.loss(theta, as_integer(n_threads, "n_threads", 1))

@@ -14,10 +14,8 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, effective_weights, same_index, same_length
-from btdagg.model.calibration_set import warning
+from btdagg._util.validation import effective_weights, same_index, same_length
 from btdagg.model.grades import GradeModel
-from btdagg.votes.join import labelled, scale_of_tables
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, listed
 
@@ -146,45 +144,22 @@ class GradeCalibration(Drawn):
         return "\n".join(lines)
 
 
-@warning
-def calibrate_grades(
+def fit_cuts(
     counts: ArrayLike,
     labels: ArrayLike,
-    scale: Scale | None = None,
+    scale: Scale,
+    label_scale: Scale,
     *,
-    prior: GradeModel | Sequence[GradeModel] | Literal["votes"] | None = "votes",
+    prior: GradeModel | Sequence[GradeModel] | Literal["weak"] | None = "weak",
     weights: ArrayLike | None = None,
     provenance: Provenance | None = None,
 ) -> GradeCalibration:
-    """Fit the model of grades to labelled counts, with a prior where labels are few.
+    """Fit the model of grades to labelled counts; arguments are those of `btdagg.calibrate`.
 
-    Parameters
-    ----------
-    counts : (n, J) array of non-negative numbers, or Votes
-        Votes of each item at each point of the scale of votes, which may be fractions; or what
-        `read_votes` returned.
-    labels : (n,) array, or Labels
-        Grades that people gave; what `read_labels` returned, beside `Votes`.
-    scale : Scale, optional
-        The grades of votes and of labels; tables of grades have it.
-    prior : "votes", GradeModel or sequence of GradeModel, or None
-        What is known before the labels: how judges in general vote, or also models of neighbours,
-        which are other criteria, judges or tasks. None is a flat prior.
-    weights : (n,) array of non-negative numbers, optional
-        Weight of each item. They are scaled to sum to the effective number of labels,
-        ``weights.sum()**2 / (weights**2).sum()``.
-    provenance : Provenance, optional
-        Where the votes are from, for the model to keep.
-
-    Returns
-    -------
-    GradeCalibration
-
-    Warns
-    -----
-    CalibrationWarning
-        If there are grades that nobody gave, all labels or all mean votes are the same, the fitted
-        model says one grade whatever the votes, or without a prior the labels do not determine it.
+    The prior is how judges in general vote, or also models of neighbours, which are other criteria,
+    judges or tasks. None is a flat prior. It warns if there are grades that nobody gave, all labels
+    or all mean votes are the same, the fitted model says one grade whatever the votes, or without a
+    prior the labels do not determine it.
 
     Notes
     -----
@@ -203,19 +178,10 @@ def calibrate_grades(
     Agresti (1992); Platt (1999), whose scaling this is for two grades. Tierney and Kadane (1986)
     for the marginal likelihood by Laplace's method. Kolen and Brennan (2014), Test Equating,
     Scaling, and Linking.
-
-    Examples
-    --------
-    >>> scale = Scale(votes=(1, 2, 3), grades=(1, 2, 3))
-    >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
-    >>> print(calibrate_grades(counts, [1, 2, 3, 1, 3], scale).model)
-    People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
-    scale = scale_of_tables(counts, labels, scale)
-    votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     same_index(counts=counts, labels=labels, weights=weights)
     array = scale.counts(counts)
-    places = scale.label_numbers(labels)
+    places = label_scale.places(labels)
     same_length("labels", len(places), "counts", len(array))
     scale.require_votes(array)
     if not len(places):
@@ -224,46 +190,47 @@ def calibrate_grades(
     held = sizes > 0
     array, places, sizes = array[held], places[held], sizes[held]
     n_labels = len(places)
-    step = (scale.votes[-1] - scale.votes[0]) / (len(scale.grades) - 1)
-    means = _core.grade_means(array, scale.vote_values, 1)
+    step = (scale.points[-1] - scale.points[0]) / (len(label_scale.points) - 1)
+    means = _core.grade_means(array, scale.floats, 1)
     distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
-    by_grade = np.zeros((len(distinct), len(scale.grades)))
+    by_grade = np.zeros((len(distinct), len(label_scale.points)))
     np.add.at(by_grade, (row, places), sizes)
     rows = _LabelledMeans(distinct, by_grade)
     if prior is None:
-        cuts = _matched_cuts(scale, step)
+        cuts = _matched_cuts(scale, label_scale, step)
         theta, converged = rows.minimum(np.array([1.0, *cuts]))
         shares: dict[str, float] = {}
     else:
-        theta, converged, shares = _closest_to_mixture(rows, _parts(prior, scale, step, rows))
+        parts = _parts(prior, scale, label_scale, step, rows)
+        theta, converged, shares = _closest_to_mixture(rows, parts)
     beta = float(theta[0])
     cuts = scale.middle + step * theta[1:] / beta
-    if provenance is None:
-        provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
-    origin = replace(provenance, n_labels=n_labels)
+    origin = replace(provenance or Provenance(), n_labels=n_labels)
     if origin.n_votes is None:
         origin = replace(origin, n_votes=math.ceil(array.sum(axis=1).max() - 1e-6))
-    model = GradeModel(beta / step, tuple(cuts.tolist()), scale, origin)
+    model = GradeModel(beta / step, tuple(cuts.tolist()), scale, label_scale, origin)
     log_loss = rows.loss(theta)[0] / by_grade.sum()
     notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
     return GradeCalibration(model, log_loss, shares, converged, n_labels, notes)
 
 
-def _matched_cuts(scale: Scale, step: float) -> Floats:
+def _matched_cuts(scale: Scale, label_scale: Scale, step: float) -> Floats:
     """Return the cuts of a judge who is right, in steps from the middle of the scale."""
-    n_grades = len(scale.grades)
-    matched = np.linspace(scale.votes[0], scale.votes[-1], n_grades)
-    if len(scale.votes) == n_grades:
-        matched = scale.vote_values
+    n_grades = len(label_scale.points)
+    matched = np.linspace(scale.points[0], scale.points[-1], n_grades)
+    if len(scale.points) == n_grades:
+        matched = scale.floats
     return np.asarray(((matched[:-1] + matched[1:]) / 2 - scale.middle) / step)
 
 
-def _parts(prior: Any, scale: Scale, step: float, rows: _LabelledMeans) -> list[_PriorPart]:
+def _parts(
+    prior: Any, scale: Scale, label_scale: Scale, step: float, rows: _LabelledMeans
+) -> list[_PriorPart]:
     """Return the parts of a prior but that of votes that say nothing."""
-    cuts = _matched_cuts(scale, step)
+    cuts = _matched_cuts(scale, label_scale, step)
     centre, size = rows.spread
-    normal, n_grades = NormalDist(), len(scale.grades)
+    normal, n_grades = NormalDist(), len(label_scale.points)
     steps = [normal.inv_cdf(grade / n_grades) for grade in range(1, n_grades)]
     # A little further out than quantiles: means of votes are noisier than what grades are of.
     linked = centre + size * _WIDER * (np.array(steps) - steps[::-1]) / 2  # mirrored to the bit
@@ -272,14 +239,15 @@ def _parts(prior: Any, scale: Scale, step: float, rows: _LabelledMeans) -> list[
         _PriorPart("shifted", 0.2, 2.0, 0.6, cuts, 0.7, 0.3, 0.25, 1.0),
         _PriorPart("linked", 0.2, 3 / size, 0.6, linked, 0.7 * size, 0.0, 0.3 * size, 0.5),
     ]
-    if isinstance(prior, str) and prior == "votes":
+    if isinstance(prior, str) and prior == "weak":
         return parts
     models = [prior] if isinstance(prior, GradeModel) else prior
-    expected = '"votes", None, or models of neighbours of the same scale'
+    expected = '"weak", None, or models of neighbours of the same scale'
     if isinstance(models, str) or not isinstance(models, Sequence) or not len(models):
         raise InputError(argument="prior", came=prior, expected=expected)
     for place, model in enumerate(models):
-        if not isinstance(model, GradeModel) or model.scale != scale:
+        scales = scale, label_scale
+        if not isinstance(model, GradeModel) or (model.scale, model.label_scale) != scales:
             raise InputError(argument="prior", row=place, came=model, expected=expected)
     neighbours = [
         _PriorPart(
@@ -414,7 +382,7 @@ def _notes(
 ) -> tuple[str, ...]:
     """Say what the labels cannot identify, and where the model is no better than a constant."""
     notes = []
-    grades = model.scale.grades
+    grades = model.label_scale.points
     given = rows.weights.sum(axis=0) > 0
     hint = "it rests on the prior" if has_prior else 'prior="votes" would say where'
     if given.sum() == 1:

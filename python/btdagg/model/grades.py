@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +14,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.files import FileFormat
+from btdagg._util.files import MADE_ANEW, FileFormat
 from btdagg._util.validation import as_integer, as_number
 from btdagg.model.davidson import FittedModel
 from btdagg.votes.provenance import Provenance
@@ -35,7 +35,7 @@ _LARGEST = 1e300
 class GradeModel(FittedModel, Drawn):
     """Adjacent-categories model of people's grades given a judge's.
 
-    A frozen value, as `DavidsonModel` is. `btdagg.calibrate_grades` fits it.
+    A frozen value, as `DavidsonModel` is. `btdagg.calibrate` fits it.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class GradeModel(FittedModel, Drawn):
     cuts : sequence of float
         For each two neighbouring grades the mean vote at which both are equally likely, in any
         order.
-    scale : Scale
-        The grades of votes and of labels.
+    scale, label_scale : Scale
+        Of the votes, and of the labels, the same unless given.
     provenance : Provenance, optional
         What the model was fitted to. It affects neither decisions nor equality.
 
@@ -69,8 +69,7 @@ class GradeModel(FittedModel, Drawn):
 
     Examples
     --------
-    >>> scale = Scale(votes=range(1, 6), grades=range(1, 6))
-    >>> model = GradeModel(beta=2, cuts=(1.5, 2.5, 3.5, 4.5), scale=scale)
+    >>> model = GradeModel(beta=2, cuts=(1.5, 2.5, 3.5, 4.5), scale=Scale(range(1, 6)))
     >>> model.decide([[0, 0, 1, 2, 0], [5, 0, 0, 0, 0]]).tolist()
     [4, 1]
     >>> print(model)
@@ -78,11 +77,12 @@ class GradeModel(FittedModel, Drawn):
     """
 
     FILE: ClassVar[FileFormat] = GRADES_FILE
-    SAVED = ("beta", "cuts", "scale")
+    SAVED = ("beta", "cuts", "scale", "label_scale")
 
     beta: float
     cuts: tuple[float, ...]
     scale: Scale
+    label_scale: Scale = None  # type: ignore[assignment]  # that of the votes
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,11 +90,11 @@ class GradeModel(FittedModel, Drawn):
         beta = as_number(self.beta, "beta")
         if beta <= 0:
             raise InputError(argument="beta", came=beta, expected="a number above 0")
-        if isinstance(self.scale, Mapping):
-            object.__setattr__(self, "scale", Scale(**self.scale))
-        if not isinstance(self.scale, Scale):
-            raise InputError(argument="scale", came=self.scale, expected="a btdagg.Scale")
-        n_cuts = len(self.scale.grades) - 1
+        scale, label_scale = self.scale, self.label_scale
+        if scale.mirrored:
+            expected = "scales of grades; a DavidsonModel has sides"
+            raise InputError(argument="scale", came=str(scale), expected=expected)
+        n_cuts = len(label_scale.points) - 1
         try:
             values = list(self.cuts)
         except TypeError:
@@ -103,22 +103,12 @@ class GradeModel(FittedModel, Drawn):
         cuts = tuple(as_number(cut, f"cuts[{row}]") for row, cut in enumerate(values))
         if len(cuts) != n_cuts:
             raise InputError(argument="cuts", came=cuts, expected=f"{n_cuts} numbers")
-        largest = max(map(abs, (*cuts, *self.scale.votes)))
+        largest = max(map(abs, (*cuts, *scale.points)))
         if beta * largest > _LARGEST:
             expected = f"at most {_LARGEST / largest:g}, for cuts and votes of up to {largest:g}"
             raise InputError(argument="beta", came=beta, expected=expected)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "cuts", cuts)
-
-    @property
-    def count_names(self) -> tuple[str, ...]:
-        """Columns of counts: the points of the scale of votes."""
-        return tuple(self.scale.vote_names)
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """The grades, as columns of probabilities are called after ``p_``."""
-        return tuple(map(str, self.scale.grades))
 
     @property
     def intercepts(self) -> Floats:
@@ -137,7 +127,7 @@ class GradeModel(FittedModel, Drawn):
         A mean within rounding of a threshold is on it, where the grade nearer to the middle is
         decided.
         """
-        size = max(map(abs, self.scale.votes))
+        size = max(map(abs, self.scale.points))
         least = []
         for place, threshold in enumerate(self.thresholds, 1):
             rounding = 8 * math.ulp(1.0) * max(size, min(abs(threshold), _LARGEST))
@@ -149,25 +139,19 @@ class GradeModel(FittedModel, Drawn):
 
     def means(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Mean vote of each item, (n,)."""
-        array = self.scale.columns(counts)
-        return _core.grade_means(
-            array, self.scale.vote_values, as_integer(n_threads, "n_threads", 1)
-        )
+        array = self.scale.read_counts(counts)
+        return _core.grade_means(array, self.scale.floats, as_integer(n_threads, "n_threads", 1))
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[Any]:
         """Grade of least expected absolute error for each item, (n,): values of the scale.
 
         Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
         """
-        array = self.scale.columns(counts)
+        array = self.scale.read_counts(counts)
         thresholds = np.array(self.thresholds)
         n_threads = as_integer(n_threads, "n_threads", 1)
-        votes, grades = self.scale.vote_values, self.scale.grade_values
-        if grades.dtype.kind != "i":
-            grades = grades.astype(np.float64)
-        elif -1 <= grades[0] <= grades[-1] <= 1:
-            grades = grades.astype(np.int8)
-        return _core.grade_decisions(array, votes, thresholds, n_threads, grades)
+        grades = self.label_scale.labels
+        return _core.grade_decisions(array, self.scale.floats, thresholds, n_threads, grades)
 
     def decide_one(self, *counts: float) -> float:
         """Grade of one item from its counts, one for each point of the scale of votes."""
@@ -181,7 +165,7 @@ class GradeModel(FittedModel, Drawn):
 
     def risks(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Expected absolute error of answering each grade for each item, (n, K)."""
-        grades = np.array(self.scale.grades, dtype=np.float64)
+        grades = self.label_scale.floats
         distances = np.abs(grades[:, None] - grades)
         return np.asarray(self.predict_proba(counts, n_threads=n_threads) @ distances)
 
@@ -191,10 +175,10 @@ class GradeModel(FittedModel, Drawn):
 
         The first is decided from the lowest vote on; those above the middle only beyond their mean.
         """
-        low, high = self.scale.votes[0], self.scale.votes[-1]
+        low, high = self.scale.points[0], self.scale.points[-1]
         starts = (-math.inf, *self.thresholds)
         least = (-math.inf, *self.least_means, math.inf)
-        spans = zip(self.scale.grades, starts, pairwise(least), strict=True)
+        spans = zip(self.label_scale.points, starts, pairwise(least), strict=True)
         return {
             grade: max(low, start)
             for grade, start, (first, end) in spans
@@ -209,7 +193,8 @@ class GradeModel(FittedModel, Drawn):
 
         Examples
         --------
-        >>> model = GradeModel(beta=2, cuts=(5.5,), scale=Scale(range(1, 11), (0, 1)))
+        >>> from btdagg import PASS_FAIL
+        >>> model = GradeModel(2, cuts=(5.5,), scale=Scale(range(1, 11)), label_scale=PASS_FAIL)
         >>> query = f"SELECT item, {model.to_sql('duckdb')} AS grade FROM means"
         """
         from btdagg.model.sql.decisions import to_sql
@@ -220,7 +205,7 @@ class GradeModel(FittedModel, Drawn):
         (lowest, _), *higher = self.reachable.items()
         if not higher:
             return f"People say {lowest}, whatever the votes."
-        votes = self.scale.votes
+        votes = self.scale.points
         digits = 3 + int(math.log10(max(map(abs, votes)) / (votes[-1] - votes[0]) + 1))
         # Of grades that begin at the same mean, as it is written, only the last has a place.
         starts = {f"{start:.{digits}g}": grade for grade, start in higher}
@@ -230,4 +215,11 @@ class GradeModel(FittedModel, Drawn):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers, the scale and the provenance, if there is one, as plain values."""
-        return {**super().as_dict(), "cuts": list(self.cuts), "scale": self.scale.as_dict()}
+        return {**super().as_dict(), "cuts": list(self.cuts)}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> GradeModel:
+        """Return the model from the fields of `as_dict`."""
+        if "grades" in fields.get("scale", ()):
+            raise InputError(f"scale has votes and grades; {MADE_ANEW}")
+        return super().from_dict(fields)

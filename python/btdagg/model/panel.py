@@ -30,6 +30,7 @@ from btdagg._util.validation import (
 from btdagg.model.calibration_set import Bounds, calibration_set, warning
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -90,7 +91,10 @@ class PanelModel(FittedModel):
     """
 
     FILE: ClassVar[FileFormat] = PANEL_FILE
-    SAVED = ("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard")
+    SAVED = (
+        *("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard"),
+        *("scale", "label_scale"),
+    )
 
     judges: tuple[str, ...]
     beta: tuple[float, ...]
@@ -100,6 +104,8 @@ class PanelModel(FittedModel):
     kappa: float = 1.0
     unheard: tuple[str, ...] = ()
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
+    scale: Scale = field(default=PAIRS, repr=False)
+    label_scale: Scale = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,7 +126,7 @@ class PanelModel(FittedModel):
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
-        return self._kernel.decide(self._checked(counts), 1)
+        return self._labels(self._kernel.decide(self._checked(counts), 1))
 
     def predict_proba(self, counts: ArrayLike) -> Floats:
         """Probabilities of -1, 0 and +1 for each item, (n, 3); raises what `decide` does."""

@@ -27,7 +27,7 @@ class _MeanRule:
         if n % step:
             raise InputError(argument="n", came=n, expected=f"a multiple of the step {step}")
         self._model, self._n, self._step = model, n, step
-        self._votes = model.scale.vote_values
+        self._votes = model.scale.floats
         self._least = np.array(model.least_means)
         # More than sums of votes are rounded by, and less than what counts as on a threshold.
         self._rounding = 4 * math.ulp(1.0) * np.abs(self._votes).max()

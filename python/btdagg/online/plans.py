@@ -25,7 +25,6 @@ from btdagg.methods import Aggregator, CalibratedGrades, Davidson
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.grade_fit import calibrate_grades
 from btdagg.model.grades import GradeModel
 from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
@@ -35,8 +34,6 @@ from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from btdagg.votes.scale import Scale
 
     _Votes: TypeAlias = VoteDistribution | StrengthDistribution
     _Row: TypeAlias = tuple[str, float, Interval, float]
@@ -160,7 +157,7 @@ def plan(
     ----------
     `btdagg.evaluation.new_items.NewItems` for the error and its interval.
     """
-    scale = None if rule is None else getattr(rule.model, "scale", None)
+    model: Any = None if rule is None else rule.model
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
@@ -171,7 +168,7 @@ def plan(
         most = f"more than the {n_items - n_open} of the pilot, which are among them"
         raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
-    if scale is None:
+    if model is None or model.scale.mirrored:
         pilot = labelled_items(counts, labels)
         votes: _Votes = fit_votes(*pilot)
         if rule is not None and rule.votes is not None:
@@ -181,7 +178,7 @@ def plan(
         of_labels = _by_labels(*pilot, budgets[-1], sizes, seed, prior)
     else:
         rng = np.random.default_rng(seed)
-        forecasts, of_labels = _of_grades(counts, labels, scale, budgets, sizes, step, rule, rng)
+        forecasts, of_labels = _of_grades(counts, labels, model, budgets, sizes, step, rule, rng)
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
         for name, used, error, change in rows:
@@ -271,7 +268,7 @@ def _of_rules(
 def _of_grades(
     counts: ArrayLike,
     labels: ArrayLike,
-    scale: Scale,
+    graded: GradeModel,
     budgets: list[int],
     sizes: list[int],
     step: int,
@@ -280,7 +277,7 @@ def _of_grades(
     n_sets: int = 10,
 ) -> tuple[dict[int, list[_Row]], tuple[tuple[int, float], ...]]:
     """Forecast from the votes of the pilot, in random order, and from some of its labels."""
-    array, gold = scale.counts(counts), np.asarray(labels)
+    scale, array, gold = graded.scale, graded.scale.counts(counts), np.asarray(labels)
     same_length("labels", len(gold), "counts", len(array))
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
     totals, most = array.sum(axis=1), budgets[-1]
@@ -288,13 +285,13 @@ def _of_grades(
     if len(rows) < 2:
         expected = "at most as many votes as two or more items of the pilot have"
         raise InputError(argument="n_votes", came=most, expected=expected)
-    places = np.arange(len(scale.votes))
+    places = np.arange(len(scale.points))
     orders = [rng.permutation(np.repeat(places, row.astype(int)))[:most] for row in array[rows]]
     shares, gold = np.eye(len(places))[np.stack(orders)], gold[rows]
 
-    def fitted(n: int, some: NDArray[Any] | slice = slice(None)) -> GradeModel:
-        counts = shares[some, :n].sum(axis=1)
-        return quiet(calibrate_grades)(counts, gold[some], scale).model
+    def fitted(n: int, some: NDArray[Any] | slice = slice(None)) -> Any:
+        scales: Any = {"scale": scale, "label_scale": graded.label_scale}
+        return quiet(calibrate)(shares[some, :n].sum(axis=1), gold[some], **scales).model
 
     forecasts: dict[int, list[_Row]] = {}
     for n in budgets:
@@ -302,8 +299,15 @@ def _of_grades(
         if rule is not None and rule.n == n:
             model = replace(cast("GradeModel", rule.model), provenance=None)
         votes = StoppingRule.lossless(model, n, step=step)._followed(shares[:, :n]).n_votes
-        items = LabelledItems(shares[:, :n].sum(axis=1).astype(np.int64), gold, scale=scale)
-        error = _cross_fitted(items, CalibratedGrades(scale), int(rng.integers(2**31)))
+        items = LabelledItems(
+            shares[:, :n].sum(axis=1).astype(np.int64),
+            gold,
+            scale=scale,
+            label_scale=graded.label_scale,
+        )
+        error = _cross_fitted(
+            items, CalibratedGrades(scale, graded.label_scale), int(rng.integers(2**31))
+        )
         forecasts[n] = [
             ("all votes", float(n), error, 0.0),
             ("lossless", float(votes.mean()), error, 0.0),
@@ -345,7 +349,7 @@ def _joint(votes: _Votes, n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
     return counts, np.stack(chances, axis=1)
 
 
-def _fitted(votes: _Votes, n: int) -> DavidsonModel:
+def _fitted(votes: _Votes, n: int) -> Any:
     """Return the model of n votes that many labels would give."""
     counts, joint = _joint(votes, n)
     return quiet(calibrate)(counts, None, weights=joint, prior=None).model

@@ -13,7 +13,6 @@ from btdagg._core import InputError
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
-    as_counts,
     as_integer,
     as_number,
     as_numbers,
@@ -26,12 +25,12 @@ from btdagg.online.means import _MeanRule
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.strengths import StrengthDistribution, _GridRule, price_within, shares_of
 from btdagg.votes.provenance import warn_of
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.scale import Scale
 
 Kind = Literal["lossless", "risk-bounded", "cost-optimal"]
 
@@ -217,9 +216,7 @@ class StoppingRule(SavedAsJson):
 
     def _columns(self, counts: ArrayLike) -> NDArray[Any]:
         """Return counts as an array of three columns, or of one for each point of the scale."""
-        if isinstance(self.model, GradeModel):
-            return self.model.scale.columns(counts)
-        return as_counts(counts)
+        return self.model.scale.read_counts(counts)
 
     def stops(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.bool_]:
         """Whether each item is settled, (n,)."""
@@ -296,8 +293,8 @@ class StoppingRule(SavedAsJson):
         numbers = as_numbers(votes, "votes").astype(np.float64)
         array = shaped(numbers, "votes", (self.n,), f"(n_items, {self.n})")
         if isinstance(self.model, GradeModel):
-            points = np.eye(len(self.model.scale.votes))
-            places = self.model.scale.vote_numbers(array.ravel())
+            points = np.eye(len(self.model.scale.points))
+            places = self.model.scale.places(array.ravel(), "votes")
             return self._followed(points[places.reshape(array.shape)])
         require_rows(np.abs(array) <= 1, array, "votes", "a number from -1 to 1")
         return self._followed(shares_of(array))
@@ -326,7 +323,7 @@ class StoppingRule(SavedAsJson):
         if votes is not None:
             is_list = isinstance(votes, list)
             votes = VoteDistribution(votes) if is_list else StrengthDistribution(**votes)
-        model = GradeModel if "scale" in saved["model"] else DavidsonModel
+        model = GradeModel if "cuts" in saved["model"] else DavidsonModel
         return cls(**{**saved, "model": model.from_dict(saved["model"]), "votes": votes})
 
 
@@ -382,11 +379,11 @@ class RuleKind:
             pass
         raise InputError(argument="stop", came=text, expected=WANTED)
 
-    def refuse_out_of_range(self, n: int, step: int, scale: Scale | None = None) -> None:
+    def refuse_out_of_range(self, n: int, step: int, scale: Scale = PAIRS) -> None:
         """Check that the number makes a rule, before anything is paid for."""
         model: DavidsonModel | GradeModel = DavidsonModel(1.0, 1.0, 1.0)
-        if scale is not None:
-            model = GradeModel(1.0, (scale.middle,) * (len(scale.grades) - 1), scale)
+        if not scale.mirrored:
+            model = GradeModel(1.0, (scale.middle,) * (len(scale.points) - 1), scale)
         self.learn(model, n, [[0, 2, 0], [0, 0, 2]], [0, 1], step=step)
 
     def learn(

@@ -152,7 +152,7 @@ def _by_value(
         frames_beside = [rows.with_columns(value.alias(_VALUE)) for value in values]
         valued = pl.concat(frames_beside).filter(pl.col(_VALUE).is_not_null())
         options["neighbours"] = neighbours.with_data(valued)
-    if votes.scale is None:
+    if votes.scale.mirrored:
         options.setdefault("aggregators", by_name(PAPERS))
     scores = evaluate(votes.with_data(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(

@@ -139,8 +139,8 @@ def _labels(study: Study, report: ReportFolder) -> None:
 
 def _refuse_long(study: Study) -> None:
     scale = study.labels.scale
-    if scale is not None and len(scale.grades) > _MOST_GRADES:
-        raise InputError(f"labels have {len(scale.grades)} grades, more than {_MOST_GRADES}")
+    if len(scale.points) > _MOST_GRADES:
+        raise InputError(f"labels have {len(scale.points)} grades, more than {_MOST_GRADES}")
 
 
 def main_methods(compared: MethodComparison) -> MethodComparison:
@@ -254,7 +254,7 @@ QUESTIONS = (
 
 def write_scores(report: ReportFolder, scores: Scores) -> None:
     """Write what to use, and below it which method is best and whether the difference is real."""
-    is_graded = scores.cells[0].comparison.scale is not None
+    is_graded = scores.cells[0].comparison.scale.mirrored is False
     report.section(
         "scores",
         "What to do",
@@ -312,7 +312,7 @@ def write_estimates(
 def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
     """Write which labels can be used without a look, and coverage against agreement."""
     sentence, title = str(certificate).splitlines()[0], "Which labels can be used without a look"
-    if certificate.scale is not None:
+    if not certificate.scale.mirrored:
         report.show_models(None)
     report.section("certificate", f"{title}: {task}" if task else title, f"{sentence}.")
     report.remark(*certificate.remarks)

@@ -20,7 +20,7 @@ from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Votes
-from btdagg.votes.join import joint_scale, with_task
+from btdagg.votes.join import with_task
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
@@ -81,12 +81,12 @@ class Study:
     @property
     def methods(self) -> tuple[Aggregator, ...]:
         """The aggregators, the usual two unless given."""
-        return aggregators_or_usual(self.aggregators, joint_scale(self.votes, self.labels))
+        return aggregators_or_usual(self.aggregators, self.votes.scale, self.labels.scale)
 
     @property
     def is_graded(self) -> bool:
         """Whether votes and labels are grades."""
-        return self.votes.scale is not None
+        return not self.votes.scale.mirrored
 
     @property
     def own_methods(self) -> tuple[Aggregator, ...]:

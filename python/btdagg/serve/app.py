@@ -72,7 +72,8 @@ class ServedModel(BaseModel):
     alpha: float | None = None
     kappa: float | None = None
     cuts: list[float] | None = None
-    scale: dict[str, list[float]] | None = None
+    scale: dict[str, Any] | None = None
+    label_scale: dict[str, Any] | None = None
     provenance: dict[str, Any] | None
 
 
@@ -84,9 +85,9 @@ class _Served(NamedTuple):
     provenance: Provenance | None
 
     @property
-    def scale(self) -> Scale | None:
-        """The grades; None of pairs."""
-        return getattr(self.model, "scale", None)
+    def scale(self) -> Scale:
+        """Of the votes."""
+        return self.model.scale
 
 
 _BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
@@ -254,7 +255,7 @@ def _warnings(items: Items, served: _Served) -> list[str]:
         return []
     counts, votes, scale = items.counts, items.votes, served.scale
     told = served.provenance.differences(counts, votes, fewer=False, scale=scale)
-    if votes is not None and scale is None:
+    if votes is not None and scale.mirrored:
         told += served.provenance.unused_strength(votes)
     return list(told)
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_counts, same_length
+from btdagg._util.validation import same_length
 from btdagg.votes import Provenance, Votes, read_table, read_votes
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.strength import PROBABILITIES
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -67,11 +67,11 @@ class Body(_BodyOfItems):
 
 
 @cache
-def body_of(scale: Scale | None) -> type[BaseModel]:
+def body_of(scale: Scale) -> type[BaseModel]:
     """Return `Body`, or the body of grades: counts, scores of each item, or a score in each row."""
-    if scale is None:
+    if scale.mirrored:
         return Body
-    names = tuple(scale.vote_names)
+    names = tuple(scale.columns)
     row: Any = Annotated[list[_Count], Field(min_length=len(names), max_length=len(names))]
     kinds: dict[str, Any] = {
         "counts": list[row],
@@ -83,13 +83,13 @@ def body_of(scale: Scale | None) -> type[BaseModel]:
     return create_model("BodyOfGrades", __base__=_BodyOfItems, **fields)
 
 
-def _forms(scale: Scale | None) -> dict[str, tuple[str, ...]]:
+def _forms(scale: Scale) -> dict[str, tuple[str, ...]]:
     """Return the fields of each form of a body, by the field that tells the form."""
     counts = {"counts": ("counts", "item")}
-    if scale is None:
+    if scale.mirrored:
         strengths = ("margin", "strength", *PROBABILITIES)
         return counts | {"minus": (*COUNTS, "item"), "vote": (*_OF_VOTES, *strengths)}
-    names = tuple(scale.vote_names)
+    names = tuple(scale.columns)
     votes = tuple("score" if name == "vote" else name for name in _OF_VOTES)
     return counts | {names[0]: (*names, "item"), "scores": ("scores", "item"), "score": votes}
 
@@ -118,24 +118,24 @@ class Items(NamedTuple):
     votes: Votes | None = None
 
 
-def read_json(body: bytes, origin: Provenance | None = None, scale: Scale | None = None) -> Items:
+def read_json(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> Items:
     """Read a JSON body; votes are as strong as those that a model was fitted to."""
     columns = body_of(scale).model_validate_json(body or b"null").model_dump(exclude_none=True)
     return _items(columns, origin, scale)
 
 
-def read_arrow(body: bytes, origin: Provenance | None = None, scale: Scale | None = None) -> Items:
+def read_arrow(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> Items:
     """Read an Arrow stream with the columns of `body_of`; see `read_json`."""
     columns = {column.name: column for column in read_stream(body, scale)}
     return _items(columns, origin, scale)
 
 
-def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale | None) -> Items:
+def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> Items:
     forms = _forms(scale)
-    sides = COUNTS if scale is None else tuple(scale.vote_names)
+    sides = COUNTS if scale.mirrored else tuple(scale.columns)
     came = columns.keys() & forms.keys()
     if len(came) != 1:
-        vote = "vote" if scale is None else "score, or scores"
+        vote = "vote" if scale.mirrored else "score, or scores"
         columns_of_counts = f"{', '.join(sides[:-1])} and {sides[-1]}"
         raise InputError(f"body: expected counts, or {columns_of_counts}, or item and {vote}")
     (form,) = came
@@ -161,10 +161,10 @@ def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale | No
         return Items(counts, ids.tolist(), votes)
     if form == "counts":
         counts = np.array(columns["counts"], dtype=np.float64).reshape(-1, len(sides))
-    elif form == "scores" and scale is not None:
+    elif form == "scores":
         counts = np.zeros((len(columns["scores"]), len(sides)))
         for row, scores in enumerate(columns["scores"]):
-            places = scale.vote_numbers(scores, f"scores[{row}]", partial=True)
+            places = scale.places(scores, f"scores[{row}]", partial=True)
             np.add.at(counts[row], places[places >= 0], 1)
     else:
         for name in sides:
@@ -177,7 +177,7 @@ def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale | No
     names = list(columns["item"]) if "item" in columns else None
     if names is not None:
         same_length("item", len(names), "counts", len(counts))
-    return Items(as_counts(counts) if scale is None else scale.counts(counts), names)
+    return Items(scale.read_counts(counts) if scale.mirrored else scale.counts(counts), names)
 
 
 def _are_ids(column: list[Any] | pl.Series) -> bool:
@@ -187,7 +187,7 @@ def _are_ids(column: list[Any] | pl.Series) -> bool:
     return len(set(map(type, column))) <= 1
 
 
-def read_stream(body: bytes, scale: Scale | None = None) -> pl.DataFrame:
+def read_stream(body: bytes, scale: Scale = PAIRS) -> pl.DataFrame:
     """Read an Arrow stream of numbers and texts whose end has arrived.
 
     Neither compressed batches nor dictionaries are taken: a small body could unfold into a large

@@ -29,6 +29,12 @@ from .provenance import (
     ProvenanceWarning as ProvenanceWarning,
 )
 from .scale import (
+    PAIRS as PAIRS,
+)
+from .scale import (
+    PASS_FAIL as PASS_FAIL,
+)
+from .scale import (
     Scale as Scale,
 )
 from .sides import (

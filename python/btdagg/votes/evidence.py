@@ -12,16 +12,15 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
-    as_counts,
     as_partial_labels,
     same_length,
     unmasked,
 )
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.scale import Scale
 
 _SIDES = ("minus", "tie", "plus")
 
@@ -72,8 +71,8 @@ class Evidence:
         Of a panel, the counts of each judge, which `counts` has summed up.
     signs : (n, 3) array of non-negative numbers
         Votes per item without their strength, which `counts` has; by default `counts`.
-    scale : Scale or None
-        Of votes that are grades.
+    scale : Scale
+        Of the votes.
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
     """
@@ -84,11 +83,11 @@ class Evidence:
     ids: NDArray[Any] = None  # type: ignore[assignment]  # row numbers
     by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     signs: Any = None
-    scale: Scale | None = None
+    scale: Scale = PAIRS
     no_confidences: str = ""
 
     def __post_init__(self) -> None:
-        read = as_counts if self.scale is None else self.scale.counts
+        read = self.scale.read_counts if self.scale.mirrored else self.scale.counts
         counts = read(self.counts)
         decisions = {
             name: as_partial_labels(decided, f"decisions of {name}")
@@ -111,7 +110,7 @@ class Evidence:
         self.__dict__.update(checked, ids=ids, signs=signs)
 
     @classmethod
-    def of(cls, counts: ArrayLike | Evidence, scale: Scale | None = None) -> Evidence:
+    def of(cls, counts: ArrayLike | Evidence, scale: Scale = PAIRS) -> Evidence:
         """Return evidence unchanged, or make it from a table of votes or an array of counts."""
         if isinstance(counts, CountsItself):
             return counts.evidence()[1]

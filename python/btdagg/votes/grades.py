@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from btdagg._util.errors import InputError
-from btdagg.votes.scale import Scale, points_of
+from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, points_of
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse
@@ -32,6 +32,8 @@ def with_criteria(table: AnyTable) -> AnyTable:
 
 def column_of_votes(table: Table, scale: Scale | None) -> str | None:
     """Return the column of votes that has grades; None if they are of pairs, or counts."""
+    if scale is not None and scale.mirrored:
+        return None
     if are_counts(table) or (scale is not None and not {*_OF_VOTES} & {*table.columns}):
         return None
     names = _OF_VOTES if scale is not None else ("score",)
@@ -42,6 +44,8 @@ def column_of_votes(table: Table, scale: Scale | None) -> str | None:
 
 def column_of_labels(table: Table, scale: Scale | None) -> str | None:
     """Return the column of a table of labels that has grades; None if they are of pairs."""
+    if scale is not None and scale.mirrored:
+        return None
     if scale is None:
         if {"label", "vote"} & {*table.columns}:
             return None
@@ -75,8 +79,8 @@ def scale_of(
     labels: Table | None = None,
     points: Sequence[float] | None = None,
     points_of_labels: Sequence[float] | None = None,
-) -> Scale | None:
-    """Return the scale of two tables that are read together; None if they are of pairs.
+) -> tuple[Scale, Scale]:
+    """Return the scales of two tables that are read together: of the votes, and of the labels.
 
     Labels have the points of the votes, but labels that are 0 and 1, or pass and fail, have a scale
     of their own unless 0 and 1 are among the points that votes were said to have.
@@ -88,10 +92,10 @@ def scale_of(
         if points_of_labels is not None:
             expected = "the points of the votes beside those of the labels"
             raise InputError(argument="grades", came=None, expected=expected)
-        return None
+        return PAIRS, PAIRS
     inferred = None if points is None else tuple(points)
     own = None if points_of_labels is None else tuple(points_of_labels)
-    column_of = None if labels is None else column_of_labels(labels, Scale((0, 1), (0, 1)))
+    column_of = None if labels is None else column_of_labels(labels, PASS_FAIL)
     if own is None and labels is not None and column_of in labels.columns:
         texts = _texts_in(labels, column_of)
         is_passing = bool(texts) and texts <= {*PASS_WORDS, "0", "1", "0.0", "1.0"}
@@ -102,7 +106,8 @@ def scale_of(
             is_scale = len({*every}) > 1
             inferred = tuple(range(min(every), max(every) + 1)) if is_scale else None
     inferred = inferred_points(votes, column) if inferred is None else inferred
-    return Scale(inferred, inferred if own is None else own)
+    scale = Scale(inferred)
+    return scale, scale if own is None else Scale(own)
 
 
 def stated_points(table: Table) -> tuple[float, ...] | None:

@@ -19,9 +19,8 @@ from btdagg._util.validation import (
     shaped,
     unmasked,
 )
-from btdagg.votes.evidence import Evidence
 from btdagg.votes.labels import RATERS, Labels, n_disputed, rater_remarks, shares_in
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PAIRS, Scale, require_alike
 from btdagg.votes.table import AnyTable, Table, as_text, listing, text
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ class LabelledCounts:
         Numbers of items left out because they have no label, and of labels without votes.
     remarks : tuple of str
         On how many of the items raters disagree, and what their label is; on items without votes.
-    scale : Scale or None
-        Of grades.
+    scale, label_scale : Scale
+        Of the votes and of the labels.
     ratings : (n, labels) array, or None
         How many raters gave each label, where some item has several.
     """
@@ -62,7 +61,8 @@ class LabelledCounts:
     n_unlabelled: int
     n_without_votes: int
     remarks: tuple[str, ...] = ()
-    scale: Scale | None = None
+    scale: Scale = PAIRS
+    label_scale: Scale = PAIRS
     ratings: NDArray[np.int64] | None = None
 
 
@@ -83,8 +83,8 @@ class JoinedItems:
         do not name the item.
     n_without_votes : int
         Number of labels, of the tasks of the votes, whose item has no votes.
-    scale : Scale or None
-        Of grades.
+    scale, label_scale : Scale
+        Of the votes and of the labels.
     remarks : tuple of str
         On items without a vote, which have no mean grade and are left out.
     """
@@ -96,7 +96,8 @@ class JoinedItems:
     n_without_votes: int
     _labels: Labels = field(repr=False)
     _why_no_label: str = field(repr=False)
-    scale: Scale | None = None
+    scale: Scale = PAIRS
+    label_scale: Scale = PAIRS
     remarks: tuple[str, ...] = ()
 
     def labelled(self) -> LabelledCounts:
@@ -120,6 +121,7 @@ class JoinedItems:
             n_without_votes=self.n_without_votes,
             remarks=(*self.remarks, *rater_remarks(self._labels, n_disputed(self.told), len(rows))),
             scale=self.scale,
+            label_scale=self.label_scale,
             ratings=ratings,
         )
 
@@ -151,15 +153,14 @@ def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any])
     import polars as pl
 
     ids, counts = counted
-    scale = joint_scale(counts if votes is None else votes, labels)
+    scale = getattr(counts if votes is None else votes, "scale", PAIRS)
+    require_alike(scale, labels.scale)
     remarks: tuple[str, ...] = ()
-    if scale is not None:
+    if not scale.mirrored:
         has_votes = np.asarray(counts).reshape(len(ids), -1).any(axis=1)
         if not has_votes.all():
             n_empty, ids, counts = int((~has_votes).sum()), ids[has_votes], counts[has_votes]
             remarks = (f"items without a vote that could be read are left out: {n_empty}",)
-        if isinstance(counts, Evidence):
-            counts = replace(counts, scale=scale)
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)
     everything = pl.concat([of_tasks.frame, of_tasks.unlabelled])
@@ -177,27 +178,14 @@ def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any])
         )
     named = named.unique("key", keep="first")
     row = voted.join(named, on="key", how="left", maintain_order="left")["row_right"]
-    shares = np.full((len(everything) + 1, of_tasks.n_kinds), np.nan)
+    shares = np.full((len(everything) + 1, len(labels.scale.points)), np.nan)
     shares[:n_labels] = of_tasks.shares
     shares = shares[row.fill_null(len(everything)).to_numpy()]
     n_without_votes = n_labels - int((row < n_labels).sum())
     told = everything.select(pl.all().gather(row))
     why = _why_no_label(votes, labels, ids) if n_without_votes == n_labels else ""
-    return JoinedItems(ids, counts, shares, told, n_without_votes, labels, why, scale, remarks)
-
-
-def joint_scale(votes: Any, labels: Labels) -> Scale | None:
-    """Return the scale of the grades of votes, or counts, and of labels; None of pairs."""
-    of_votes = getattr(votes, "scale", None)
-    if of_votes is None and labels.scale is None:
-        return None
-    if of_votes is None or labels.scale is None:
-        which, other = ("labels", "votes") if of_votes is None else ("votes", "labels")
-        raise InputError(
-            f"{which} are grades and {other} are of pairs; read both with the same scale",
-            argument="scale",
-        )
-    return Scale(of_votes.votes, labels.scale.grades)
+    scales = scale, labels.scale
+    return JoinedItems(ids, counts, shares, told, n_without_votes, labels, why, *scales, remarks)
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
@@ -225,12 +213,12 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
 
 
 def labelled(
-    counts: Any, labels: Any, groups: Any = None, weights: Any = None, scale: Scale | None = None
+    counts: Any, labels: Any, groups: Any = None, weights: Any = None, scale: Scale = PAIRS
 ) -> tuple[Any, Any, Any]:
     """Return counts, labels and groups of the same items, of tables or of arrays.
 
     Tables of votes and labels are joined. Arrays, and labels that are None, are returned unchanged.
-    Tables of grades are of the scale.
+    Tables have votes of the scale.
     """
     if not isinstance(labels, Labels):
         return counts, labels, groups
@@ -243,24 +231,31 @@ def labelled(
         )
     items = counts.labelled(labels)
     if items.scale != scale:
-        expected = "votes of pairs; btdagg.calibrate_grades takes grades"
-        raise InputError(
-            argument="scale",
-            came=items.scale,
-            expected=expected if scale is None else f"{scale}, as it was told",
-        )
+        expected = "votes of pairs; btdagg.calibrate takes grades"
+        raise InputError(argument="counts", came=f"votes of {items.scale}", expected=expected)
     return items.counts, items.labels, items.groups if groups is None else groups
 
 
-def scale_of_tables(counts: Any, labels: Any, scale: Scale | None) -> Scale:
-    """Return the scale of grades that tables have, unless it is told."""
-    of_votes, of_labels = (getattr(table, "scale", None) for table in (counts, labels))
-    if scale is None and of_votes is not None and of_labels is not None:
-        return Scale(of_votes.votes, of_labels.grades)
-    if not isinstance(scale, Scale):
-        expected = "a btdagg.Scale, or tables of grades that were read with one"
-        raise InputError(argument="scale", came=scale, expected=expected)
-    return scale
+def scales_of(
+    counts: Any, labels: Any, scale: Scale | None, label_scale: Scale | None
+) -> tuple[Scale, Scale]:
+    """Return the scales of votes and labels: those of tables, which may be said again.
+
+    Of arrays they are as said, by default of pairs, and labels have that of the votes.
+    """
+    of_counts, of_labels = (getattr(table, "scale", None) for table in (counts, labels))
+    usual = scale or of_counts or PAIRS
+    for name, own, said in (
+        ("scale", of_counts, scale),
+        ("label_scale", of_labels, label_scale),
+    ):
+        if not isinstance(said, Scale | None):
+            raise InputError(argument=name, came=said, expected="a btdagg.Scale")
+        if said is not None and own is not None and own != said:
+            raise InputError(argument=name, came=str(said), expected=f"{own}, as it was read")
+    both = usual, label_scale or of_labels or usual
+    require_alike(*both)
+    return both
 
 
 def labelled_items(counts: Any, labels: Any) -> tuple[NDArray[Any], NDArray[np.int8]]:

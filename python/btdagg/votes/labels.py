@@ -16,10 +16,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_outcomes
 from btdagg.votes.grades import column_of_labels, inferred_points, with_criteria
-from btdagg.votes.scale import Scale
-from btdagg.votes.schema import LABELS, grades, ids, parse
+from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.schema import LABELS, ids, parse, votes_of
 from btdagg.votes.source import read_table
 from btdagg.votes.table import Table, ids_of, listing, refuse_duplicates, require
 from btdagg.votes.words import in_own_words
@@ -51,14 +50,14 @@ class Labels(Table):
         source has them `group` and `task` (text); and every other column as it came.
     unlabelled : polars.DataFrame
         The same columns of the items that have none.
-    scale : Scale or None
-        Of labels that are grades: `label` has numbers of this scale.
+    scale : Scale
+        Of the labels: `label` has points of it.
     raters : str
         What is made of an item on which raters disagree: mean, majority or drop.
     """
 
     unlabelled: pl.DataFrame = field(kw_only=True)
-    scale: Scale | None = field(default=None, repr=False, kw_only=True)
+    scale: Scale = field(default=PAIRS, repr=False, kw_only=True)
     raters: RaterRule = field(default="mean", repr=False, kw_only=True)
 
     @cached_property
@@ -68,16 +67,8 @@ class Labels(Table):
         They are those of an item's raters, or of a majority all of its one label.
         """
         if _SHARES in self.columns and self.raters != "majority":
-            return shares_in(self.frame).reshape(-1, self.n_kinds)
-        labels = self.frame["label"].to_list()
-        if self.scale is None:
-            return as_outcomes(labels)
-        return as_outcomes(labels, list(map(str, self.scale.grades)), self.scale.label_numbers)
-
-    @property
-    def n_kinds(self) -> int:
-        """Number of different labels that an item may have."""
-        return 3 if self.scale is None else len(self.scale.grades)
+            return shares_in(self.frame).reshape(-1, len(self.scale.points))
+        return self.scale.shares(self.frame["label"].to_list())
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -162,8 +153,7 @@ def read_labels(
     column = column_of_labels(table, scale)
     if column is not None and column in table.columns:
         if scale is None:
-            points = inferred_points(table, column, words)
-            scale = Scale(points, points)
+            scale = Scale(inferred_points(table, column, words))
         if column != "label":
             table = read_table(table, [], columns={"label": column})
     if "label" not in table.columns and "vote" in table.columns:
@@ -177,10 +167,10 @@ def read_labels(
         table = read_table(table, [], columns={"label": "vote"})
     require(table, ["label"], "columns")
     kinds = dict(LABELS.kinds)
-    if scale is not None:
-        kinds["label"] = grades(scale.grades, words)
-    else:
+    scale = PAIRS if scale is None else scale
+    if scale == PAIRS:
         table = in_own_words(table, words or {}, "label")
+    kinds["label"] = votes_of(scale, words)
     rows = parse(table, kinds)
     if "rater" in rows.columns:
         rows = _merged(rows, scale)
@@ -192,7 +182,7 @@ def read_labels(
     return _split(rows, scale, raters)
 
 
-def _merged(rows: Table, scale: Scale | None) -> Table:
+def _merged(rows: Table, scale: Scale) -> Table:
     """Return one row per item where raters have one each."""
     import polars as pl
 
@@ -202,17 +192,17 @@ def _merged(rows: Table, scale: Scale | None) -> Table:
     frame, label = rows.numbered(), pl.col("label")
     if frame.select(pl.struct(key).is_unique().all()).item():
         return rows
-    sums = [(label == value).sum() for value in ((-1, 0, 1) if scale is None else scale.grades)]
-    if scale is None:
-        minus, tie, plus = sums
+    sums = [(label == value).sum() for value in scale.points]
+    if scale.mirrored:
+        (of_b, of_tie, of_a), (minus, tie, plus) = scale.points, sums
         leads = [plus > pl.max_horizontal(tie, minus), minus > pl.max_horizontal(tie, plus)]
-        decided = pl.when(leads[0]).then(1).when(leads[1]).then(-1).otherwise(0)
-        merged = pl.when(label.count() > 0).then(decided).cast(pl.Int8)
+        decided = pl.when(leads[0]).then(of_a).when(leads[1]).then(of_b).otherwise(of_tie)
+        merged = pl.when(label.count() > 0).then(decided).cast(rows.schema["label"])
     else:
         ordered = label.drop_nulls().sort()
         low = ordered.get((label.count() - 1) // 2, null_on_oob=True)
         high = ordered.get(label.count() // 2, null_on_oob=True)
-        merged = pl.lit(scale.middle_grade).clip(low, high).cast(rows.schema["label"])
+        merged = pl.lit(scale.middle_point).clip(low, high).cast(rows.schema["label"])
         merged = pl.when(label.count() > 0).then(merged)
     columns = [name for name in frame.columns if name not in ("rater", *key)]
     first = [merged.alias(name) if name == "label" else pl.col(name).first() for name in columns]
@@ -238,7 +228,7 @@ def rater_remarks(
     if not n_disputed:
         return ()
     treatment = "each has the label of most of its raters, a tie where labels share the most"
-    if labels.scale is not None:
+    if not labels.scale.mirrored:
         treatment = "each has the median of its raters, the one nearest to the middle of the scale"
     if labels.raters == "drop":
         n_labelled += n_disputed
@@ -248,7 +238,7 @@ def rater_remarks(
     return (f"raters disagree on {n_disputed} of {n_labelled} labelled items: {treatment}",)
 
 
-def _split(rows: Table, scale: Scale | None, raters: RaterRule) -> Labels:
+def _split(rows: Table, scale: Scale, raters: RaterRule) -> Labels:
     import polars as pl
 
     frame = rows.frame

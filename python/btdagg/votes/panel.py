@@ -63,7 +63,7 @@ def panel_counts(
     """
     import polars as pl
 
-    if votes.scale is not None:
+    if not votes.scale.mirrored:
         raise InputError(argument="votes", came="grades", expected="votes of pairs for a panel")
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:

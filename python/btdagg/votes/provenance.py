@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_counts, as_integer
+from btdagg._util.validation import as_integer
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
     FullMargin,
@@ -23,7 +24,6 @@ from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     from btdagg.votes import Table, Votes
-    from btdagg.votes.scale import Scale
 
 COLUMNS = ("judge", "template", "temperature", "task")
 _LISTED = 5
@@ -123,7 +123,7 @@ class Provenance:
         votes: Votes | None = None,
         *,
         fewer: bool = True,
-        scale: Scale | None = None,
+        scale: Scale = PAIRS,
     ) -> tuple[str, ...]:
         """Say where items differ from those that the model was fitted to, a text each.
 
@@ -134,11 +134,11 @@ class Provenance:
             The votes of these items, whose judge, template, temperature and task are compared.
         fewer : bool
             False if items may have fewer votes, such as items that a rule stopped early.
-        scale : Scale, optional
-            Counts are of grades.
+        scale : Scale
+            Of the votes.
         """
         differences = []
-        array = as_counts(counts) if scale is None else scale.counts(counts)
+        array = scale.read_counts(counts)
         totals = array.sum(axis=1, dtype=np.float64)
         most = round(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:

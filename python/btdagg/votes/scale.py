@@ -1,10 +1,10 @@
-"""The scale of votes that are grades, and that of the labels."""
+"""The scale of one column of votes or labels: its points, their names, and whether it has sides."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,14 @@ import numpy as np
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    COUNT_COLUMNS,
     CountsItself,
     as_columns,
     as_number,
+    as_numbers,
     column_names,
     finite_counts,
+    in_label_order,
     label_array,
     numbers_or_missing,
     require_rows,
@@ -29,125 +32,176 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # Decisions are kept as bytes.
-_MOST_GRADES = 256
+_MOST_POINTS = 256
 
 
 @readable
 @dataclass(frozen=True)
 class Scale:
-    """The grades that a judge votes, and those that people give; they may differ.
+    """The ordered values that votes, or labels, of one column can have.
 
     Parameters
     ----------
-    votes, grades : iterable of numbers
-        The points of each scale, two at least, strictly increasing, and 256 grades at most.
+    points : iterable of numbers
+        The values: two at least, 256 at most, strictly increasing.
+    names : iterable of str, optional
+        What they are called, by default as they are written. Names do not affect equality.
+    mirrored : bool
+        Whether the scale has two sides, so that swapping them turns every result round, as the
+        sides of a pair. Such a scale has three points at equal distances.
 
     Examples
     --------
-    >>> scale = Scale(votes=range(1, 11), grades=(0, 1))
-    >>> scale.middle
-    5.5
+    >>> Scale(range(1, 6)).middle
+    3.0
+    >>> PAIRS.names
+    ('B', 'tie', 'A')
     """
 
-    votes: tuple[float, ...]
-    grades: tuple[float, ...]
+    points: tuple[float, ...]
+    names: tuple[str, ...] = field(default=(), compare=False)
+    mirrored: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("votes", "grades"):
-            object.__setattr__(self, name, _as_points(getattr(self, name), name))
-        if len(self.grades) > _MOST_GRADES:
-            raise InputError(
-                f"grades has {len(self.grades)} values, expected at most {_MOST_GRADES}",
-                argument="grades",
+        points = _as_points(self.points, "points")
+        names = tuple(self.names) or tuple(map(str, points))
+        if len(points) > _MOST_POINTS:
+            expected = f"at most {_MOST_POINTS} of them"
+            raise InputError(argument="points", came=len(points), expected=expected)
+        texts = {name.strip().lower() for name in names if isinstance(name, str)}
+        if len(names) != len(points) or len(texts) != len(points):
+            expected = f"a name for each of {listed(points)}"
+            raise InputError(argument="names", came=names, expected=expected)
+        if self.mirrored and (len(points) != 3 or sum(points[::2]) != 2 * points[1]):
+            expected = (
+                "three points at equal distances where a scale is mirrored: Davidson's model, "
+                "which gives ties a share of their own, knows no other"
             )
+            raise InputError(argument="points", came=points, expected=expected)
+        self.__dict__.update(points=points, names=names, mirrored=bool(self.mirrored))
 
     @property
     def middle(self) -> float:
-        """The middle of the scale of votes."""
-        return (self.votes[0] + self.votes[-1]) / 2
+        """The middle of the scale, which need not be a point."""
+        return (self.points[0] + self.points[-1]) / 2
 
     @property
-    def middle_grade(self) -> float:
-        """The grade nearest to the middle of the grades, the lower of two."""
-        middle = (self.grades[0] + self.grades[-1]) / 2
-        return min(self.grades, key=lambda grade: (abs(grade - middle), grade))
+    def middle_point(self) -> float:
+        """The point nearest to the middle, the lower of two."""
+        return min(self.points, key=lambda point: (abs(point - self.middle), point))
 
     @property
-    def vote_names(self) -> dict[str, float]:
-        """The points of the scale of votes by the names of their columns."""
-        return {str(point): point for point in self.votes}
+    def values(self) -> NDArray[Any]:
+        """The points as an array, of integers where all are whole."""
+        return np.array(self.points)
 
     @property
-    def vote_values(self) -> NDArray[np.float64]:
-        """The points of the scale of votes as an array."""
-        return np.array(self.votes, dtype=np.float64)
+    def floats(self) -> NDArray[np.float64]:
+        """The points as an array of floats."""
+        return np.array(self.points, dtype=np.float64)
 
     @property
-    def grade_values(self) -> NDArray[Any]:
-        """The grades as an array, of integers where all are whole."""
-        return np.array(self.grades)
+    def labels(self) -> NDArray[Any]:
+        """The points as labels are stored: int64, or int8 where all are from -1 to 1, or floats."""
+        values = self.values
+        small = values.dtype.kind == "i" and -1 <= values[0] <= values[-1] <= 1
+        return values.astype(np.int8) if small else values
 
-    def label_numbers(
-        self, labels: ArrayLike, name: str = "labels", *, partial: bool = False
+    @property
+    def columns(self) -> dict[str, float]:
+        """The points by the names of the columns that count them: minus, tie, plus if mirrored."""
+        names = COUNT_COLUMNS if self.mirrored else map(str, self.points)
+        return dict(zip(names, self.points, strict=True))
+
+    def places(
+        self, values: ArrayLike, name: str = "labels", *, partial: bool = False
     ) -> NDArray[np.int64]:
-        """Return the place of each label among the grades, (n,), from 0.
+        """Return the place of each value among the points, (n,), from 0.
 
-        With `partial`, missing labels (NaN, None, masked) are -1.
+        With `partial`, missing values (NaN, None, masked) are -1.
         """
-        return _places(labels, self.grades, name, partial)
+        return _places(values, self.points, name, partial)
 
-    def vote_numbers(
-        self, votes: ArrayLike, name: str = "votes", *, partial: bool = False
-    ) -> NDArray[np.int64]:
-        """Return the place of each vote among the points of its scale, as `label_numbers` does."""
-        return _places(votes, self.votes, name, partial)
+    def shares(self, labels: ArrayLike) -> NDArray[np.float64]:
+        """Return labels as (N, K) shares of each point, rows of NaN where there is none.
+
+        Labels of which some may be missing, (N,), become rows of one 1 and zeros. Shares of an
+        item's raters, (N, K), are checked.
+        """
+        values: Any = labels
+        k = len(self.points)
+        if isinstance(values, list | tuple) and len(values) and np.ndim(values[0]) == 1:
+            values = as_numbers(values, "labels")
+        if isinstance(values, list | tuple) or np.shape(values)[1:] != (k,):
+            place = self.places(labels, partial=True)
+            outcomes = np.full((len(place), k), np.nan)
+            rows = np.flatnonzero(place >= 0)
+            outcomes[rows] = 0.0
+            outcomes[rows, place[rows]] = 1.0
+            return outcomes
+        shares = as_numbers(values, "labels").astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            good = (shares >= 0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1) < 1e-6)
+        good |= np.isnan(shares).all(axis=1)
+        of = f"{', '.join(self.names[:-1])} and {self.names[-1]}"
+        expected = f"shares of {of} that add up to 1, or NaN where there is no label"
+        require_rows(good, shares, "labels", expected)
+        return shares
 
     def counts(self, counts: ArrayLike) -> NDArray[Any]:
         """Return counts as an (n, J) array of int64, or of float64 if they are not whole.
 
-        There is a column for each point of the scale of votes, and rows sum to numbers of votes. A
-        data frame has the points as the names of its columns, in any order.
+        There is a column for each point of the scale, and rows sum to numbers of votes. A data
+        frame has the columns of `columns`, in any order.
         """
-        return finite_counts(self.columns(counts))
+        return finite_counts(self.read_counts(counts))
 
-    def columns(self, counts: ArrayLike) -> NDArray[Any]:
+    def read_counts(self, counts: ArrayLike) -> NDArray[Any]:
         """Return counts as `counts` does, in place and without a look at their values."""
-        texts = [str(point) for point in self.votes]
         if isinstance(counts, CountsItself):
-            own = getattr(counts, "scale", None)
-            if own is None or own.votes != self.votes:
-                came = "votes of pairs" if own is None else f"grades of {listed(own.votes)}"
-                expected = f"grades of {listed(self.votes)}"
-                raise InputError(argument="counts", came=came, expected=expected)
+            self.require_same(getattr(counts, "scale", PAIRS), "counts")
             counts = counts.counts()[1]
-        return as_columns(
-            self.in_order(counts), len(texts), f"votes of {', '.join(texts)} of each item"
-        )
+        texts = ", ".join(self.columns)
+        meaning = f"{texts} of each item" if self.mirrored else f"votes of {texts} of each item"
+        return as_columns(self.in_order(counts), len(self.points), meaning)
 
-    def in_order(self, counts: Any) -> Any:
+    def require_same(self, scale: Scale, name: str) -> None:
+        """Refuse votes, or labels, of another scale."""
+        if scale != self:
+            raise InputError(argument=name, came=f"those of {scale}", expected=f"those of {self}")
+
+    def in_order(self, counts: Any, name: str = "counts") -> Any:
         """Return a data frame with a column for each point in their order, and arrays unchanged."""
-        names = column_names(counts)
-        if names is None:
+        if self.mirrored:
+            return in_label_order(counts, name)
+        columns = column_names(counts)
+        if columns is None:
             return counts
-        texts = list(self.vote_names)
-        places = {column_text(column): column for column in names}
-        if sorted(places) != sorted(texts) or len(names) != len(texts):
+        texts = list(self.columns)
+        places = {column_text(column): column for column in columns}
+        if sorted(places) != sorted(texts) or len(columns) != len(texts):
             raise InputError(
-                f"counts has columns {', '.join(map(str, names[:12])) or 'none'}, expected the "
+                f"{name} has columns {', '.join(map(str, columns[:12])) or 'none'}, expected the "
                 f"votes {', '.join(texts)} and no other, in any order",
-                argument="counts",
+                argument=name,
             )
         return with_columns(counts, [places[text] for text in texts])
 
     def require_votes(self, counts: NDArray[Any]) -> None:
-        """Check that each item has votes: without any it has no mean, nor a grade in the middle."""
+        """Check that each item has votes: without any it has no mean, nor a label in the middle."""
         # Column by column, which takes a quarter of the time of any(axis=1).
         has_votes = np.asarray(reduce(np.logical_or, counts.T))
         require_rows(has_votes, counts, "counts", "at least one vote of each item")
 
-    def as_dict(self) -> dict[str, list[float]]:
-        """Return the points of both scales."""
-        return {"votes": list(self.votes), "grades": list(self.grades)}
+    def as_dict(self) -> dict[str, Any]:
+        """Return the points, their names and whether there are sides."""
+        return {"points": list(self.points), "names": list(self.names), "mirrored": self.mirrored}
+
+    def __str__(self) -> str:
+        points = written(self.points)
+        own = tuple(map(str, self.points)) != self.names
+        sides = ", mirrored" if self.mirrored else ""
+        return f"{points} ({', '.join(self.names)}{sides})" if own else points + sides
 
 
 def _as_points(points: Any, name: str) -> tuple[float, ...]:
@@ -174,19 +228,19 @@ def points_of(text: str, name: str = "grades") -> tuple[float, ...]:
     try:
         if ends is not None:
             low, high = map(int, ends.groups())
-            if high - low >= _MOST_GRADES:
+            if high - low >= _MOST_POINTS:
                 raise ValueError
             return _as_points(range(low, high + 1), name)
         return _as_points([float(part) for part in plain.split(",")], name)
     except ValueError:
-        expected = f"1-5, 0,0.5,1 or pass/fail, {_MOST_GRADES} points at most"
+        expected = f"1-5, 0,0.5,1 or pass/fail, {_MOST_POINTS} points at most"
         raise InputError(argument=name, came=text, expected=expected) from None
 
 
 def written(points: tuple[float, ...]) -> str:
     """Write the points of a scale as `points_of` reads them."""
     if len(points) > 2 and points == tuple(range(int(points[0]), int(points[-1]) + 1)):
-        return f"{points[0]}-{points[-1]}"
+        return f"{points[0]}{'-' if points[0] >= 0 else '..'}{points[-1]}"
     return ",".join(map(str, points))
 
 
@@ -223,3 +277,28 @@ def _places(values: Any, points: tuple[float, ...], name: str, partial: bool) ->
     is_missing = np.isnan(numbers) & partial
     require_rows((np.array(points)[places] == numbers) | is_missing, numbers, name, expected)
     return np.where(is_missing, -1, places)
+
+
+def require_alike(scale: Scale, label_scale: Scale) -> None:
+    """Refuse votes and labels of which only one has two sides."""
+    if scale.mirrored != label_scale.mirrored:
+        which, other = ("labels", "votes") if scale.mirrored else ("votes", "labels")
+        raise InputError(
+            f"{which} are grades and {other} are of pairs; read both with the same scale",
+            argument="scale",
+        )
+
+
+def scale_from(value: Any, name: str) -> Scale:
+    """Return a scale, or what `Scale.as_dict` made of one."""
+    if isinstance(value, Mapping) and value.keys() <= {"points", "names", "mirrored"}:
+        value = Scale(**value)
+    if not isinstance(value, Scale):
+        raise InputError(argument=name, came=value, expected="a btdagg.Scale")
+    return value
+
+
+PAIRS = Scale((-1, 0, 1), ("B", "tie", "A"), mirrored=True)
+"""The scale of votes and labels of pairs: B is better, a tie, A is better."""
+
+PASS_FAIL = Scale((0, 1), ("fail", "pass"))

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from btdagg.votes.scale import listed
+from btdagg.votes.scale import PAIRS as OF_PAIRS
+from btdagg.votes.scale import Scale, listed
 from btdagg.votes.table import AnyTable, Table, as_text, refuse, require
 
 if TYPE_CHECKING:
@@ -178,8 +179,9 @@ def votes(table: Table, column: str) -> Parser:
     return Parser(plain, is_plain, value, checks)
 
 
-def grades(points: Sequence[float], meanings: Mapping[str, object] | None = None) -> Kind:
+def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kind:
     """Points of a scale, Int64 where all are whole and Float64 otherwise; empty ones are null."""
+    points = scale.points
 
     def kind(table: Table, column: str) -> Parser:
         import polars as pl
@@ -188,14 +190,15 @@ def grades(points: Sequence[float], meanings: Mapping[str, object] | None = None
         is_whole = all(isinstance(point, int) for point in points)
         stored = pl.Int64 if is_whole else pl.Float64
         words = as_text(table, column).str.strip_chars().str.to_lowercase()
-        numbers = {**(PASS_WORDS if tuple(points) == (0, 1) else {}), **(meanings or {})}
+        own = dict(zip(scale.names, points, strict=True))
+        numbers = {**(PASS_WORDS if points == (0, 1) else own), **(meanings or {})}
         texts = {str(word).strip().lower(): str(value) for word, value in numbers.items()}
         meant = words.replace(
             {word: "" if text == "missing" else text for word, text in texts.items()}
         )
         number = _numbers(meant)
         value = pl.when(number.is_in(floats)).then(number).cast(stored)
-        checks = [(value.is_null() & (meant != ""), f"{listed(tuple(points))}, or nothing")]
+        checks = [(value.is_null() & (meant != ""), f"{listed(points)}, or nothing")]
         if meanings or not table.schema[column].is_numeric():
             return Parser(value, pl.lit(False), value, checks)
         plain = pl.col(column)
@@ -203,6 +206,11 @@ def grades(points: Sequence[float], meanings: Mapping[str, object] | None = None
         return Parser(plain.cast(stored, strict=False), is_plain, value, checks)
 
     return kind
+
+
+def votes_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kind:
+    """Votes or labels of a scale; those of pairs have words of their own."""
+    return votes if scale == OF_PAIRS else points_of(scale, meanings)
 
 
 def whole_numbers(table: Table, column: str) -> Parser:

@@ -11,6 +11,7 @@ import numpy as np
 from btdagg._util.errors import InputError
 from btdagg._util.validation import COUNT_COLUMNS, as_number, label_array, require_rows
 from btdagg.votes import schema
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import Kind, parse
 from btdagg.votes.table import AnyTable, Table, listing, refuse
 
@@ -63,18 +64,18 @@ class Strength:
         """The columns that it is computed from, where they exist."""
         return [*STRENGTH_COLUMNS[self.kind], *_WHOSE]
 
-    def sides(self) -> tuple[pl.Expr, pl.Expr]:
+    def sides(self, scale: Scale = PAIRS) -> tuple[pl.Expr, pl.Expr]:
         """What of each vote is for B, and what for A; the rest is for a tie."""
         import polars as pl
 
-        vote = pl.col("vote")
+        vote, (low, _, high) = pl.col("vote"), scale.points
         if self.kind == "probabilities":
             total = pl.sum_horizontal(PROBABILITIES)
             minus, plus = (
                 # A half is rounded down: both rounded up would be more than a vote. Votes of a
                 # judge without probabilities are whole.
                 (pl.col(side) / total * _PARTS - 0.5).ceil().fill_null((vote == sign) * _PARTS)
-                for side, sign in ((PROBABILITIES[0], -1), (PROBABILITIES[2], 1))
+                for side, sign in ((PROBABILITIES[0], low), (PROBABILITIES[2], high))
             )
             is_there = pl.when(vote.is_not_null())
             return is_there.then(minus * _STEP), is_there.then(plus * _STEP)
@@ -83,7 +84,7 @@ class Strength:
             size = (size / self._full_margin()).clip(upper_bound=1.0)
         # Votes of a judge without margins are whole.
         strength = ((size * _PARTS + 0.5).floor() * _STEP).fill_null(1.0)
-        return pl.when(vote == -1).then(strength), pl.when(vote == 1).then(strength)
+        return pl.when(vote == low).then(strength), pl.when(vote == high).then(strength)
 
     def _full_margin(self) -> pl.Expr:
         import polars as pl
@@ -146,7 +147,7 @@ def kinds_of(kind: StrengthKind | None) -> dict[str, Kind]:
     return {} if kind is None else {name: _KINDS[name] for name in STRENGTH_COLUMNS[kind]}
 
 
-def with_votes(table: AnyTable, kind: StrengthKind) -> AnyTable:
+def with_votes(table: AnyTable, kind: StrengthKind, scale: Scale = PAIRS) -> AnyTable:
     """Return a table without a column of votes with what its signed strengths say."""
     import polars as pl
 
@@ -159,24 +160,28 @@ def with_votes(table: AnyTable, kind: StrengthKind) -> AnyTable:
         vote = is_plus.cast(pl.Int8) - is_minus.cast(pl.Int8)
     else:
         vote = pl.col(*STRENGTH_COLUMNS[kind]).sign().cast(pl.Int8)
+    if scale != PAIRS:
+        vote = vote.replace_strict(dict(zip(PAIRS.points, scale.points, strict=True)))
     return table.with_columns([vote.alias("vote")])
 
 
-def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength | None:
+def strength_of(
+    table: Table, kind: StrengthKind, full_margin: Any, scale: Scale = PAIRS
+) -> Strength | None:
     """Check the strengths of parsed votes, and find full margins; None if no vote has a strength.
 
     By default a full margin is twice the mean margin of a judge and template, ties included.
     """
     import polars as pl
 
-    vote = pl.col("vote")
+    vote, (low, tie, high) = pl.col("vote"), scale.points
     if full_margin not in (None, ()) and kind != "margin":
         raise InputError(
             f"{table.source}: full_margin is for a column margin, and votes count by their {kind}",
             argument="full_margin",
         )
     column = STRENGTH_COLUMNS[kind][0]
-    size, is_win = pl.col(column), vote != 0
+    size, is_win = pl.col(column), vote != tie
     if kind == "probabilities":
         columns = [pl.col(name) for name in PROBABILITIES]
         n_there = pl.sum_horizontal(column.is_not_null() for column in columns)
@@ -209,9 +214,9 @@ def strength_of(table: Table, kind: StrengthKind, full_margin: Any) -> Strength 
         refuse(table, is_bad, column, expected, "strength")
     if (sums["least"] < 0).any():
         expected = f"a {column} of the sign of its vote, or sizes of at least 0 in all rows"
-        refuse(table, (vote == 1) & (size < 0), column, expected)
-        are_sizes = ((vote == -1) & (size > 0)).any()
-        refuse(table, (vote == -1) & (size < 0) & are_sizes, column, expected)
+        refuse(table, (vote == high) & (size < 0), column, expected)
+        are_sizes = ((vote == low) & (size > 0)).any()
+        refuse(table, (vote == low) & (size < 0) & are_sizes, column, expected)
     if kind != "margin":
         return Strength(kind)
     if isinstance(full_margin, Mapping):

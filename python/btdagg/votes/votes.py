@@ -29,7 +29,7 @@ from btdagg.votes.evidence import Confidences, Evidence
 from btdagg.votes.grades import column_of_votes, inferred_points, with_criteria
 from btdagg.votes.join import join
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.scale import Scale, column_text
+from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.sides import UNNAMED, Sides, refuse_names, sides_of
 from btdagg.votes.source import read_table
@@ -73,7 +73,6 @@ _SEEN, N_ROWS, _TURN = "\0samples", "\0rows", "\0turn"
 # Columns whose values are checked by themselves, wherever they stand.
 _BY_VALUE = ("item", "judge", "template", "task")
 _N_BITS = 63  # of an Int64, without its sign
-_SIDES = {"minus": -1, "tie": 0, "plus": 1}
 _SUMS = ("total", "least", "log_product")  # of `Confidences`
 _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
 
@@ -95,13 +94,12 @@ class Votes(Table, CountsItself):
     strength : Strength or None
         What says how strong the votes are: `kind` is the column, `full_margins` the margins of a
         whole win.
-    scale : Scale or None
-        Of votes that are grades: `vote` has numbers of this scale, and counts have a column for
-        each of its points.
+    scale : Scale
+        `vote` has points of this scale, and counts have a column for each.
     """
 
     strength: Strength | None = field(default=None, repr=False, kw_only=True)
-    scale: Scale | None = field(default=None, repr=False, kw_only=True)
+    scale: Scale = field(default=PAIRS, repr=False, kw_only=True)
     # Whether someone said how strength is read; otherwise a model reads it as its own votes'.
     is_chosen: bool = field(default=False, repr=False, kw_only=True)
     # What A and B are called where someone said it; otherwise columns may tell.
@@ -117,7 +115,7 @@ class Votes(Table, CountsItself):
     @property
     def columns_of_counts(self) -> Mapping[str, float]:
         """The votes by the names of the columns that count them."""
-        return _SIDES if self.scale is None else self.scale.vote_names
+        return self.scale.columns
 
     @cached_property
     def sides(self) -> Sides:
@@ -125,7 +123,7 @@ class Votes(Table, CountsItself):
 
         The columns name them where each has one value, as it may have after a filter.
         """
-        if self.own_sides is not None or self.scale is not None:
+        if self.own_sides is not None or not self.scale.mirrored:
             return self.own_sides or UNNAMED
         return sides_of(self)
 
@@ -133,7 +131,7 @@ class Votes(Table, CountsItself):
         """Return the same votes with names of A and B, which columns must not contradict."""
         if a is None and b is None:
             return self
-        if self.scale is not None:
+        if not self.scale.mirrored:
             refuse_names(a, b)
         return replace(self, own_sides=sides_of(self, a, b))
 
@@ -259,7 +257,7 @@ class Votes(Table, CountsItself):
         """
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences = self.data.lazy(), ""
-        if self.scale is not None:
+        if not self.scale.mirrored:
             if confidence is not None:
                 expected = "no confidences of grades"
                 raise InputError(argument="confidence", came=confidence, expected=expected)
@@ -279,7 +277,7 @@ class Votes(Table, CountsItself):
         }
         summary = None
         if "total tie" in rows.columns:
-            sums = ([f"{kind} {name}" for name in _SIDES] for kind in _SUMS)
+            sums = ([f"{kind} {name}" for name in self.columns_of_counts] for kind in _SUMS)
             summary = Confidences(*(rows.select(names).to_numpy(order="c") for names in sums))
         ids, counts = ids_of(rows["item"]), counts_of(rows, self.columns_of_counts)
         is_plain = self.are_counts or counts.dtype.kind == "i"
@@ -345,7 +343,7 @@ class Votes(Table, CountsItself):
         """Add what of each vote is for B and for A, where votes have a strength."""
         if self.strength is None:
             return rows
-        minus, plus = self.strength.sides()
+        minus, plus = self.strength.sides(self.scale)
         return rows.with_columns(minus=minus, plus=plus)
 
     def sums_of_sides(self) -> list[pl.Expr]:
@@ -370,7 +368,7 @@ class Votes(Table, CountsItself):
         import polars as pl
 
         columns = [*self.sums_of_sides(), pl.col(PLACE).min()]
-        for name, side in _SIDES.items() if with_confidences else ():
+        for name, side in self.columns_of_counts.items() if with_confidences else ():
             # In ascending order, so that the order of the votes does not change a bit of a sum;
             # running sums, since the engine leaves a sort out before a plain one.
             values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
@@ -393,7 +391,7 @@ class Votes(Table, CountsItself):
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
         import polars as pl
 
-        decided = checked(self, {column: schema.votes})[0].alias("decision")
+        decided = checked(self, {column: schema.votes_of(self.scale)})[0].alias("decision")
         rows = self.data.lazy().select("item", decided).drop_nulls()
         decisions = self.collect(rows.unique(maintain_order=True))
         twice = decisions.filter(pl.col("item").is_duplicated())
@@ -508,18 +506,20 @@ def read_votes(
 
     scale = getattr(table, "scale", None) if scale is None else scale
     column = column_of_votes(table, scale)
-    if scale is not None or column is not None:
+    if scale is None and column is None:
+        scale = PAIRS
+    if scale is None or not scale.mirrored:
         for name, value in {"strength": strength, "full_margin": full_margin}.items():
             if value not in (None, "none"):
                 raise InputError(argument=name, came=value, expected="no strength of grades")
         return named(_grades_of(table, column, scale, words))
     if order is not None:
         table = in_own_orders(table, order)
-    if words is not None:
-        table = in_own_words(table, words)
+    if words is not None and scale == PAIRS:
+        table, words = in_own_words(table, words), None
     is_chosen = strength is not None or full_margin is not None
     if are_counts(table):
-        counts = _counts_of(table)
+        counts = _counts_of(table, scale)
         counts.refuse_of_counts(full_margin=full_margin)
         counts.refuse_of_counts(strength=None if strength == "none" else strength)
         return named(counts)
@@ -530,12 +530,12 @@ def read_votes(
     if "vote" not in table.columns:
         signed = kind_in(table, None) if kind is None else kind
         if signed is not None and signed != "confidence":
-            table = with_votes(table, signed)
+            table = with_votes(table, signed, scale)
     require(table, ["vote"], "columns")
     try:
-        votes = _votes_of(table, kind, full_margin)
+        votes = _votes_of(table, scale, kind, full_margin, words)
     except InputError as error:
-        if error.column == table.title("vote"):
+        if error.column == table.title("vote") and scale == PAIRS:
             voted(table, "vote", {})  # says what words there are
         raise
     # A model is used on votes without its strength, with a warning.
@@ -553,31 +553,28 @@ def _grades_of(
     if column is None:
         assert scale is not None
         names = {column_text(name): name for name in table.columns}
-        if not {*scale.vote_names} <= {*names}:
-            expected = f"a column score or vote, or counts in {listing(scale.vote_names)}"
+        if not {*scale.columns} <= {*names}:
+            expected = f"a column score or vote, or counts in {listing(scale.columns)}"
             raise InputError(
                 f"{table.source}: expected {expected}; found {listing(names.values())}"
             )
-        return _counts_of(table, {names[point]: point for point in scale.vote_names}, scale)
+        return _counts_of(table, scale, {names[name]: name for name in scale.columns})
     if scale is None:
-        points = inferred_points(table, column, words)
-        scale = Scale(points, points)
-    return _votes_of(read_table(table, [], columns={"vote": column}), None, None, scale, words)
+        scale = Scale(inferred_points(table, column, words))
+    return _votes_of(read_table(table, [], columns={"vote": column}), scale, words=words)
 
 
 def _votes_of(
     table: Table,
-    kind: StrengthKind | None,
-    full_margin: Any,
-    scale: Scale | None = None,
+    scale: Scale,
+    kind: StrengthKind | None = None,
+    full_margin: Any = None,
     words: Mapping[str, object] | None = None,
 ) -> Votes:
-    kinds = {**VOTES.kinds, **kinds_of(kind)}
-    if scale is not None:
-        kinds["vote"] = schema.grades(scale.votes, words)
+    kinds = {**VOTES.kinds, **kinds_of(kind), "vote": schema.votes_of(scale, words)}
 
     def with_strength(votes: Votes) -> Votes:
-        strength = None if kind is None else strength_of(votes, kind, full_margin)
+        strength = None if kind is None else strength_of(votes, kind, full_margin, scale)
         return replace(votes, strength=strength, scale=scale)
 
     votes = None if table.in_memory else _summed(table, kinds, with_strength)
@@ -654,9 +651,7 @@ def _with_sums(votes: Votes) -> Votes:
     return replace(votes, summed=(votes.data, summed))
 
 
-def _counts_of(
-    table: Table, sides: Mapping[str, str] | None = None, scale: Scale | None = None
-) -> Votes:
+def _counts_of(table: Table, scale: Scale, sides: Mapping[str, str] | None = None) -> Votes:
     import polars as pl
 
     sides = sides or {

@@ -49,10 +49,10 @@ class Terms(NamedTuple):
 def to_sql(model: Any, dialect: str, **columns: Any) -> str:
     """Return the decision of a model as one SQL expression; see the models' `to_sql`."""
     words = dialect_named(dialect)
-    if hasattr(model, "scale"):
+    if not model.scale.mirrored:
         return _grade_of(model, words, **columns)
     terms, counted = _terms_of(model, words, **columns)
-    return label_of(terms, words, counted)
+    return label_of(terms, words, counted, labels=model.label_scale.points)
 
 
 def _terms_of(
@@ -121,9 +121,9 @@ def trusted_grades_to_sql(
 
 
 def _grade_of(model: Any, words: Dialect, mean: Name = "mean") -> str:
-    column, points = words.name(mean), model.scale.votes
+    column, points = words.name(mean), model.scale.points
     is_number, real = words.is_number.format(column), as_real(column, words)
-    lowest, *higher = model.scale.grades
+    lowest, *higher = model.label_scale.points
     cases = [
         f"WHEN {real} >= {words.number(least)} THEN {grade!r}"
         for grade, least in zip(higher, model.least_means, strict=True)
@@ -198,7 +198,13 @@ def lead_of(u: str, words: Dialect) -> str:
     return f"(CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
 
 
-def label_of(terms: Terms, words: Dialect, counted: str, lead: str | None = None) -> str:
+def label_of(
+    terms: Terms,
+    words: Dialect,
+    counted: str,
+    lead: str | None = None,
+    labels: Sequence[float] = (-1, 0, 1),
+) -> str:
     """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding.
 
     `counted` is the condition that counts are counts; `lead` what `lead_of` wrote, if it has a
@@ -207,10 +213,11 @@ def label_of(terms: Terms, words: Dialect, counted: str, lead: str | None = None
     u, eta, doubt, rounding, least_u = terms
     lead = lead or lead_of(u, words)
     least = f"{words.number(least_u)} * {doubt}" if least_u else "0"
+    minus, tie, plus = labels
     return (
         f"CASE WHEN {counted} THEN CASE WHEN ABS({u}) > {least} "
         f"AND {lead} - {eta} > {words.number(rounding)} * (1 + ABS({lead}) + {doubt}) "
-        f"THEN CASE WHEN {u} > 0 THEN 1 ELSE -1 END ELSE 0 END END"
+        f"THEN CASE WHEN {u} > 0 THEN {plus} ELSE {minus} END ELSE {tie} END END"
     )
 
 

@@ -116,9 +116,9 @@ def query_of(
     model: Any, dialect: str, votes: VotesTable | Name, *, probabilities: bool = False
 ) -> str:
     """Return the query of a model, a panel or a model of grades; see `FittedModel.to_sql_query`."""
-    words, scale = dialect_named(dialect), getattr(model, "scale", None)
+    words = dialect_named(dialect)
     table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
-    if scale is not None:
+    if not model.scale.mirrored:
         table = table if table is votes else replace(table, vote="score")
         return _graded(model, dialect, words, table, probabilities)
     judges = getattr(model, "judges", ())
@@ -131,9 +131,9 @@ def query_of(
     }
     of_all = [words.name(side) for side in SIDES]
     terms = panel_terms(model, words, columns) if judges else model_terms(model, words, of_all)
-    steps = _Steps.counting(table, words, judges, model.provenance)
+    steps = _Steps.counting(table, words, judges, model.provenance, model.scale.columns)
     keys = [key for key in table.keys if not (judges and key == "judge")]
-    return _decided(steps, terms, keys, probabilities)
+    return _decided(steps, terms, keys, probabilities, model.label_scale.points)
 
 
 def _graded(
@@ -141,7 +141,7 @@ def _graded(
 ) -> str:
     """Write the query of a model of grades."""
     dot = "_" if dialect == "bigquery" else "."  # whose names of columns have no dots
-    points = {name.replace(".", dot): point for name, point in model.scale.vote_names.items()}
+    points = {name.replace(".", dot): point for name, point in model.scale.columns.items()}
     steps = _Steps.counting(table, words, points=points)
     kept = [*table.keys, "item", *points]
     counts = [as_real(words.name(point), words) for point in points]
@@ -162,7 +162,7 @@ def _graded(
     names = [words.name(name) for name in logits]
     steps.add("decided", *kept, label=label, **logits)
     steps.add("tops", *kept, "label", *logits, top=f"{words.greatest}({', '.join(names)})")
-    grades = (str(grade).replace(".", dot) for grade in model.scale.grades)
+    grades = (str(grade).replace(".", dot) for grade in model.label_scale.points)
     exponents = dict(zip(grades, names, strict=True))
     return _probable(steps, kept, exponents, words.name("top"), exponents)
 
@@ -316,7 +316,13 @@ class _Steps:
         return f"{text} GROUP BY {grouped}" if grouped else text
 
 
-def _decided(steps: _Steps, terms: Terms, keys: Iterable[str], probabilities: bool) -> str:
+def _decided(
+    steps: _Steps,
+    terms: Terms,
+    keys: Iterable[str],
+    probabilities: bool,
+    labels: Sequence[float],
+) -> str:
     """Write the query of labels, and of probabilities, from counts.
 
     Step by step, since not every database sees that a value is used several times.
@@ -327,7 +333,7 @@ def _decided(steps: _Steps, terms: Terms, keys: Iterable[str], probabilities: bo
     steps.add("terms", *kept, u=terms.u, eta=terms.eta, doubt=terms.doubt)
     steps.add("leads", *kept, *names, lead=lead_of(u, words))
     counted = f"{words.name('minus')} IS NOT NULL"
-    label = label_of(terms._replace(u=u, eta=eta, doubt=doubt), words, counted, lead)
+    label = label_of(terms._replace(u=u, eta=eta, doubt=doubt), words, counted, lead, labels)
     if not probabilities:
         return steps.query(*kept, label=label)
     steps.add("decided", *kept, "u", "eta", label=label)

@@ -89,13 +89,13 @@ def _draw_grades(model: GradeModel) -> Figure:
     from matplotlib.patches import Patch
 
     scale = model.scale
-    low, *_, high = scale.votes
+    low, *_, high = scale.points
     means = np.linspace(low, high, 201)
     # Votes of the lowest and the highest point alone can have any mean.
-    counts = np.zeros((len(means), len(scale.votes)))
+    counts = np.zeros((len(means), len(scale.points)))
     counts[:, -1] = (means - low) / (high - low)
     counts[:, 0] = 1 - counts[:, -1]
-    colours = [colour for colour, _ in colours_of_labels(len(scale.grades))]
+    colours = [colour for colour, _ in colours_of_labels(len(model.label_scale.points))]
     figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")
     axis = figure.subplots()
     axis.stackplot(means, 100 * model.predict_proba(counts).T, colors=colours)
@@ -108,7 +108,7 @@ def _draw_grades(model: GradeModel) -> Figure:
     axis.set_ylabel("percent of people")
     shown = np.unique(np.linspace(0, len(colours) - 1, 10).round().astype(int))
     swatches = [Patch(color=colours[place]) for place in shown]
-    names = [str(scale.grades[place]) for place in shown]
+    names = [str(model.label_scale.points[place]) for place in shown]
     figure.legend(
         swatches,
         names,

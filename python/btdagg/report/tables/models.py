@@ -68,7 +68,7 @@ def grades_table(
             starts = model.reachable
             cells: dict[str, str | Entry] = {
                 str(grade): Entry(f"{starts[grade]:.4g}", True) if grade in starts else "never"
-                for grade in model.scale.grades
+                for grade in model.label_scale.points
             }
             fields = {label: name, "beta": model.beta}
             records = [{**fields, "grade": grade, "from": start} for grade, start in starts.items()]

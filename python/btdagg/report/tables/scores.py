@@ -48,7 +48,7 @@ def scores_table(scores: Scores) -> ReportTable:
     compared = scores.cells[0].comparison
     is_ranked = compared.tested is not None and len(compared.methods) > 1
     has_majority = compared.new_items is not None and compared.baseline is not None
-    is_graded = compared.scale is not None
+    is_graded = not compared.scale.mirrored
     plain = f"less {_plain(compared)[0]}"
     less, more = [plain] if has_majority else [], ["kappa", "bias"] if is_graded else []
     columns = ("MAE", *less, "accuracy", *more, *(["rank"] if is_ranked else []))
@@ -183,7 +183,7 @@ def answers_table(scores: Scores) -> ReportTable:
     """
     compared = scores.cells[0].comparison
     plain, vote, constants = _plain(compared)
-    is_graded = compared.scale is not None
+    is_graded = not compared.scale.mirrored
 
     def rows() -> Iterator[Row]:
         parts = [(key, cells, _best(_most_voted(cells))) for key, cells in scores.by_key().items()]
@@ -243,7 +243,7 @@ def answers_table(scores: Scores) -> ReportTable:
 
 def _plain(compared: MethodComparison) -> tuple[str, str, str]:
     """Return what the plain vote is called, short and long, and what constants are."""
-    if compared.scale is None:
+    if compared.scale.mirrored:
         return "majority", "majority vote", "A, tie or B"
     return "mode", "the mode", "a grade"
 

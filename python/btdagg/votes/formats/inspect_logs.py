@@ -26,7 +26,7 @@ def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame
     paths = [content.path for content in contents]
     columns = dict(options.columns)
     label = columns.pop("label", None)
-    scale = None if options.points is None else Scale(options.points, options.points)
+    scale = None if options.points is None else Scale(options.points)
     kind = "vote" if scale is None else "score"
     words = (as_words if scale is None else grade_words)(options.words) or None
     how: Any = {"words": words, "columns": columns, "scale": scale}

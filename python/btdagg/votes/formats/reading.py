@@ -84,7 +84,7 @@ class Imported:
     def votes(self) -> Votes:
         """The rows as votes; as ratings and labels they are votes of people."""
         names = {"vote": "label"} if self.kind == "labels" else None
-        scale = None if self.points is None else Scale(self.points, self.points)
+        scale = None if self.points is None else Scale(self.points)
         return read_votes(self.frame, columns=names, scale=scale)
 
     @property
@@ -192,7 +192,7 @@ def read_grades(
     are_labels = kind == "labels" or (kind is None and "label" in own)
     points, times = None, 1
     if isinstance(scale, Scale):
-        points = scale.grades if are_labels else scale.votes
+        points = scale.points
     elif scale is not None:
         times = as_integer(scale, "scale", 2)
         points = tuple(range(times + 1))
