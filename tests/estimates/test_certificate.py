@@ -323,6 +323,44 @@ def test_items_have_as_many_votes_as_those_that_were_certified(items):
     assert trusted.sum() < certificate.trusted(fewer, n_votes=0).sum()
     with pytest.raises(InputError, match="n_votes"):
         certificate.trusted(counts, n_votes=-1)
+    with pytest.raises(InputError, match=r"n_votes is \[8, 8\], expected one number"):
+        certificate.trusted(counts, n_votes=[8, 8])
+
+
+def test_the_share_that_is_certified_is_trusted_where_items_differ_in_votes(items):
+    counts, labels, _ = items
+    rng = np.random.default_rng(2)
+    counts = rng.binomial(counts, rng.uniform(0.6, 1, (600, 1)))
+    counts[:5] *= 3
+    certificate = certify(counts, labels, model=MODEL, agreement=0.65)
+    assert certificate.n_votes == np.quantile(counts.sum(axis=1), 0.05, method="lower")
+    assert 0.95 * certificate.coverage <= certificate.trusted(counts).mean()
+    assert certificate.trusted(counts).mean() <= certificate.coverage
+
+
+def test_probabilities_of_labelled_items_are_above_0(items):
+    counts, labels, _ = items
+    probabilities = np.linspace(0.2, 0.6, 600)
+    for wrong in (0, np.nan, 1.5):
+        probabilities[3] = wrong
+        with pytest.raises(
+            InputError, match=r"probabilities\[3\] is .*, expected a number above 0"
+        ):
+            certify(counts, labels, probabilities=probabilities, least_probability=0.1)
+    probabilities[3], probabilities[599] = 0.2, 0.05  # known, of an item without a label
+    probabilities[598] = np.nan
+    with pytest.raises(InputError, match=r"least_probability is 0.1, expected .* of any item"):
+        certify(counts, labels, probabilities=probabilities, least_probability=0.1)
+
+
+def test_more_labels_are_forecast_for_a_simple_sample_alone(items):
+    counts, _, _ = items
+    labels = np.where(np.arange(600) < 29, MODEL.decide(counts), np.nan)
+    simple = certify(counts, labels, model=MODEL, agreement=0.8)
+    drawn = np.linspace(0.2, 0.6, 600)
+    weighted = certify(counts, labels, model=MODEL, agreement=0.8, probabilities=drawn)
+    assert simple.threshold is weighted.threshold is weighted.labels_wanted is None
+    assert simple.labels_wanted
 
 
 def test_votes_of_another_judge_look_unlike(items):
@@ -440,6 +478,6 @@ def test_of_many_items_some_stand_for_all():
     counts = np.tile(counts, (300, 1)) * 0.5 + 0.5 * np.random.default_rng(6).random((300_000, 3))
     labels = np.where(np.arange(300_000) < 300, np.tile(gold, 300), np.nan)
     certificate = certify(counts, labels, agreement=0.7)
-    trusted = certificate.trusted(counts, n_votes=0)
+    trusted = certificate.trusted(counts)
     assert trusted.mean() == pytest.approx(certificate.coverage, abs=0.02)
     assert certificate.n_items == 300_000

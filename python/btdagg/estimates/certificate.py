@@ -54,6 +54,7 @@ _STEP = 0.05
 _MOST_RANKED = 20_000  # items without a label that the others are ranked among
 _LEAST_GROUPS = 10
 _ROUNDING = 1e-12
+_FEWEST_VOTES = 0.05  # share of the items that may have fewer votes than a certificate is for
 _LIKELY = 0.8  # chance that the forecast number of labels is enough
 _CORRECTIONS = (1.0, 0.5)  # standard deviations of the level and slope of a model's log odds
 _EIGHTHS = 8  # parts of a vote in which votes to come are tried, where votes have a strength
@@ -99,11 +100,12 @@ class Certificate(SavedAsJson, Drawn):
         Coverage against agreement; each bound holds by itself, and for no point that was picked.
     labels_wanted : int or None
         Where nothing is certified, about how many labels, the present ones included, would certify
-        something in four of five cases; None if the labels do not tell of any number that it would.
+        something in four of five cases; None if the labels do not tell of any number that it would,
+        or were drawn with unequal probabilities.
     is_exact : bool
         Whether the bound is exact, and not approximate.
     n_votes : int or tuple of int
-        The most votes of an item; of a panel, of each judge.
+        The votes that all but a twentieth of the items have; of a panel, of each judge.
     profile : VoteProfile or None
         Means of all items' votes, for `likeness`; None of fewer than ten items or groups.
     """
@@ -143,9 +145,12 @@ class Certificate(SavedAsJson, Drawn):
         trusted = self._sure(counts)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
         array = kind_of(self.scale, self.label_scale).counts(counts)
-        if array.ndim < 3 or np.ndim(n_votes) == 0:
+        if np.ndim(n_votes) == 0:
             n_votes = as_integer(n_votes, "n_votes", 0)
-        left = np.asarray(n_votes) - np.ceil(array.sum(axis=-1) - _ROUNDING)
+        elif np.shape(n_votes) != array.shape[1:-1]:
+            expected = "one number, or of a panel one for each judge"
+            raise InputError(argument="n_votes", came=n_votes, expected=expected)
+        left = np.asarray(n_votes) - _whole_votes(array)
         if array.ndim == 3:
             return np.asarray(trusted & (left <= _ROUNDING).all(axis=1))
         early = np.flatnonzero(trusted & (left > _ROUNDING))
@@ -159,6 +164,8 @@ class Certificate(SavedAsJson, Drawn):
         It is below .01 for at most about 1% of batches of the same kind. None if fewer than ten
         items, or groups, can be compared. Votes of a judge who errs in other ways may look alike.
         """
+        if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
+            counts = self.model.counts_of(counts)
         kind = kind_of(self.scale, self.label_scale)
         array = kind.counts(counts)
         numbers = None if groups is None else as_groups(groups, "counts", len(array))
@@ -341,7 +348,7 @@ def certify(
     if probabilities is not None or least_probability is not None:
         probabilities, weights = _weights(probabilities, is_labelled, least_probability)
     n_items, columns = len(counts), (groups, probabilities)
-    most = np.ceil(counts.sum(axis=-1).max(axis=0) - _ROUNDING).astype(int)
+    usual = np.quantile(_whole_votes(counts), _FEWEST_VOTES, axis=0, method="lower")
     numbers = None if groups is None else as_groups(groups, "counts", n_items)
     profile = VoteProfile.of(counts, kind, numbers)
     if n_items > _MOST_RANKED and probabilities is None:
@@ -381,7 +388,7 @@ def certify(
         del curve[: int(np.argmax([point.low for point in forecast]))]
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * (n >= _LEAST_LABELS)
     wanted = None
-    if not passed:
+    if not passed and probabilities is None:  # they would draw other labels, not known which
         promise = agreement, confidence
         wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
     is_of_one = bool((population.outcomes.max(axis=1) == 1).all())
@@ -400,7 +407,7 @@ def certify(
         scale,
         label_scale,
         _remarks(population),
-        tuple(most.tolist()) if most.ndim else int(most),
+        tuple(map(int, usual)) if usual.ndim else int(usual),
         profile,
     )
 
@@ -410,7 +417,7 @@ def certify_items(items: AllItems, votes: Any, **options: Any) -> Certificate:
     told = {"least_probability": items.least_probability, **items.columns}
     certificate = certify(items.counts, items.outcomes, **told, **options)
     if options.get("model") is None:
-        most = int(np.max(certificate.n_votes or 0))
+        most = int(_whole_votes(items.counts).max())
         origin = replace(Provenance.of(votes), n_votes=most, n_labels=certificate.n_labels)
         fitted: Any = certificate.model
         own = {"judges": items.judges} if isinstance(fitted, PanelModel) else {}
@@ -431,6 +438,8 @@ def _weights(
     array = as_losses(probabilities, "probabilities", "(n,)")
     same_length("probabilities", len(array), "counts", len(is_labelled))
     is_good, own = (array > 0) & (array <= 1), array[is_labelled]
+    expected = "a number above 0 and at most 1, or NaN of an item without a label"
+    require_rows(is_good | (np.isnan(array) & ~is_labelled), array, "probabilities", expected)
     if least is None or is_good.all():
         expected = (
             "a number above 0 and at most 1 for every item, with a label or without; or "
@@ -440,13 +449,18 @@ def _weights(
         of_all = array
     else:
         least = as_number(least, "least_probability")
-        if not 0 < least * (1 - _ROUNDING) <= np.nanmin(own, initial=1):
-            expected = "a number above 0 and at most that of any labelled item"
+        if not 0 < least * (1 - _ROUNDING) <= np.nanmin(array, initial=1):
+            expected = "a number above 0 and at most that of any item"
             raise InputError(argument="least_probability", came=least, expected=expected)
         of_all = np.full(len(array), least)
     if np.ptp(np.append(of_all, own)) <= _ROUNDING * of_all[0]:
         return None, None
     return array, 1 / of_all
+
+
+def _whole_votes(counts: NDArray[Any]) -> Floats:
+    """Return the number of votes of each item, or judge: a part of one is one."""
+    return np.asarray(np.ceil(counts.sum(axis=-1) - _ROUNDING))
 
 
 def _ways(n: int, n_kinds: int, scale: Scale) -> NDArray[np.int64]:
