@@ -1,6 +1,7 @@
 """Estimates of these items, and of new ones like them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import btdagg
@@ -49,6 +50,7 @@ def test_with_all_labelled_the_value_is_the_mean_and_the_width_0(weighted, group
     assert [net.value, net.low, net.high] == pytest.approx([away] * 3, abs=1e-12)
     assert net.pvalue < 1e-300
     assert found.labels_for(0.1) == 120
+    assert not any("same mean" in text for text in found.remarks)
 
 
 def test_a_simple_sample_without_a_judge_is_the_textbooks():
@@ -58,6 +60,11 @@ def test_a_simple_sample_without_a_judge_is_the_textbooks():
     alone = finite(counts, labels).estimates["net win rate"].labels_only
     assert alone.value == pytest.approx(own.mean(), abs=1e-12)
     assert alone.standard_error**2 == pytest.approx((1 - 60 / 120) * own.var(ddof=1) / 60)
+    with_votes = finite(counts, labels).estimates["net win rate"]
+    n = with_votes.effective_labels
+    assert 60 < n < 120
+    of_n = (1 / n - 1 / 120) * own.var(ddof=1)
+    assert with_votes.standard_error**2 == pytest.approx(of_n)
 
 
 def test_strata_and_probabilities_have_the_textbooks_variances():
@@ -265,6 +272,29 @@ def test_equal_probabilities_change_nothing():
         values = labels[~np.isnan(labels)]
         assert sample.least_variance(values) == 0
         assert sample.n_effective == 60
+        simple = estimate(counts, labels, **options)
+        of_equal = estimate(counts, labels, probabilities=np.full(120, 0.37), **options)
+        for name, mean in of_equal.estimates.items():
+            assert mean.labels_only == simple.estimates[name].labels_only
+
+
+def test_columns_of_units_have_the_index_of_counts():
+    counts, labels, _, groups = drawn_items(whole=True)
+    frame = pd.DataFrame(counts)
+    units = pd.Series(groups)[::-1]
+    for column in ("units", "strata"):
+        with pytest.raises(btdagg.InputError, match=f"{column}.*index"):
+            finite(frame, labels, groups=groups, **{column: units})
+        with pytest.raises(btdagg.InputError, match=f"{column}.*index"):
+            estimate_systems(
+                frame,
+                labels,
+                system_a=["a"] * 120,
+                system_b=["b"] * 120,
+                groups=groups,
+                population="finite",
+                **{column: units},
+            )
 
 
 def test_one_missing_answer_does_not_make_groups_look_unlike():
@@ -297,6 +327,13 @@ def test_two_ways_are_compared_on_these_items():
     assert widths[0] < 0.75 * widths[1]
     whole = btdagg.compare(counts[known], counts[known], labels[known], population="finite", **told)
     assert whole.difference.low == whole.difference.high == new.difference.mean
+    grouped = btdagg.read_labels(rows | {"group": np.arange(known.sum()) // 2})
+    for refused in (
+        lambda: btdagg.compare(votes, votes, grouped, population="finite", **told),
+        lambda: finite(votes, grouped),
+    ):
+        with pytest.raises(btdagg.InputError, match="labels have no column unit, expected one"):
+            refused()
 
 
 def test_a_plan_for_these_items_knows_those_of_the_pilot():

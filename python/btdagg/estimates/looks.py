@@ -83,7 +83,7 @@ def worth_a_look(
     share : float
         Above 0 and below 1; at most the items without a label.
     rows : (m,) array of int, optional
-        Numbers of the items that people looked at, in place of a share; those of labels are left
+        Numbers of the items that people looked at, in place of a share; those of labels are
         left out. The errors hold if their votes alone chose them, and not who was easy to label.
 
     Notes

@@ -28,6 +28,7 @@ from btdagg.estimates.mean import (
     limits_of,
     unknown_mean,
 )
+from btdagg.evaluation.new_items import MUCH
 from btdagg.evaluation.significance import t_quantile
 from btdagg.votes.scale import Scale
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 Population = Literal["new", "finite"]
 """What an estimate is of: new items of the kind, or these items and no others."""
 
-_MUCH = 0.1  # share of items with a label from which the two populations are told apart
 _ROUNDING = 1e-6
 _N_FOLDS = 10
 _N_FOLDS_OF_PANELS = 5  # they are slower to fit
@@ -257,10 +257,19 @@ class Domain:
         for quantity, mean in self.means.items():
             alone = self.alone[quantity]
             both = mean.variance > 0 and alone.variance > 0
-            worth = self.n_labels * alone.variance / mean.variance if both else np.nan
+            worth = self._worth(alone.variance / mean.variance) if both else np.nan
             labels_only = self._estimate(quantity, alone, level, self.n_labels)
             estimates[quantity] = self._estimate(quantity, mean, level, worth, labels_only)
         return estimates
+
+    def _worth(self, ratio: float) -> float:
+        """Return how many labels alone have a variance that is so many times less."""
+        n = self.n_labels * ratio
+        if not isinstance(self.sample, FiniteSample):
+            return n
+        # Of these items it falls as 1 / n - 1 / N, down to nothing.
+        n /= self.n_items - self.n_labels
+        return self.n_items * n / (1 + n)
 
     def _estimate(
         self,
@@ -451,7 +460,7 @@ class PredictedItems:
             return []
         design = "independently of each other, each with its probability"
         if self.draw.strata is not None:
-            design = "so many of each stratum, as its file says"
+            design = "so many of each stratum"
         return [f"units are taken to be drawn {design}"]
 
     def remarks_on_means(self, whole: Domain, level: float) -> list[str]:
@@ -472,7 +481,7 @@ class PredictedItems:
 
     def has_two_populations(self, whole: Domain) -> bool:
         """Whether so many items have a label that the interval of the other population differs."""
-        return self.draw.is_known and whole.n_labels > whole.n_items * _MUCH
+        return self.draw.is_known and whole.n_labels > whole.n_items * MUCH
 
     def _features(self) -> NDArray[np.float64]:
         """Return two means of the votes of counts, and their number, as (k, 3)."""

@@ -39,7 +39,7 @@ from btdagg.estimates.population import (
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels, scales_of
-from btdagg.votes.labels import Labels
+from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.votes import Votes
 
@@ -338,7 +338,8 @@ def estimate(
         table = items_of_tables(counts, labels, by=by, **told_apart)
         options: Any = {"model": model, "prior": prior, "level": level, "seed": seed}
         return estimate_items(table, population=population, **options)
-    same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
+    columns = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
+    same_index(counts=counts, labels=labels, by=by, **columns)
     names: list[Any] = []
     told: list[NDArray[np.int64]] = []
     if by is not None:
@@ -381,6 +382,8 @@ def _estimates_of(
 
 def estimate_items(items: AllItems, **options: Any) -> Estimates:
     """Estimate over items of tables; options are those of `estimate` that are no column."""
+    if options.get("population") == "finite" and items.units is None and items.groups is not None:
+        raise InputError(UNKNOWN_UNIT, argument="labels")
     columns = items.columns | items.drawn
     estimates = estimate(items.counts, items.outcomes, by=items.by, **columns, **options)
     return with_remarks(replace(estimates, sides=items.sides), items.remarks)
@@ -499,7 +502,7 @@ def _remarks(whole: Domain, items: PredictedItems) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
     remarks = items.remarks(whole.sample) + items.remarks_on_draw(whole)
     still = [name for name, mean in whole.means.items() if mean.variance == 0]
-    if still:
+    if still and whole.n_labels < whole.n_items:
         remarks.append(
             f"all labelled groups have the same mean of {', '.join(still)}: how groups vary is not "
             "seen, and the interval is as if each group were one label"

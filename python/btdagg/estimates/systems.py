@@ -181,6 +181,7 @@ def estimate_systems(
             argument="labels",
         )
     columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
+    columns |= {"units": units, "strata": strata}
     same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
     names, a, b = _systems_of(system_a, system_b, len(labels))  # type: ignore[arg-type]
     if baseline is not None and baseline not in names:

@@ -9,9 +9,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.new_items import MUCH, NewItems
 from btdagg.evaluation.parts import LabelledItems, evidence_of
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
@@ -21,17 +21,16 @@ from btdagg.model.intervals import as_level
 from btdagg.votes import Labels, Votes
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import join, scales_of
+from btdagg.votes.labels import UNKNOWN_UNIT
 from btdagg.votes.panel import PanelCounts
 from btdagg.votes.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.evaluation.new_items import NewItems
 
 # A line about strength is from so many labels on, and of at most so many.
 _FEWEST, _ENOUGH = 20, 1000
-_MUCH = 0.1  # share of items with a label from which the two populations are told apart
 _QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 
 Way: TypeAlias = "Votes | PanelCounts | ArrayLike | Evidence"
@@ -120,7 +119,6 @@ def compare(
     groups: ArrayLike | None = None,
     level: float = 0.95,
     population: Literal["new", "finite"] = "new",
-    units: ArrayLike | None = None,
     names: tuple[str, str] = ("first", "second"),
     protocol: Protocol = CROSS_FITTED,
 ) -> Comparison:
@@ -150,9 +148,6 @@ def compare(
     population : "new" or "finite"
         Whether intervals are for new items of the kind, or of these items: those with a label, and
         those of tables that have none.
-    units : (n,) array, optional
-        Of arrays that have groups, and a finite population: what was drawn as a whole, items or
-        groups. Tables of labels say it in a column `unit`.
     names : two str
         What the ways are called in the result.
     protocol : Protocol
@@ -193,9 +188,9 @@ def compare(
         cross_scores([items], [method], protocol.untested)[0][0]
         for items, method in zip(both, used, strict=True)
     ]
-    of_first, of_second = (cast("NewItems", scores.new_items) for scores in rows)
+    of_first, of_second = (cast(NewItems, scores.new_items) for scores in rows)
     n_unlabelled = len(set.union(*unlabelled))
-    drawn, left = _units(labels, both[0], units), n_unlabelled / (n_unlabelled + len(both[0]))
+    drawn, left = _units(labels, both[0]), n_unlabelled / (n_unlabelled + len(both[0]))
     of: dict[str, NewItems] = {"new": of_first.beside(of_second, own=True)}
     if drawn is not None:
         together = of_first.beside(of_second, own=left > 0)
@@ -203,10 +198,9 @@ def compare(
     if population not in of:
         if population != "finite":
             raise InputError(argument="population", came=population, expected="'new' or 'finite'")
-        expected = "what was drawn as a whole, items or groups, where items have groups"
-        raise InputError(argument="units", came=units, expected=expected)
+        raise InputError(UNKNOWN_UNIT, argument="labels")
     new_items = of.pop(population)
-    others = [own.difference(0, 1, level=level) for own in of.values() if left < 1 - _MUCH]
+    others = [own.difference(0, 1, level=level) for own in of.values() if left < 1 - MUCH]
     return Comparison(
         (str(names[0]), str(names[1])),
         (new_items.interval(0, level=level), new_items.interval(1, level=level)),
@@ -224,7 +218,7 @@ def compare(
     )
 
 
-def _units(labels: Any, items: LabelledItems, units: ArrayLike | None) -> NDArray[np.int64] | None:
+def _units(labels: Any, items: LabelledItems) -> NDArray[np.int64] | None:
     """Return what was drawn as a whole, (n,) numbers from 0; None where it is not known."""
     if items.groups is None:
         return np.arange(len(items))
@@ -234,9 +228,8 @@ def _units(labels: Any, items: LabelledItems, units: ArrayLike | None) -> NDArra
             return np.arange(len(items))
         if drawn == {"group"}:
             return items.units
-    elif units is not None:
-        return as_groups(units, "labels", len(items), "units")
-    return None
+        return None
+    return items.units  # all items of an array have a label
 
 
 def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _LEAST_ERROR = 1e-300  # of what is known
+MUCH = 0.1  # share of items with a label from which the two populations are told apart
 _RISING = ("accuracy", "kappa")  # scores that are 1 less a mean loss
 
 

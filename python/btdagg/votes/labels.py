@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 # many raters these are.
 _SHARES, RATERS = "label_shares", "label_raters"
 
+UNKNOWN_UNIT = (
+    "labels have no column unit, expected one with item or group: what was drawn as a whole"
+)
+
 # What is made of an item on which raters disagree.
 RaterRule = Literal["mean", "majority", "drop"]
 
