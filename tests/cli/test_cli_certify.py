@@ -103,6 +103,12 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, opt
     more = ("-o", "d.csv", "--trust-unlike")
     _, _, err = cli("decide", "c.json", "noise.csv", *more)
     assert "look unlike" in " ".join(err.split())
+    btdagg.DavidsonModel(1.0, 0.5, 0.5).save("model.json")
+    status, _, err = cli("decide", "model.json", "noise.csv", *more)
+    assert (status, err) == (
+        2,
+        "btdagg: --trust-unlike is of certificates, and model.json is a model\n",
+    )
     counts = btdagg.read_votes("noise.csv").counts()[1]
     if options:
         counts = btdagg.votes.panel_counts(btdagg.read_votes("noise.csv")).counts

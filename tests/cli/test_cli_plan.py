@@ -121,6 +121,14 @@ def test_refusals(cli, tmp_path, options, message):
     assert not (tmp_path / "rule.json").exists()
 
 
+def test_a_population_is_that_of_a_pilot(cli):
+    status, _, err = cli("plan", "--prior", "rb2-math", "-n", 8, "--population", "finite")
+    assert (status, err) == (
+        2,
+        "btdagg: --population finite is of a pilot: give MODEL, VOTES and LABELS\n",
+    )
+
+
 def test_a_plan_of_grades_is_made_from_a_model_of_grades(cli):
     scale = Scale(range(1, 6))
     model = GradeModel(beta=2, cuts=(1.5, 2.5, 3.5, 4.5), scale=scale)

@@ -113,6 +113,8 @@ def decide(
         decider: Any = load_any(model, *kinds, others=_OTHERS)
     kind = decider.FILE.what
     certificate: Certificate | None = decider if kind == "certificate" else None
+    if trust_unlike and certificate is None:
+        raise InputError(f"--trust-unlike is of certificates, and {model} is a {kind}")
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model

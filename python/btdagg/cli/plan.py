@@ -111,6 +111,8 @@ def plan(
     if model is None:
         if output is not None or stop != "lossless":
             raise InputError("MODEL is missing: a rule is made from MODEL, VOTES and LABELS")
+        if population != "new":
+            raise InputError("--population finite is of a pilot: give MODEL, VOTES and LABELS")
         _before_the_first_label(prior, n_votes, step=step, n_items=n_items, json=json)
         return
     if votes is None or labels is None:

@@ -112,7 +112,7 @@ def fit_votes(
 
     `strengths`, (k,) numbers from 0 to 1, are those of single votes, of these items or of all. The
     sums that counts are hardly tell them, and with them rules need fewer votes, and forecasts of
-    changed labels are better.
+    changed labels are better. They are for counts of votes with a strength alone.
     """
     checked, gold = labelled_items(counts, labels)
     whole = checked.astype(np.float64)
