@@ -34,6 +34,7 @@ _TRIAL = 5  # refusals, after which it is known whether a cut has helped
 _KEPT_UP = 0.7  # share of a pace at which calls are made, so that it may rise
 _SLOW, _DOUBLED_AFTER = 1.0, 0.6  # calls per second at least, and seconds, of a slow start
 _FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.25, 2.5, 1.5  # seconds, where the endpoint says none
+_MOST_GROWN = 20  # times, after which a pause is the longest, however short it began
 _MOST_CHANCE = 0.4  # share of calls refused that may be by chance
 _LITTLE = 0.2  # share of a limit left, from which on headers are kept to
 _LOOK_AGAIN = 0.5  # seconds at most between looks at whether all stops
@@ -266,7 +267,8 @@ class Pacing:
             self._limited_since = now
         seconds = retry_after or 0.0
         if is_first_again or not self._n_pauses:
-            growing = self._limited.pause() * _GROWTH ** max(self._n_pauses - 2, 0)
+            n_grown = min(max(self._n_pauses - 2, 0), _MOST_GROWN)
+            growing = self._limited.pause() * _GROWTH**n_grown
             seconds = retry_after or min(growing, _LONGEST_PAUSE)
             self._n_pauses += 1
             self._first_again = None
