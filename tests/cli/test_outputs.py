@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import sqlite3
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg._util.files import replacing, write_table
+from btdagg._util.files import replace_file, replacing, write_table
 from btdagg._util.outputs import MANIFEST, OutputFolder, require_file
 from commands import QUICK, ended, one_line
 from judging import pairs_of
@@ -325,6 +325,36 @@ def test_a_file_is_on_the_disk_before_it_replaces_another(tmp_path, monkeypatch)
     content = (tmp_path / "model.json").read_bytes()
     synced = [("synced", draft), ("synced", str(tmp_path.resolve()))]
     assert done == [synced[0], ("replaced", draft, content), synced[1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "is_saved"),
+    [
+        ("chmod", errno.EPERM, True),  # vfat, CIFS, a file of another user
+        ("chmod", errno.ENOTSUP, True),
+        ("fsync", errno.EINVAL, True),  # FUSE
+        ("fsync", errno.ENOTSUP, True),
+        ("fsync", errno.ENOSYS, True),
+        ("fsync", errno.ENOSPC, False),
+        ("fsync", errno.EIO, False),
+        ("fsync", errno.EDQUOT, False),
+    ],
+)
+def test_a_file_is_replaced_on_a_file_system_that_can_do_less(
+    tmp_path, monkeypatch, call, code, is_saved
+):
+    path = tmp_path / "x"
+    path.write_text("before")
+
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, call, refuse)
+    with nullcontext() if is_saved else pytest.raises(OSError) as caught:
+        replace_file(path, "after")
+    assert path.read_text() == ("after" if is_saved else "before")
+    assert is_saved or (caught.value.errno, caught.value.filename) == (code, str(path))
+    assert os.listdir(tmp_path) == ["x"]
 
 
 def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -229,8 +230,8 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
     """Open a draft beside a file that takes its place at the end of the ``with`` statement.
 
     After an error, or a power failure, the file is as it was or as it should be. It keeps its
-    permissions. A device or a pipe is written to. Of a symbolic link the target is replaced, or the
-    link itself unless `follow`.
+    permissions. Both hold where the file system can do it. A device or a pipe is written to. Of a
+    symbolic link the target is replaced, or the link itself unless `follow`.
     """
     target = os.path.realpath(path) if follow else os.path.abspath(path)
     draft = None
@@ -244,10 +245,12 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
         try:
             with open(number, "wb") as file:
                 if os.path.isfile(target) and not os.path.islink(target):
-                    os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
+                    with _where_supported():
+                        os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
                 yield file
                 file.flush()
-                os.fsync(number)
+                with _where_supported():
+                    os.fsync(number)
             os.replace(draft, target)
             _sync_folder(folder)
         except BaseException:
@@ -259,6 +262,19 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
         if error.errno is not None and error.filename in (None, draft):
             raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
+
+
+# What mounts such as vfat, CIFS and FUSE say of permissions, and of writing to the disk now.
+_UNSUPPORTED = (errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+
+
+@contextmanager
+def _where_supported() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
 
 
 def _sync_folder(folder: str) -> None:
