@@ -321,6 +321,41 @@ def test_an_error_within_a_stream_of_anthropic():
     assert found.may_cost
 
 
+@pytest.mark.parametrize(
+    ("said", "words", "kind"),
+    [
+        ('{"error": {"type": "overloaded_error", "message": "Busy"}}', "Busy", "limited"),
+        ('{"error": {"type": "api_error", "message": "Ache"}}', "Ache", "transient"),
+        ("upstream is overloaded", "upstream is overloaded", "transient"),
+        ("", "Error code: 200", "transient"),
+    ],
+)
+def test_an_error_within_a_stream_need_not_be_in_anthropic_s_form(said, words, kind):
+    def answer(_):
+        begun = anthropic.streamed(list(anthropic.events(Answer("[[A]]")))[:3])
+        text = f"{begun.text}event: error\ndata: {said}\n\n"
+        return httpx2.Response(200, text=text, headers=begun.headers)
+
+    found = fault(anthropic.client(answer, stream=True))
+    assert (str(found), found.kind) == (f"error within the stream: {words}", kind)
+    assert found.may_cost
+
+
+@pytest.mark.parametrize(
+    "added",
+    ["retry: 3000\n\n", "id: 1\n\n\n\n", "id: 1\n\n: keep-alive\n\n", "data: [DONE]\n\n"],
+    ids=repr,
+)
+def test_events_without_words_may_be_anywhere_in_a_stream_of_anthropic(added):
+    def answer(_):
+        whole = anthropic.streamed(list(anthropic.events(Answer("Not so bad: [[A]]"))))
+        text = added + whole.text.replace("\n\n", f"\n\n{added}")
+        return httpx2.Response(200, text=text, headers=whole.headers)
+
+    reply = complete(anthropic.client(answer, stream=True))
+    assert (reply.text, reply.finish_reason) == ("Not so bad: [[A]]", "stop")
+
+
 def test_where_anthropic_refuses_a_schema_the_words_have_to_do():
     def answer(asked):
         if "output_config" in asked.body:

@@ -12,10 +12,13 @@ from anthropic._streaming import ServerSentEvent, SSEDecoder
 class _StrictDecoder(SSEDecoder):
     def decode(self, line: str) -> ServerSentEvent | None:
         event = super().decode(line)
-        if event is not None and event.event != "ping":
-            content = json.loads(event.data)
-            if not isinstance(content, Mapping) or content.get("type") != event.event:
-                raise ValueError(f"no event: {event.data}")
+        if event is None or event.event in ("ping", "error"):
+            return event
+        if event.event is None and event.data in ("", "[DONE]"):  # what proxies add
+            return event
+        content = json.loads(event.data)
+        if not isinstance(content, Mapping) or content.get("type") != event.event:
+            raise ValueError(f"no event: {event.data}")
         return event
 
 
