@@ -449,6 +449,8 @@ def test_a_body_is_limited_with_the_cookie_too(client):
     too_long = json.dumps({**good, "note": "x" * 300_000}).encode()
     for body in (too_long, iter([too_long]), iter([b" " * 100_000] * 10)):
         assert client.ask("POST", "/label", body)[0] == 413
+    both = {"content-length": "5", "transfer-encoding": "chunked"}
+    assert client.ask("POST", "/label", too_long, **both)[0] == 413
     assert client.item("Eve")["n_answered"] == 0
     assert client.ask("POST", "/label", {**good, "note": "\N{GRINNING FACE}" * 10_000})[0] == 200
 

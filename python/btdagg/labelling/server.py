@@ -227,8 +227,9 @@ def _at_the_door(request: Request, access: Access) -> Response | None:
     if not is_token(request.cookies.get(access.cookie, "")):
         return PlainTextResponse("not let in: open the address that btdagg label printed", 403)
     if request.method not in ("GET", "HEAD"):
-        n_bytes = request.headers.get("content-length", "")  # a body in chunks does not say it
-        if not n_bytes.isdecimal() or int(n_bytes) > _MAX_BODY:
+        n_bytes = request.headers.get("content-length", "")
+        is_chunked = "transfer-encoding" in request.headers  # of any length, whatever is said
+        if is_chunked or not n_bytes.isdecimal() or int(n_bytes) > _MAX_BODY:
             detail = f"a body of at most {_MAX_BODY} bytes is expected, with its length"
             return JSONResponse({"detail": detail}, 413)
     return None
