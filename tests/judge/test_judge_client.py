@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from btdagg.judge.client import (
+    BatchClient,
     ChatError,
     ChatReply,
     ChatRequest,
@@ -149,6 +150,16 @@ def test_a_call_that_timed_out_is_waited_for_and_not_made_again():
 
     assert asyncio.run(main()) == ["[[A]]", "[[A]]"]
     assert len(asked) == 2  # the one that was late, and one after it
+
+
+@pytest.mark.parametrize("client", [FunctionClient, BatchClient])
+def test_a_function_that_raises_stop_iteration_does_not_hang(client):
+    async def main():
+        async with asyncio.timeout(10):
+            await client(lambda _: next(iter(()))).complete(REQUEST)
+
+    with pytest.raises(RuntimeError, match="the function raised StopIteration"):
+        asyncio.run(main())
 
 
 def test_a_budget_waits_for_calls_in_flight():

@@ -280,7 +280,7 @@ class FunctionClient:
             return _reply_of(await self._function(request), request)
         call = self._timed_out_call(request)
         if call is None:
-            call = self._threads.submit(copy_context().run, self._function, request)
+            call = self._threads.submit(copy_context().run, _call, self._function, request)
         try:
             answer = await asyncio.wrap_future(call)
         except asyncio.CancelledError:
@@ -388,8 +388,15 @@ async def _called(function: Callable[[Any], Any], argument: object) -> Any:
     # Nothing comes between a coroutine and its await: a cancelled call leaves none behind.
     if inspect.iscoroutinefunction(function):
         return await function(argument)
-    answer = await asyncio.to_thread(function, argument)
+    answer = await asyncio.to_thread(_call, function, argument)
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def _call(function: Callable[[Any], Any], argument: object) -> Any:
+    try:
+        return function(argument)
+    except StopIteration as error:  # no future can hold it: whoever waits would never hear of it
+        raise RuntimeError("the function raised StopIteration") from error
 
 
 def _reply_of(answer: str | ChatReply, request: ChatRequest) -> ChatReply:
