@@ -354,6 +354,8 @@ def test_the_action_updates_the_comment_of_its_own_token(tmp_path, login):
     _, sent = comment([{"id": 7, "user": {"login": login}, "body": posted}])
     is_ours = login != "somebody"
     assert ("--method PATCH repos/o/r/issues/comments/7" in sent) == is_ours
+    (tmp_path / "summary.md").write_text("| @org/team-new |\n" * 5000)
+    assert 60_000 <= len(comment([])[0]) <= 65_536  # GitHub takes no more
 
 
 def test_the_action_installs_its_own_version():
