@@ -256,6 +256,30 @@ def test_what_is_left_and_refused_is_marked_where_others_were_answered(cli, serv
     assert statuses_of("votes.db") == {"ok": 36, "failed": 4}
 
 
+def test_refusals_with_a_reason_are_marked_whatever_the_others_are(cli, server, endpoint):
+    refusals = {"0 + 0": (400, error("long")), "1 + 1": (403, error("no")), "2 + 2": (400, "")}
+
+    def answer(body):
+        text = body["messages"][-1]["content"]
+        return next((said for sum_, said in refusals.items() if sum_ in text), answer_b(body))
+
+    server.answer = lambda body: said if (said := answer(body))[0] == 200 else "batch_expired"
+    cli("batch", "write", *asking(server))
+    cli("batch", "send")
+    cli("batch", "collect", "--wait")
+    assert statuses_of("votes.db")["ok"] == 28
+    server.answer = answer
+    for n_asked in (12 + 8, 8):  # the others are marked by the first batch
+        server.asked.clear()
+        status, _, err = cli("judge", *asking(server, "--batch"))
+        assert (status, server.asked.total()) == (2, n_asked)
+        assert "no request of a batch worked: HTTP 40" in err
+        assert statuses_of("votes.db")["failed"] == 4
+    # By calls a short request tells that the key works.
+    run = json_of(cli("judge", *asking(endpoint(answer), "--json")), 3)
+    assert (run["is_done"], statuses_of("votes.db")) == (True, {"ok": 28, "failed": 12})
+
+
 def test_faults_of_the_endpoint_pass_and_who_waits_outlasts_many(cli, server):
     server.faults = {
         "upload": [500, 429],

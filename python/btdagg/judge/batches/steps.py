@@ -242,7 +242,8 @@ def _answered(
 ) -> list[Answered]:
     """Return what is to be kept; the reasons of the rest are counted.
 
-    `has_worked` says that requests like these were answered before.
+    Refusals are kept beside answers; without any, those with a reason are if `has_worked`, which
+    says that requests like these were answered before.
     """
     file = Path(batch.file).name
     keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
@@ -253,7 +254,7 @@ def _answered(
         prices = Prices(batch.price_in, batch.price_out)
         run.cost = 0.0
     kept: list[Answered] = []
-    refused: list[Answered] = []
+    refused: dict[str, list[Answered]] = {"rejected": [], "forbidden": []}
     for key, sample in zip(keys, claims, strict=True):
         result = results.get(
             key, Result(key, 0, f"no result, the batch is {collected.remote.status}")
@@ -265,16 +266,19 @@ def _answered(
             run.n_confident += reading.confidence is not None
             run.count_usage(outcome.usage, prices)
             kept.append(Answered(sample, reading, 1, outcome, prices))
-        elif outcome.kind in ("rejected", "forbidden"):
-            has_worked = has_worked and outcome.kind == "rejected"
-            refused.append(Answered(sample, Verdict("failed", reason=str(outcome)), 1))
+        elif outcome.kind in refused:
+            verdict = Verdict("failed", reason=str(outcome))
+            refused[outcome.kind].append(Answered(sample, verdict, 1))
         else:
             collected.why[str(outcome)] += 1
-    if refused and not kept and not has_worked:  # then it may be no fault of the pairs
-        collected.why.update(sample.reading.reason for sample in refused)
-        return []
-    run.n_pair_faults = len(refused)
-    return kept + refused
+    is_answered = bool(kept)
+    for kind, samples in refused.items():
+        if is_answered or (has_worked and kind == "rejected"):
+            run.n_pair_faults += len(samples)
+            kept += samples
+        else:  # it may be no fault of the pairs
+            collected.why.update(sample.reading.reason for sample in samples)
+    return kept
 
 
 def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatError:
