@@ -13,7 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from btdagg.votes.schema import PASS_WORDS
@@ -149,10 +148,12 @@ _FINAL = re.compile(
 _FINAL_AT = re.compile(r"<?(?:final|overall)", re.IGNORECASE)  # a label or an element
 _FINAL_KEY = re.compile(r"[\"'`](?:final|overall)[ _-]", re.IGNORECASE)
 _SENTENCE_ENDS = re.compile(r"[.!?。！？;；]\s|\n")
-# What stands before a verdict in a list of several: a bullet, or a name and a colon.
+# What stands before a verdict in a list of several: a bullet, a name and a colon, cells of a table.
 _ITEM = re.compile(
-    r"[^\w\n]{0,16}(?P<name>(?:\d+\.)?[^\n:.!?\[\]{}<>]{1,40}(?::|=| [-–—]))?[^\w\n]{0,16}"
+    r"[^\w\n]{0,16}(?P<name>\|[^\n]*\||(?:\d+\.)?[^\n:.!?\[\]{}<>]{1,40}(?::|=| [-–—]))?"
+    r"[^\w\n]{0,16}"
 )
+_HEADING = re.compile(r"\s{0,16}(?:#.*|[^\w\n]{0,16}(?:\d+\.)?[^\n.!?]{1,40}[:*][\s*_]{0,8})")
 
 
 class Statement(NamedTuple):
@@ -232,20 +233,23 @@ def _is_final(text: str, stated: Statement) -> bool:
 
 
 def _without_lists(text: str, statements: list[Statement]) -> list[Statement]:
-    """Take different verdicts in one sentence, or line after line, for choices, which none is."""
-    listed = set()
-    for k, (one, other) in enumerate(pairwise(statements)):
-        differ = one.points != other.points
-        if differ and _are_items(text, one, other) and not _is_final(text, other):
-            listed |= {k, k + 1}
+    """Take what is in one sentence, or line after line, for choices, if not all of it agrees."""
+    runs: list[list[Statement]] = []
+    for each in statements:
+        if runs and _are_items(text, runs[-1][-1], each) and not _is_final(text, each):
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    listed = [len({each.points for each in run}) > 1 for run in runs]
     return [
-        each._replace(points=None, why=_CONTRADICTED, counts=False) if k in listed else each
-        for k, each in enumerate(statements)
+        each._replace(points=None, why=_CONTRADICTED, counts=False) if is_list else each
+        for run, is_list in zip(runs, listed, strict=True)
+        for each in run
     ]
 
 
 def _are_items(text: str, one: Statement, other: Statement) -> bool:
-    """Whether two are in one sentence, or in lines that begin alike.
+    """Whether two are in one sentence, in lines that begin alike, or under headings of their own.
 
     Between lines that begin with names there may be empty ones.
     """
@@ -254,12 +258,15 @@ def _are_items(text: str, one: Statement, other: Statement) -> bool:
         return False
     if not _SENTENCE_ENDS.search(between):
         return True
-    before = text[max(one.start - _NEAR, 0) : one.start].rpartition("\n")[2]
-    _, *empty, last = between.split("\n") if "\n" in between else ("", "-", "")
+    *above, before = text[max(one.start - _NEAR, 0) : one.start].split("\n")
+    _, *middle, last = between.split("\n") if "\n" in between else ("", "-", "")
     heads = _ITEM.fullmatch(before), _ITEM.fullmatch(last)
-    if "".join(empty).strip() or None in heads:
+    if None in heads:
         return False
-    return not empty or all(head and head["name"] for head in heads)
+    if headings := [line for line in middle if line.strip()]:
+        headings += [line for line in above if line.strip()][-1:]
+        return len(headings) == 2 and all(map(_HEADING.fullmatch, headings))
+    return not middle or all(head and head["name"] for head in heads)
 
 
 def _agreed(statements: Sequence[Statement]) -> Statement:
@@ -420,10 +427,11 @@ def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
 
 _JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
 # In small letters, as is what is searched: to search regardless of case takes ten times as long.
+_QUALIFIED = rf"( (?:{_NOUNS})| \((?:final|revised|updated|corrected)\))?[ *_`]{{0,16}}"
 _LABEL = re.compile(
-    rf"(verdict|winner|final|overall|grade|scores?|mark|{_JUDGEMENTS}|output|selection|selected"
-    rf"|chosen|better|best|preferred)( (?:{_NOUNS})| \((?:final|revised|updated|corrected)\))?"
-    rf"[ *_`]{{0,16}}([:=\]]|->|→|is\b) {{0,40}}"
+    rf"(verdict|winner|(?:final|overall)(?={_QUALIFIED.replace('(', '(?:', 1)}[:=])|grade|scores?"
+    rf"|mark|{_JUDGEMENTS}|output|selection|selected|chosen|better|best|preferred)"
+    rf"{_QUALIFIED}([:=\]]|->|→|is\b) {{0,40}}"
 )
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # keeps the length
 _OF_NUMBERS = ("grade", "score", "scores", "mark")
@@ -461,7 +469,7 @@ def _labels(text: str, words: Words, start: int) -> Iterator[Statement]:
         points = _points(match, words) if match and _is_closed(match[0], words) else None
         is_number = (is_graded or is_scored) and _NUMBER.match(value)
         is_explicit = points or ((noun == "verdict" or is_number) and not _TAG.search(value))
-        if noun in _SUMS_UP and not (match and sign in ":=" and _STOPS.match(value, match.end())):
+        if noun in _SUMS_UP and not (match and _STOPS.match(value, match.end())):
             continue  # a word of prose
         lead = _LEAD.search(small, max(begin - 64, 0), begin)
         if not is_explicit or lead is None or (noun in _OF_NUMBERS and noun not in own):
