@@ -17,11 +17,20 @@ Of several verdicts one counts by the same rule for all of these:
 2. else the last verdict, if it is marked as final: ``Final verdict: B``, ``Overall: 4``;
 3. else all of them have to agree.
 
-Otherwise the answer is unparsed, and so it is where anything after the verdict that counts speaks
-against it: another verdict in whatever form, or words such as "wait" with no verdict after them.
-What is negated, conditional, hedged or quoted in passing is no verdict, nor are choices in a row
-("[[A]] or [[B]]", a list of criteria). A template may have a pattern of its own instead; its last
-match counts.
+Of the keys of one object as well: ``verdict`` (of numbers ``grade``), else all that state one have
+to agree.
+
+Otherwise the answer is unparsed, and so it is if after the verdict that counts there is
+
+- a different one in a form above, also as "The better response is B" or "A, B" in its line;
+- a beginning such as "wait", "no,", "sorry", "actually", "oops", "I meant", "correction".
+
+No verdict is what is negated ("not [[A]]", "The loser is [[A]]"; some German, French, Spanish,
+Russian, Chinese and Japanese), conditional, hedged or quoted in passing, nor what is given for
+another scale ("[[4]] out of 10"). Choices in a row that do not all agree are none either: in one
+sentence, in lines that begin with a name or a bullet, in rows of a table, or alone under headings.
+Other prose is not understood: of "[[A]]. I choose B." A is read, and of criteria with sentences
+between them the last one. A template may have a pattern of its own; its last match counts.
 
 Answers may be of any length: the time to read one grows in proportion.
 """

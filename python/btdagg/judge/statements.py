@@ -52,6 +52,11 @@ class Words:
     leading: re.Pattern[str]  # a verdict, and how prose goes on
     doubted: re.Pattern[str]  # what follows takes it back
 
+    @property
+    def asked(self) -> str:
+        """The label or key that is asked for."""
+        return "verdict" if self.grades in (None, (0, 1)) else "grade"
+
 
 @lru_cache(maxsize=32)
 def words_of(
@@ -70,12 +75,15 @@ def words_of(
     value = (
         rf"{_OPENING}(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
         rf"|(?:an?|the)\s+(?P<tie>{ties})"
-        rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w){_CLOSING}"
+        rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w|[.:!]=?\d){_CLOSING}"
     )
+    other_scale = r"(?!)"
     if grades is not None:
         points = {name: (grade,) for name, grade in PASS_WORDS.items() if grades == (0, 1)}
         word = "|".join((*points, _GRADE))
-        top = rf"(?:\s*(?:/|out of)\s*{re.escape(str(grades[-1]))})?"
+        best = re.escape(str(grades[-1]))
+        top = rf"(?:\s*(?:/|out of)\s*{best})?"
+        other_scale = rf"\s*\(?(?:/|(?:out )?of)\s*(?!{best}(?:\.0)?(?!\.?\d))\d"
         head = rf"(?:(?:(?:the|my|final|overall)\s+){{0,3}}(?:{_MARKS})\s*[:=][\s*_`]{{0,4}})?"
         # What makes it another number, or no single one: 4.55, 4/10, 4-5.
         another = r"(?!\w|[.,]\d|\s*[-–—/]\s*\d)"
@@ -90,6 +98,8 @@ def words_of(
         value, word = rf"{_OPENING}{head}{both}{_CLOSING}", _SCORE
         closing = r"\s*(?:$|[.!](?=\s|$))"
     hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
+    # "A, B", "4; revised 3", "A>B, B>A": nothing but another one follows.
+    replaced = rf"\s*[,;–—-]+\s*(?:(?:no|now|rather|revised|just kidding),?\s+)?(?:{word})"
     return Words(
         scale,
         grades,
@@ -99,7 +109,8 @@ def words_of(
         re.compile(
             r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
             r"|[^.]*?\b(?:only if|but if|unless|provided that)\b"
-            rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)",
+            rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)"
+            rf"|{replaced}(?:[<>=]+(?:{word}))?\W*$|{other_scale}",
             re.IGNORECASE,
         ),
     )
@@ -297,6 +308,8 @@ def _unless_doubted(statement: Statement, doubt: object) -> Statement:
 _DOUBT = re.compile(
     r"(?:\b(?:not|never|cannot|neither|nor|than|instead of|could|might|may|should|either)|n['’]t"
     r"|(?:\bwould|['’]d)(?=\s+(?:be|have|become)\b))(?:\s+\w+){0,3}\s*[\"'“‘`*_]*$"
+    r"|(?:\b(?:no(?:\s+es)?|reject|disagree with|nicht|kein|pas|не)|不是|不选)\s*[\"'“‘`*_]*$"
+    r"|(?:^\W*|\bthe\s+)(?:loser|(?:worse|weaker|worst|losing)(?:\s+\w+)?)(?:\s+is|:)[\s\"'“‘`*_]*$"
     r"|\b(?:if|unless|suppose|assuming|had(?:\s+\w+){1,3}\s+been|not\s+(?:\w+\s+)?final)\b",
     re.IGNORECASE,
 )
@@ -311,7 +324,7 @@ def _sentence_before(text: str, start: int) -> str:
 # "[[A]] is too long": a name and no verdict.
 _AS_SUBJECT = re.compile(
     r"\s+(?:is|was|has|does|did|lacks|fails|misses|ends|says|gives)\b"
-    r"(?!\s+(?:\w+\s+)?(?:better|best|preferred|the winner))",
+    r"(?!\s+(?:(?!not\b|never\b)\w+\s+)?(?:better|best|preferred|the winner))|\s*ではな",
     re.IGNORECASE,
 )
 _TAG = re.compile(
@@ -344,10 +357,11 @@ def _tags(text: str, words: Words, start: int) -> Iterator[Statement]:
 
 _KEYS = (
     *("verdict", "winner", "choice", "decision", "preference", "preferred", "judgment"),
-    *("judgement", "better", "best", "answer", "result", "output"),
+    *("judgement", "better", "best", "answer", "result", "output", "final", "overall"),
 )
 _ALWAYS = ("verdict", "winner")  # keys that state a verdict even if it is none of the words
-_GRADE_KEYS = ("grade", "score", "rating", "mark", "verdict", "pass", "passed", "answer", "result")
+_GRADE_KEYS = ("grade", "score", "rating", "mark", "verdict", "pass", "passed", "final", "overall")
+_QUIZ_KEYS = ("answer", "result")  # beside a grade, what was graded
 _AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
 _OBJECT = re.compile(r"\{\s*[\"'`\w]")
 # An object that is nearly JSON (other quotes, a comma too many), and its fields.
@@ -404,6 +418,7 @@ def _in_object(fields: dict[str, Any], words: Words) -> Statement | None:
 
 
 def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
+    """Return what the key that is asked for says, or else all others if they agree."""
     if words.scale == "scores":
         names = [name for name, points in words.points.items() if any(points)]
         both = ", ".join(str(fields.get(name)) for name in names)
@@ -414,12 +429,13 @@ def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
             else None
         )
     is_graded = words.grades is not None
-    keys, always = (_GRADE_KEYS, _GRADE_KEYS[:7]) if is_graded else (_KEYS, _ALWAYS)
-    for key in keys:
-        value = fields.get(key)
-        stated = statement_of("json", (0, 0), value, words)
-        if stated.points or (key in always and key in fields and not isinstance(value, dict)):
-            return stated._replace(fields=fields)
+    others, always = ((_GRADE_KEYS, _QUIZ_KEYS), _GRADE_KEYS) if is_graded else ((_KEYS,), _ALWAYS)
+    for keys in ((words.asked,), *others):
+        values = [(key, fields[key]) for key in keys if not isinstance(fields.get(key, {}), dict)]
+        stated = [(key, statement_of("json", (0, 0), value, words)) for key, value in values]
+        if read := [each for key, each in stated if each.points or key in always]:
+            verdicts = [each for each in read[1:] if each.points]
+            return _agreed([read[0], *verdicts])._replace(fields=fields)
     return None
 
 
@@ -431,7 +447,7 @@ _QUALIFIED = rf"( (?:{_NOUNS})| \((?:final|revised|updated|corrected)\))?[ *_`]{
 _LABEL = re.compile(
     rf"(verdict|winner|(?:final|overall)(?={_QUALIFIED.replace('(', '(?:', 1)}[:=])|grade|scores?"
     rf"|mark|{_JUDGEMENTS}|output|selection|selected|chosen|better|best|preferred)"
-    rf"{_QUALIFIED}([:=\]]|->|→|is\b) {{0,40}}"
+    rf"{_QUALIFIED}([:=\]]|->|→|(?:is|changed to)\b) {{0,40}}"
 )
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # keeps the length
 _OF_NUMBERS = ("grade", "score", "scores", "mark")
@@ -443,6 +459,7 @@ _LEAD = re.compile(
 )
 _MINE = re.compile(r"\b(?:final|my|revised|updated|corrected)\b")
 _SUMS_UP = ("final", "overall")
+_OF_PROSE = ("better", "best", "preferred")
 _IN_PASSING = re.compile(rf"[\w{_QUOTES}][ *_]*\Z")
 _LINE_BEGINS = re.compile(r"(?:\A|\n)[\W_]{0,24}\Z")
 _SENTENCE_BEGINS = re.compile(r"(?:\A|\n|[.!?。！？;；]\s|[\u2e80-\U0010ffff])[\W_]{0,24}\Z")
@@ -453,7 +470,6 @@ _NUMBER = re.compile(r"\W{0,8}\d")
 def _labels(text: str, words: Words, start: int) -> Iterator[Statement]:
     small = text.translate(_SMALL)
     is_graded, is_scored = words.grades is not None, words.scale == "scores"
-    asked = "grade" if is_graded and words.grades != (0, 1) else "verdict"
     own = (
         {"verdict", "winner", *_SUMS_UP}
         if not is_graded
@@ -484,20 +500,23 @@ def _labels(text: str, words: Words, start: int) -> Iterator[Statement]:
         else:
             counts = at_line is not None and begin >= last
         is_heading = not (is_own or is_mine) and (lead[1] or sign not in (":", "=", "]"))
-        if is_heading or (not at_sentence and not lead[1] and _IN_PASSING.search(before)):
+        if is_heading and points and at_sentence and noun in _OF_PROSE:
+            counts = False  # "The better one is B" only speaks against another
+        elif is_heading or (not at_sentence and not lead[1] and _IN_PASSING.search(before)):
             continue
         if points or counts:
             span = begin, end + (match.end() if match else 0)
-            form = "line" if noun == asked else "label"
+            form = "line" if noun == words.asked else "label"
             found = _statement(form, span, points, value)._replace(counts=counts)
             yield _unless_doubted(found, match and words.doubted.match(value, match.end()))
 
 
 # "Wait, no."
 _RETRACTION = re.compile(
-    r"[.!?;,:\n—–-]\s?[\W_]{0,8}(?:(?:but|oh|hm+|no)\b,?\s+)?(?:wait|hold on|scratch that"
-    r"|correction|actually|sorry|no,|on (?:second thought|reflection)|i take (?:it|that) back"
-    r"|i changed? my mind)(?!\w)"
+    r"[.!?;,:\n。—–-]\s?[\W_]{0,8}(?:(?:but|oh|hm+|no)\b,?\s+)?(?:wait|hold on|scratch that"
+    r"|strike that|oops|my mistake|correction|erratum|edit:|actually|sorry|no[,:]|i meant"
+    r"|on (?:second thought|reflection)|i take (?:it|that) back|i changed? my mind"
+    r"|let me reconsider|更正|等等|不对)(?!\w)"
 )
 
 
