@@ -217,7 +217,7 @@ def test_the_script_decides_as_the_package_does(visit):
     counts = np.array([c for c in np.ndindex(n + 1, n + 1, n + 1) if sum(c) <= n])
     n_ties = 0
     for model in random_models(200):
-        numbers = {name: getattr(model, name) for name in model.__dataclass_fields__}
+        numbers = model.as_dict()
         decided, text = visit.page.evaluate(COMPUTE, [numbers, n])
         wanted = model.decide(counts)
         assert decided == "".join(map(str, (wanted + 1).tolist())), model

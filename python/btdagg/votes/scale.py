@@ -302,3 +302,4 @@ PAIRS = Scale((-1, 0, 1), ("B", "tie", "A"), mirrored=True)
 """The scale of votes and labels of pairs: B is better, a tie, A is better."""
 
 PASS_FAIL = Scale((0, 1), ("fail", "pass"))
+"""The scale of checks that fail or pass."""
