@@ -176,9 +176,9 @@ def _entry(full: str, value: object) -> str:
         return f".. autoclass:: {full}\n   :members:\n\n"
     if inspect.isroutine(value):
         return f".. autofunction:: {full}\n\n"
-    name = full.rpartition(".")[2]
+    place, _, name = full.rpartition(".")
     about = "\n".join(f"   {line}" for line in _about(name, value))
-    return f".. py:data:: {name}\n\n{about}\n\n"
+    return f".. py:data:: {name}\n   :module: {place}\n\n{about}\n\n"
 
 
 def _about(name: str, value: object) -> list[str]:

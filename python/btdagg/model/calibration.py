@@ -38,7 +38,9 @@ class _Default(StrEnum):
     """The prior where none is named: equal to its text, and one object however it is copied."""
 
     WEAK = "weak"
-    __repr__ = str.__repr__
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 WEAK = cast("Literal['weak']", _Default.WEAK)
