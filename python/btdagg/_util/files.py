@@ -249,8 +249,7 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
                         os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
                 yield file
                 file.flush()
-                with _where_supported():
-                    os.fsync(number)
+                to_disk(number)
             os.replace(draft, target)
             _sync_folder(folder)
         except BaseException:
@@ -275,6 +274,12 @@ def _where_supported() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _UNSUPPORTED:
             raise
+
+
+def to_disk(number: int) -> None:
+    """Have an open file on the disk, where its file system can."""
+    with _where_supported():
+        os.fsync(number)
 
 
 def _sync_folder(folder: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from btdagg._util.files import to_disk
 from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatError, ChatRequest, Order, batched, digest_of
 from btdagg.judge.judging import Judging, Work
@@ -140,7 +140,7 @@ class BatchWriter:
             with self._file.open("xb") as file:
                 file.writelines(self._lines)
                 file.flush()
-                os.fsync(file.fileno())
+                to_disk(file.fileno())
             batch = self._owner.add_batch(
                 self._ask,
                 self._samples,
