@@ -139,8 +139,7 @@ class Certificate(SavedAsJson, Drawn):
         or change its label; of a panel no such item is. Of a panel it is one number or one for each
         judge. With 0 every item is taken to have all votes.
         """
-        if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
-            counts = self.model.counts_of(counts)
+        counts = self._by_judge(counts)
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(counts)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
@@ -164,8 +163,7 @@ class Certificate(SavedAsJson, Drawn):
         It is below .01 for at most about 1% of batches of the same kind. None if fewer than ten
         items, or groups, can be compared. Votes of a judge who errs in other ways may look alike.
         """
-        if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
-            counts = self.model.counts_of(counts)
+        counts = self._by_judge(counts)
         kind = kind_of(self.scale, self.label_scale)
         array = kind.counts(counts)
         numbers = None if groups is None else as_groups(groups, "counts", len(array))
@@ -173,6 +171,12 @@ class Certificate(SavedAsJson, Drawn):
             return None
         other = VoteProfile.of(array, kind, numbers, len(self.profile.means))
         return None if other is None else self.profile.pvalue(other)
+
+    def _by_judge(self, counts: ArrayLike) -> ArrayLike:
+        """Return the counts of a panel's table in the order of its judges; others as they are."""
+        if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
+            return self.model.counts_of(counts)
+        return counts
 
     def _sure(self, counts: ArrayLike) -> tuple[NDArray[np.intp], Floats]:
         return sure(np.asarray(self.model.predict_proba(counts)), self.within)

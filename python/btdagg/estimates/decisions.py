@@ -172,7 +172,7 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
     if how["scale"] is not None:
         grades = (how["label_scale"] or how["scale"]).points
     elif column_of_votes(table, None) is not None and "grades" in table.columns:
-        title = {name.strip().lower(): name for name in schema}[table.title("grades")]
+        title = _title_of(table, schema, "grades")
         stated = votes.select(pl.col(title).unique()).collect()
         grades = stated_points(Table(stated.rename({title: "grades"}), "data frame")) or grades
     kind = table.schema["item"]
@@ -199,7 +199,7 @@ def _lower(columns: Mapping[str, str] | None) -> dict[str, str]:
     return {new.strip().lower(): old.strip().lower() for new, old in (columns or {}).items()}
 
 
-def _title_of(table: Table, titles: Iterable[str]) -> str:
-    """Return what the column of items is called in the frame that it is from."""
-    title = table.title("item")
+def _title_of(table: Table, titles: Iterable[str], column: str = "item") -> str:
+    """Return what a column is called in the frame that it is from."""
+    title = table.title(column)
     return {name.strip().lower(): name for name in titles}.get(title, title)
