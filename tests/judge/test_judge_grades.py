@@ -281,7 +281,7 @@ def test_a_run_is_killed_and_goes_on(cli, folder, judge_server):
     while len(server.log()) < 8:
         assert process.poll() is None
     process.kill()
-    process.wait()
+    process.communicate()
     status, out, err = cli(*ask)
     assert status == 0, err
     new = int(out.split()[0])
