@@ -20,7 +20,6 @@ from grades import PUBLIC, public_cells
 from strength import cells_of
 
 import btdagg
-from btdagg.estimates.kinds import kind_of
 from btdagg.estimates.vote_profile import VoteProfile
 
 AGREEMENTS = (0.7, 0.8, 0.9)
@@ -287,7 +286,7 @@ def show_unlike(cells, n_draws):
                     names = np.repeat(np.arange(number), [len(rows) for rows in items])
                     sets.append((counts[np.concatenate(items)], names))
                 (old, of_old), (new, of_new) = sets
-                kind, profile = kind_of(None), VoteProfile.of
+                kind, profile = btdagg.PAIRS, VoteProfile.of
                 number = np.rint(new.sum(axis=-1)).astype(int)
                 noise, always = rng.multinomial(number, np.full(3, 1 / 3)), np.zeros_like(new)
                 always[..., 2] = number

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 import btdagg
-from btdagg.estimates import QUANTITIES, choose
+from btdagg.estimates import choose
+from btdagg.estimates.population import quantities_of
 
 SHOWN = ("A", "tie", "B", "net win rate")
 JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")
@@ -91,7 +92,7 @@ def bounds(counts: np.ndarray, labels: np.ndarray) -> list[float]:
     share = np.bincount(stratum) / len(labels)
     found = []
     for values in ("net win rate", "tie"):
-        y = np.array(QUANTITIES[values])[labels + 1]
+        y = np.array(quantities_of(btdagg.PAIRS)[values])[labels + 1]
         deviation = np.array([y[stratum == number].std() for number in range(len(share))])
         found.append(float(share @ deviation / np.sqrt(share @ deviation**2)))
     return found
@@ -101,7 +102,9 @@ class Tally:
     """How often intervals hold the truth, how wide they are, and how far estimates are off."""
 
     def __init__(self, labels: np.ndarray) -> None:
-        self.truth = [np.array(QUANTITIES[name])[labels + 1].mean() for name in SHOWN]
+        self.truth = [
+            np.array(quantities_of(btdagg.PAIRS)[name])[labels + 1].mean() for name in SHOWN
+        ]
         self.hits, self.widths, self.errors = [], [], []
 
     def add(self, found: btdagg.estimates.Estimates) -> None:

@@ -22,7 +22,8 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg.estimates import QUANTITIES, Estimates, not_worse
+from btdagg.estimates import Estimates, not_worse
+from btdagg.estimates.population import quantities_of
 
 JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")
 TASKS = ("factuality", "focus", "math", "precise-if", "safety")
@@ -31,7 +32,7 @@ N_ITEMS = 2000
 
 
 def truth_of(labels: np.ndarray) -> dict[str, float]:
-    return {name: np.array(QUANTITIES[name])[labels + 1].mean() for name in SHOWN}
+    return {name: np.array(quantities_of(btdagg.PAIRS)[name])[labels + 1].mean() for name in SHOWN}
 
 
 class Tally:

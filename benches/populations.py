@@ -15,13 +15,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import btdagg
-from btdagg.estimates.kinds import Kind, kind_of
-from btdagg.estimates.prediction_powered import population_of
+from btdagg.estimates import population
+from btdagg.estimates.population import quantities_of
 
 N_ITEMS = 120
 LEVEL = 0.95
@@ -75,9 +76,9 @@ def probabilities(counts: np.ndarray, values: np.ndarray, units: np.ndarray, n: 
     return np.minimum(1, high * times)
 
 
-def means(kind: Kind, labels: np.ndarray, values: np.ndarray) -> dict[str, float]:
-    place = np.searchsorted(values, labels)
-    return {name: float(np.array(own)[place].mean()) for name, own in kind.quantities.items()}
+def means(scale: btdagg.Scale, labels: np.ndarray) -> dict[str, float]:
+    place = scale.places(labels)
+    return {name: float(np.array(of)[place].mean()) for name, of in quantities_of(scale).items()}
 
 
 class Neighbours:
@@ -96,11 +97,15 @@ class Neighbours:
         return shares / shares.sum(axis=1, keepdims=True)
 
 
-def in_a_hurry(kind: Kind) -> Kind:
-    if kind.scale.mirrored:
-        return kind
-    points = np.array(kind.scale.points, dtype=float)
-    return kind._replace(calibrated=lambda c, places, w, *_: Neighbours(c, places, w, points))
+def in_a_hurry(counts, outcomes, groups, prior, scales):
+    """Calibrate grades in a tenth of the time."""
+    if scales[0].mirrored:
+        return calibrated(counts, outcomes, groups, prior, scales)
+    row, place = np.nonzero(outcomes)
+    return Neighbours(counts[row], place, outcomes[row, place], scales[0].floats)
+
+
+calibrated = population.calibrated
 
 
 class Cell:
@@ -110,11 +115,12 @@ class Cell:
         self.hits, self.widths = defaultdict(list), defaultdict(list)
 
     def add(self, items, truths: dict[str, dict[str, float]], shown) -> None:
-        for population, truth in truths.items():
-            found = items.of(population).domain().estimates(LEVEL)
+        for of, truth in truths.items():
+            means = replace(items, population=of).domain()
+            found = {name: mean.estimate(LEVEL) for name, mean in means.items()}
             for name in shown:
                 for way, own in (("", found[name]), (" alone", found[name].labels_only)):
-                    key = population + way, name
+                    key = of + way, name
                     low, high = own.low - 1e-12, own.high + 1e-12
                     self.hits[key].append(low <= truth[name] <= high)
                     self.widths[key].append(own.high - own.low)
@@ -126,9 +132,9 @@ class Cell:
         )
 
 
-def one_draw(rng, counts, labels, groups, kind, whole, n, weighted, prior):
+def one_draw(rng, counts, labels, groups, scales, whole, n, weighted, prior):
     """Label units drawn by chance; None where too few came."""
-    values = kind.scale.floats
+    values = scales[0].floats
     units = groups if whole else np.arange(len(counts))
     n_units = int(units.max()) + 1
     n = round(n * n_units / len(counts)) if whole else n
@@ -142,30 +148,30 @@ def one_draw(rng, counts, labels, groups, kind, whole, n, weighted, prior):
         return None
     known = np.where(drawn[units], labels, np.nan)
     group = groups if whole else None
-    return population_of(counts, known, group, p, None, prior, 0, kind=kind, units=group)
+    how = {"groups": group, "probabilities": p, "units": group, "prior": prior}
+    return population.PredictedItems.of(counts, known, scales=scales, **how)
 
 
 def simulated(n_draws: int, quick: bool) -> None:
     for name, make in SIMULATED.items():
-        shown, kind, prior = SHOWN[name], kind_of(*2 * [SCALES[name]]), None if quick else "weak"
-        kind = in_a_hurry(kind) if quick else kind
-        values = kind.label_scale.values
+        shown, scale, prior = SHOWN[name], SCALES[name], None if quick else "weak"
+        population.calibrated = in_a_hurry if quick else calibrated
         print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
         for whole in (False, True):
             largest = 5 if whole else 1
-            truth = means(kind, make(np.random.default_rng(99), 400_000, largest)[1], values)
+            truth = means(scale, make(np.random.default_rng(99), 400_000, largest)[1])
             for n in (30, 60):
                 for weighted in (False, True):
                     cell, n_few = Cell(), 0
                     for draw in range(n_draws):
                         rng = np.random.default_rng([draw, n, weighted, whole])
                         counts, labels, groups = make(rng, N_ITEMS, largest)
-                        told = counts, labels, groups, kind, whole, n, weighted
+                        told = counts, labels, groups, (scale, scale), whole, n, weighted
                         items = one_draw(rng, *told, prior)
                         if items is None:
                             n_few += 1
                             continue
-                        these = means(kind, labels, values)
+                        these = means(scale, labels)
                         cell.add(items, {"new": truth, "finite": these}, shown)
                     by = f"{'groups' if whole else 'items'}, {n}{', by votes' * weighted}"
                     report(cell, by, ("new", "finite"), shown, n_few)
@@ -184,16 +190,16 @@ def public(data: Path):
     votes = votes.filter({"template": "base", "temperature": "default", "judge": "gpt-5.4"})
     gold = btdagg.read_labels(data / "rb2/labels.csv")
     items = votes.filter({"task": "focus"}).labelled(gold)
-    yield "RewardBench 2, focus", "pairs", kind_of(btdagg.PAIRS, btdagg.PAIRS), items
+    yield "RewardBench 2, focus", "pairs", (btdagg.PAIRS, btdagg.PAIRS), items
     scales = btdagg.Scale(range(1, 11)), btdagg.PASS_FAIL
     scores = btdagg.read_votes(data / "rb2_scores/votes.parquet", scale=scales[0])
     scores = scores.filter({"judge": "gpt-5.4", "task": "focus"})
     gold = btdagg.read_labels(data / "rb2_scores/labels.csv", scale=scales[1])
-    yield "RewardBench 2, scores, focus", "passes", kind_of(*scales), scores.labelled(gold)
+    yield "RewardBench 2, scores, focus", "passes", scales, scores.labelled(gold)
 
 
 def real(data: Path, n_draws: int) -> None:
-    for name, of, kind, items in public(data):
+    for name, of, scales, items in public(data):
         shown = SHOWN[of]
         print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
         rng = np.random.default_rng(0)
@@ -201,20 +207,19 @@ def real(data: Path, n_draws: int) -> None:
         if items.groups is not None:
             numbers = np.unique(items.groups, return_inverse=True)[1]
         some = np.flatnonzero(np.isin(numbers, rng.permutation(numbers.max() + 1)[:N_ITEMS]))
-        values = kind.label_scale.values
         for whole in (False, True):
             rows = some[:N_ITEMS] if whole else rng.permutation(len(numbers))[:N_ITEMS]
             groups = np.unique(numbers[rows], return_inverse=True)[1]
             if whole and len(np.unique(groups)) == N_ITEMS:
                 continue
             counts, labels = items.counts[rows], items.labels[rows].astype(np.float64)
-            truth = {"finite": means(kind, labels, values)}
+            truth = {"finite": means(scales[1], labels)}
             for n in (30, 60, 110):
                 for weighted in (False, True):
                     cell, n_few = Cell(), 0
                     for draw in range(n_draws):
                         own = np.random.default_rng([draw, n, weighted, whole])
-                        told = counts, labels, groups, kind, whole, n, weighted
+                        told = counts, labels, groups, scales, whole, n, weighted
                         drawn = one_draw(own, *told, "weak")
                         if drawn is None:
                             n_few += 1

@@ -154,7 +154,10 @@ def test_grades_of_two_systems_by_criterion(cli):
         (("--candidate", "new"), "Missing option '--baseline'"),
         ((*PAIR, "--b", "x"), "system_b: got 'old', expected 'x', the name of B"),
         ((*PAIR, "--by", "language"), "votes.csv: no column 'language'"),
-        ((*PAIR, "--quantity", "pass rate"), "--quantity is 'pass rate', expected 'net win rate'"),
+        (
+            (*PAIR, "--quantity", "pass rate"),
+            "--quantity is 'pass rate', expected one of net win rate",
+        ),
         ((*PAIR, "--margin", "3"), "--margin is 3.0, expected a number from 0 to below 1"),
         ((*PAIR, "--junit", "votes.csv"), "--junit is votes.csv, a file that is read"),
     ],

@@ -9,12 +9,11 @@ from scipy import stats
 
 import btdagg
 from btdagg import InputError, estimate
-from btdagg.estimates import QUANTITIES
-from btdagg.estimates.mean import Ends, effective_number, limits_of
-from btdagg.estimates.population import cross_fitted
+from btdagg.estimates.mean import effective_number, limits_of
+from btdagg.estimates.population import cross_fitted, quantities_of
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
-VALUES = {name: np.array(values) for name, values in QUANTITIES.items()}
+VALUES = {name: np.array(values) for name, values in quantities_of(btdagg.PAIRS).items()}
 
 
 def drawn(n_items, n_labels, seed=0):
@@ -159,8 +158,8 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
     assert one.standard_error == pytest.approx(y.std(ddof=1) / 50**0.5, rel=1e-12)
     assert one.effective_labels == pytest.approx(50)
     quantile = stats.t.ppf(0.975, 49)
-    n = effective_number(y.mean(), y.var(ddof=1) / 50, Ends(-1, 1))
-    low, high = limits_of(y.mean(), np.array([n]), quantile, Ends(-1, 1))
+    n = effective_number(y.mean(), y.var(ddof=1) / 50, (-1, 1))
+    low, high = limits_of(y.mean(), np.array([n]), quantile, (-1, 1))
     assert (one.low, one.high) == pytest.approx((low[0], high[0]))
     rate = found.estimates["win rate"]
     assert (rate.low, rate.high) == pytest.approx(((1 + one.low) / 2, (1 + one.high) / 2))
@@ -168,7 +167,7 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
 
 def test_an_interval_shrinks_steadily_towards_the_ends():
     """A corrected share may lie anywhere near an end; its interval must not jump there."""
-    ends = Ends(0, 1)
+    ends = (0, 1)
     shares = np.linspace(0, 0.05, 101)
     highs = []
     for p in shares:
@@ -359,7 +358,7 @@ def test_one_label_of_each_group_is_noticed_where_sizes_differ():
 def test_intervals_hold_on_groups_drawn_anew(ties, whole):
     """300 data sets of 25, 50 or 100 labels; 3 standard errors below the 95% that is promised."""
     truth = truth_of(in_groups(np.random.default_rng(99), 400_000, ties)[1])
-    hits = dict.fromkeys(QUANTITIES, 0)
+    hits = dict.fromkeys(VALUES, 0)
     n_draws = 300
     for draw in range(n_draws):
         rng = np.random.default_rng([draw, whole])
@@ -373,7 +372,7 @@ def test_intervals_hold_on_groups_drawn_anew(ties, whole):
         labels = np.full(1500, np.nan)
         labels[chosen] = gold[chosen]
         found = estimate(counts, labels, groups=groups).estimates
-        for name in QUANTITIES:
+        for name in VALUES:
             hits[name] += found[name].low <= truth[name] <= found[name].high
     assert min(hits.values()) / n_draws > 0.95 - 3 * (0.95 * 0.05 / n_draws) ** 0.5
 

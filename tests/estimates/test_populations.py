@@ -6,6 +6,7 @@ import pytest
 
 import btdagg
 from btdagg.estimates import choose, estimate, estimate_systems, not_worse
+from btdagg.estimates.population import PredictedItems
 
 NAMES = ("minus", "tie", "plus")
 SCALE = btdagg.Scale(range(1, 6))
@@ -266,12 +267,12 @@ class Even:
 def test_equal_probabilities_change_nothing():
     counts, labels, _, groups = drawn_items()
     for options in ({}, {"groups": groups}):
-        sample = btdagg.estimates.prediction_powered.population_of(
-            counts, labels, options.get("groups"), np.full(120, 0.37), None, "weak", 0
+        sample = PredictedItems.of(
+            counts, labels, probabilities=np.full(120, 0.37), **options
         ).sample()
         values = labels[~np.isnan(labels)]
         assert sample.least_variance(values) == 0
-        assert sample.n_effective == 60
+        assert sample.n_effective == pytest.approx(60, abs=1e-12)
         simple = estimate(counts, labels, **options)
         of_equal = estimate(counts, labels, probabilities=np.full(120, 0.37), **options)
         for name, mean in of_equal.estimates.items():

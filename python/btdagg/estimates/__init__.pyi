@@ -3,7 +3,6 @@ from .certificate import certify as certify
 from .decisions import decide as decide
 from .looks import Looks as Looks
 from .looks import worth_a_look as worth_a_look
-from .mean import QUANTITIES as QUANTITIES
 from .non_inferiority import NonInferiority as NonInferiority
 from .non_inferiority import not_worse as not_worse
 from .prediction_powered import Estimates as Estimates

@@ -28,10 +28,9 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.estimates.items import AllItems, with_remarks
-from btdagg.estimates.kinds import Predictor, kind_of
-from btdagg.estimates.mean import Ends, effective_number, labelled_mean
-from btdagg.estimates.population import PredictedItems, as_any_counts, calibrated
-from btdagg.estimates.prediction_powered import items_of_tables, population_of
+from btdagg.estimates.mean import effective_number, labelled_mean
+from btdagg.estimates.population import PredictedItems, Predictor, as_any_counts, calibrated
+from btdagg.estimates.prediction_powered import items_of_tables
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
 from btdagg.model.davidson import DavidsonModel, FittedModel
@@ -143,7 +142,7 @@ class Certificate(SavedAsJson, Drawn):
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(counts)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
-        array = kind_of(self.scale, self.label_scale).counts(counts)
+        array = as_any_counts(counts, self.scale, may_be_empty=True)
         if np.ndim(n_votes) == 0:
             n_votes = as_integer(n_votes, "n_votes", 0)
         elif np.shape(n_votes) != array.shape[1:-1]:
@@ -164,12 +163,11 @@ class Certificate(SavedAsJson, Drawn):
         items, or groups, can be compared. Votes of a judge who errs in other ways may look alike.
         """
         counts = self._by_judge(counts)
-        kind = kind_of(self.scale, self.label_scale)
-        array = kind.counts(counts)
+        array = as_any_counts(counts, self.scale, may_be_empty=True)
         numbers = None if groups is None else as_groups(groups, "counts", len(array))
         if self.profile is None:
             return None
-        other = VoteProfile.of(array, kind, numbers, len(self.profile.means))
+        other = VoteProfile.of(array, self.scale, numbers, len(self.profile.means))
         return None if other is None else self.profile.pvalue(other)
 
     def _by_judge(self, counts: ArrayLike) -> ArrayLike:
@@ -344,26 +342,26 @@ def certify(
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     widest = 0 if scale.mirrored else len(label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
-    kind = kind_of(scale, label_scale)
-    counts, outcomes = as_any_counts(counts, kind), kind.outcomes(labels)
+    counts, outcomes = as_any_counts(counts, scale), label_scale.shares(labels)
     same_length("labels", len(outcomes), "counts", len(counts))
     is_labelled = ~np.isnan(outcomes[:, 0])
     weights = None
     if probabilities is not None or least_probability is not None:
         probabilities, weights = _weights(probabilities, is_labelled, least_probability)
-    n_items, columns = len(counts), (groups, probabilities)
+    n_items = len(counts)
+    how: Any = {"groups": groups, "probabilities": probabilities, "model": model, "prior": prior}
     usual = np.quantile(_whole_votes(counts), _FEWEST_VOTES, axis=0, method="lower")
     numbers = None if groups is None else as_groups(groups, "counts", n_items)
-    profile = VoteProfile.of(counts, kind, numbers)
+    profile = VoteProfile.of(counts, scale, numbers)
     if n_items > _MOST_RANKED and probabilities is None:
         # The others only say how sure items are in general, for which these are plenty.
         others = np.flatnonzero(~is_labelled)
         number = min(_MOST_RANKED, len(others))
         ranked = np.random.default_rng(0).choice(others, number, replace=False)
         rows = np.sort(np.append(ranked, np.flatnonzero(is_labelled)))
-        columns = None if numbers is None else numbers[rows], None
+        how["groups"] = None if numbers is None else numbers[rows]
         counts, outcomes = counts[rows], outcomes[rows]
-    population = population_of(counts, outcomes, *columns, model, prior, 0, kind=kind)
+    population = PredictedItems.of(counts, outcomes, scales=(scale, label_scale), **how)
     is_simple, n = (
         population.groups is None and population.weights is None,
         len(population.labelled),
@@ -537,7 +535,7 @@ def of_all_labels(population: PredictedItems, prior: Any) -> Predictor:
     own, groups = population.labelled, population.groups
     numbers = numbered(None if groups is None else groups[own], [], len(own))
     counts = population.rows[population.place[own]]
-    return calibrated(counts, population.outcomes, numbers, prior, population.kind)
+    return calibrated(counts, population.outcomes, numbers, prior, population.scales)
 
 
 Scored = Callable[["Floats"], "tuple[NDArray[np.intp], Floats]"]
@@ -617,7 +615,7 @@ def _effective_labels(
     # Where all agree, how groups vary is not seen.
     worth = degrees + 1
     if mean.variance > 0:
-        worth = effective_number(mean.value, mean.variance, Ends(0, 1))
+        worth = effective_number(mean.value, mean.variance, (0.0, 1.0))
     few = stdtrit(n - 1, confidence) / stdtrit(degrees, confidence)
     return min(worth, n) * float(few) ** 2
 
@@ -695,7 +693,7 @@ def _correction(expected: Floats, agrees: Floats, weights: Floats) -> tuple[Floa
 def _remarks(population: PredictedItems) -> tuple[str, ...]:
     """Return what a reader has to know before trusting labels."""
     sample = population.sample()
-    remarks = population.remarks(sample)
+    remarks = population.remarks
     if not population.is_fixed:
         remarks.append(
             "the model was calibrated on the labels that certify it, each item decided without its "

@@ -11,10 +11,8 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
-from btdagg.estimates.kinds import Predictor, kind_of
-from btdagg.estimates.mean import Ends, effective_number, labelled_mean, limits_of
-from btdagg.estimates.population import calibrated
-from btdagg.estimates.prediction_powered import population_of
+from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
+from btdagg.estimates.population import PredictedItems, Predictor, calibrated
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
 from btdagg.votes.join import scales_of
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.estimates.population import PredictedItems
     from btdagg.votes.scale import Scale
 
 _LEVEL = 0.95
@@ -102,9 +99,10 @@ def worth_a_look(
     share = as_number(share, "share")
     if not 0 < share < 1:
         raise InputError(argument="share", came=share, expected="a number above 0 and below 1")
-    kind = kind_of(*scales_of(counts, labels, scale, label_scale))
-    population = population_of(counts, labels, groups, probabilities, model, prior, 0, kind=kind)
-    values = kind.label_scale.floats
+    scales = scales_of(counts, labels, scale, label_scale)
+    how: Any = {"groups": groups, "probabilities": probabilities, "model": model, "prior": prior}
+    population = PredictedItems.of(counts, labels, scales=scales, **how)
+    values = scales[1].floats
     distances = np.abs(values[:, None] - values)
 
     def risk(table: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -140,7 +138,7 @@ def worth_a_look(
         return np.stack([errors, errors * (1 - (until - before) / (entered - above) / len(order))])
 
     rows = order[looked]
-    sample, ends = population.sample(), Ends(0, float(distances.max()))
+    sample, ends = population.sample(), (0.0, float(distances.max()))
     of_refits = np.zeros((2, 2))
     if model is None:
         no_fold = np.zeros(len(population.labelled), dtype=np.int64)
@@ -157,7 +155,7 @@ def worth_a_look(
         quantile = t_quantile(_LEVEL, sample.degrees_of_freedom)
         low, high = limits_of(mean.value, np.array([worth]), quantile, ends)
         intervals.append(Interval(*(unlabelled * end for end in (mean.value, low[0], high[0]))))
-    remarks = population.remarks(sample)
+    remarks = population.remarks
     if not population.is_fixed:
         remarks.append(
             "errors are those of a model calibrated on these labels, each item decided without its "
@@ -175,7 +173,6 @@ def _refits(population: PredictedItems, prior: Any) -> Iterator[NDArray[np.float
     chances, rng = np.full(n_groups, 1 / n_groups), np.random.default_rng(0)
     for times in rng.multinomial(n_groups, chances, size=_N_REFITS):
         some = np.repeat(np.arange(len(own)), times[number])
-        refit = calibrated(
-            counts[some], population.outcomes[some], number[some], prior, population.kind
-        )
+        own_items = counts[some], population.outcomes[some], number[some]
+        refit = calibrated(*own_items, prior, population.scales)
         yield np.asarray(refit.predict_proba(population.rows))

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import wilson
+from btdagg.evaluation.significance import t_pvalues, t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Quantities = Mapping[str, tuple[float, ...]]
-"""What is estimated: means over items of a value for each label, in label order."""
+Floats: TypeAlias = "NDArray[np.float64]"
 
-QUANTITIES: Quantities = MappingProxyType(
-    {
-        "A": (0.0, 0.0, 1.0),
-        "tie": (0.0, 1.0, 0.0),
-        "B": (1.0, 0.0, 0.0),
-        "net win rate": (-1.0, 0.0, 1.0),
-        "win rate": (0.0, 0.5, 1.0),
-    }
-)
-"""Those of three-way labels: values of the labels B, tie and A."""
+Population = Literal["new", "finite"]
+"""What an estimate is of: new items of the kind, or these items and no others."""
 
+Ends: TypeAlias = tuple[float, float]
+"""The least and the greatest value that a mean can have."""
 
-def is_share(values: Sequence[float]) -> bool:
-    """Whether a quantity is the share of some labels."""
-    return set(values) == {0.0, 1.0}
-
-
-class Ends(NamedTuple):
-    """The least and the greatest value that a mean can have."""
-
-    least: float
-    greatest: float
+_FARTHEST = 60.0  # powers of 2 of a quantile, beyond which no interval ends
+_N_HALVINGS = 64
+_ROUNDING = 1e-14  # of deviations
 
 
 @readable
@@ -83,26 +69,24 @@ def effective_number(value: float, variance: float, ends: Ends) -> float:
     Where the mean is nearer to an end than one standard error, it is taken to be that far from it:
     a mean that is corrected can come to lie anywhere there by chance.
     """
-    span = ends.greatest - ends.least
+    span = ends[1] - ends[0]
     error = min(variance**0.5 / span, 0.5)
-    p = min(max((value - ends.least) / span, error), 1 - error)
+    p = min(max((value - ends[0]) / span, error), 1 - error)
     return float(p * (1 - p) / error**2)
 
 
-def limits_of(
-    value: Any, n: NDArray[np.float64], quantile: Any, ends: Ends
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def limits_of(value: Any, n: Any, quantile: Any, ends: Any) -> tuple[Floats, Floats]:
     """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels.
 
     Korn and Graubard (1998); Franco, Little, Louis and Slud (2019) compare such intervals.
     """
-    span = ends.greatest - ends.least
-    low, high = wilson(np.clip((value - ends.least) / span, 0.0, 1.0), n, quantile)
-    return ends.least + span * low, ends.least + span * high
+    least, span = ends[0], np.maximum(ends[1] - ends[0], 1e-300)
+    low, high = wilson(np.clip((value - least) / span, 0.0, 1.0), n, quantile)
+    return least + span * low, least + span * high
 
 
 class IntervalParts(NamedTuple):
-    """What the interval of a mean is made of, at any quantile; or of several, in (k,) arrays.
+    """What the intervals of means are made of, at any quantile: numbers, or (k,) arrays.
 
     Attributes
     ----------
@@ -111,23 +95,19 @@ class IntervalParts(NamedTuple):
         Effective number of labels of Wilson's interval.
     error : float
         Standard error of a normal interval; NaN where Wilson's is meant.
-    ends : Ends
+    least, greatest : float
+        The ends that a mean can have.
     """
 
     value: Any
     n: Any
     error: Any
-    ends: Ends
-
-    @classmethod
-    def stacked(cls, bounds: Sequence[IntervalParts], places: NDArray[np.int64]) -> IntervalParts:
-        """Put those of means with the same ends, by their places, side by side."""
-        value, n, error = np.array([own[:3] for own in bounds])[places].T
-        return cls(value, n, error, bounds[0].ends)
+    least: Any
+    greatest: Any
 
     def at(self, quantile: Any) -> tuple[Any, Any]:
         """Low and high ends at a quantile."""
-        low, high = limits_of(self.value, np.asarray(self.n), quantile, self.ends)
+        low, high = limits_of(self.value, np.asarray(self.n), quantile, self[3:])
         half, is_normal = quantile * self.error, ~np.isnan(self.error)
         return (
             np.where(is_normal, self.value - half, low),
@@ -135,44 +115,125 @@ class IntervalParts(NamedTuple):
         )
 
 
+def _difference_limits(means: Sequence[tuple[Any, Any, Any]], r: Any) -> tuple[Floats, Floats]:
+    """Ends of differences of two correlated means, from their values, low and high ends.
+
+    They stay inside and need not be symmetric (MOVER: Zou and Donner, 2008).
+    """
+    (a, low_a, high_a), (b, low_b, high_b) = means
+
+    def half(own: Any, other: Any) -> Floats:
+        square = own**2 + other**2 - 2 * r * own * other
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    return a - b - half(a - low_a, high_b - b), a - b + half(high_a - a, b - low_b)
+
+
+def ending_at_0(limits: Callable[[Floats], tuple[Floats, Floats]], quantile: Floats) -> Floats:
+    """Return the quantiles at which intervals end at 0.
+
+    They are above a quantile whose interval does not hold 0, and below one whose interval does.
+    """
+
+    def is_beyond(quantile: Floats) -> NDArray[np.bool_]:
+        low, high = limits(quantile)
+        return np.asarray((low > 0) | (high < 0))
+
+    side = is_beyond(quantile)
+    near, far = np.zeros(len(side)), np.where(side, _FARTHEST, -_FARTHEST)
+    for _ in range(_N_HALVINGS):
+        middle = (near + far) / 2
+        same = is_beyond(quantile * 2**middle) == side
+        near, far = np.where(same, middle, near), np.where(same, far, middle)
+    return np.asarray(quantile * 2**near)
+
+
 @readable
 @dataclass(frozen=True, eq=False)
 class LabelledSample:
-    """Labelled items of one domain.
+    """Labelled items of one domain: a sample of new items, or of a finite population.
 
     Attributes
     ----------
     weights : (n,) array
-        Share of each labelled item in the sample; they sum to 1.
+        Share of each labelled item in the mean; they sum to 1.
+    stand_in : (n,) array
+        Weights by which labelled items stand for those that a proxy is averaged over. In a finite
+        population they sum to `left`; of new items they are `weights`.
     groups : (n,) array of int
-        Group of each, as a number from 0.
+        Group of each, as a number from 0. Of a finite population they are the units that were
+        drawn: items, or whole groups.
     names : (G,) array of int
         Numbers of these groups among those of all items.
+    left : float
+        Share of the population that has no label: 1 of new items.
+    strata : (n,) array of int, or None
+        Stratum of each labelled item, as a number from 0, where units are a simple sample of each;
+        None where they were drawn independently.
+
+    Notes
+    -----
+    A labelled item of a finite population counts once for itself, and with `stand_in` for those
+    without a label. That is its inverse probability less one, times a number so that all add up to
+    the items without a label. So the sample varies as little as its size allows (Hájek), and items
+    that were certain to be drawn stand for no others. If e is what values differ from their mean
+    by, the variance is ``sum w (w - 1) e**2`` for units drawn independently, and of n units of N it
+    is the usual one, ``(1 - n / N) / n``.
     """
 
-    weights: NDArray[np.float64]
+    weights: Floats
+    stand_in: Floats
     groups: NDArray[np.int64]
     names: NDArray[np.int64]
+    left: float = 1.0
+    strata: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        inverse: Floats,
+        units: NDArray[np.int64],
+        n_items: int,
+        population: Population,
+        strata: NDArray[np.int64] | None,
+    ) -> LabelledSample:
+        """Return the sample, by one over the probability of each labelled item, (n,)."""
+        names, groups = np.unique(units, return_inverse=True)
+        groups = groups.reshape(-1)
+        if population == "new":
+            weights = inverse / max(inverse.sum(), 1e-300)
+            return cls(weights, weights, groups, names)
+        n, beyond = len(inverse), inverse - 1
+        if not beyond.any():  # whoever has no label was certain to get one: it was not given
+            beyond = np.ones(n)
+        left = (n_items - n) / n_items
+        beyond = beyond * (left / max(beyond.sum(), 1e-300))
+        return cls(1 / n_items + beyond, beyond, groups, names, left, strata)
 
     @property
     def n_groups(self) -> int:
         """Number of groups with a label."""
         return len(self.names)
 
-    @property
-    def stand_in(self) -> NDArray[np.float64]:
-        """Weights by which labelled items stand for those that a proxy is averaged over, (n,)."""
-        return self.weights
+    @cached_property
+    def loads(self) -> Floats:
+        """What one unit of each labelled item's value adds to the error of the mean, (n,)."""
+        return np.sqrt(self.weights * self.stand_in)
 
     @property
-    def loads(self) -> NDArray[np.float64]:
-        """What one unit of each labelled item's value adds to the error of the mean, (n,)."""
-        return self.weights
+    def is_finite(self) -> bool:
+        """Whether the mean is that of a finite population."""
+        return self.left < 1
 
     @property
     def is_whole(self) -> bool:
         """Whether all items of a finite population have a label."""
-        return False
+        return self.left == 0
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether labels of two groups, or of all items, tell how far off a mean is."""
+        return self.n_groups > 1 or self.is_whole
 
     @property
     def is_equal(self) -> bool:
@@ -182,123 +243,6 @@ class LabelledSample:
     @property
     def n_effective(self) -> float:
         """How many labels of a simple sample of new items would vary as little (Kish, 1965)."""
-        return len(self.loads) if self.is_equal else 1 / float(self.loads @ self.loads)
-
-    @property
-    def n_alike(self) -> float:
-        """How many labels to count where all have one value, and how they vary is not seen."""
-        return float(self.n_groups if self.is_equal else min(self.n_groups, self.n_effective))
-
-    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted sums by group of values of the labelled items, (G,)."""
-        return self._by_group(self.weights * values)
-
-    def moved(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums by group of values with the weights of `stand_in`, (G,)."""
-        return self._by_group(self.stand_in * values)
-
-    def deviations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums by group of what values differ from their mean by, (G,)."""
-        return self.sums(values - self.weights @ values)
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Of Student's t: those of as many equal groups as would vary as much."""
-        share = self.sums(np.ones(len(self.weights)))
-        return max(1 / float(share @ share) - 1, 1.0) if len(share) else 1.0
-
-    def jackknifed(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scale errors by group so that the sum of their squares is the jackknife's variance."""
-        n = self.n_groups
-        rest = 1 - self.sums(np.ones(len(self.weights)))
-        scaled: NDArray[np.float64] = errors / np.maximum(rest, 1 / n**2) * np.sqrt((n - 1) / n)
-        return scaled
-
-    def least_variance(self, residuals: NDArray[np.float64]) -> float:
-        """Return the variance where (n,) residuals do not depend on the weights.
-
-        A sample that has none of the rare items of great weight varies too little by itself.
-        """
-        if self.is_equal:
-            return 0.0
-        away = residuals - self.weights @ residuals
-        return float(self.weights @ away**2 * (self.loads @ self.loads))
-
-    def _by_group(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(self.groups, values, self.n_groups).astype(np.float64)
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class FiniteSample(LabelledSample):
-    """Labelled items of a finite population, whose mean is that of all its items and no more.
-
-    Groups are the units that were drawn: items, or whole groups.
-
-    Attributes
-    ----------
-    left : float
-        Share of the population's items that have no label.
-    beyond : (n,) array
-        What each labelled item counts for besides itself; they sum to `left`.
-    strata : (n,) array of int
-        Stratum of each labelled item, as a number from 0, of which units were drawn.
-    is_stratified : bool
-        Whether units are a simple sample of each stratum; otherwise they were drawn independently.
-
-    Notes
-    -----
-    A labelled item counts once for itself, and with `stand_in` for those without a label. That is
-    its inverse probability less one, times a number so that all add up to the items without a
-    label. So the sample varies as little as its size allows (Hájek), and items that were certain to
-    be drawn stand for no others. If e is what values differ from their mean by, the variance is
-    ``sum w (w - 1) e**2`` for units drawn independently, and of n units of N it is the usual one,
-    ``(1 - n / N) / n``.
-    """
-
-    left: float
-    beyond: NDArray[np.float64]
-    strata: NDArray[np.int64]
-    is_stratified: bool
-
-    @classmethod
-    def of(
-        cls,
-        inverse: NDArray[np.float64],
-        groups: NDArray[np.int64],
-        names: NDArray[np.int64],
-        n_items: int,
-        strata: NDArray[np.int64] | None,
-    ) -> FiniteSample:
-        """Return the sample, by one over the probability of each labelled item, (n,)."""
-        n = len(inverse)
-        beyond = inverse - 1
-        if not beyond.any():  # whoever has no label was certain to get one: it was not given
-            beyond = np.ones(n)
-        left = (n_items - n) / n_items
-        beyond = beyond * (left / max(beyond.sum(), 1e-300))
-        codes = np.zeros(n, dtype=np.int64) if strata is None else strata
-        own = 1 / n_items + beyond, groups, names
-        return cls(*own, left, beyond, codes, strata is not None)
-
-    @property
-    def stand_in(self) -> NDArray[np.float64]:
-        """Weights by which labelled items stand for those without a label, (n,)."""
-        return self.beyond
-
-    @cached_property
-    def loads(self) -> NDArray[np.float64]:
-        """What one unit of each labelled item's value adds to the error of the mean, (n,)."""
-        return np.sqrt(self.weights * self.stand_in)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all items have a label."""
-        return self.left == 0
-
-    @property
-    def n_effective(self) -> float:
-        """How many labels of a simple sample of new items would vary as little."""
         return np.inf if self.is_whole else 1 / float(self.loads @ self.loads)
 
     @property
@@ -306,54 +250,61 @@ class FiniteSample(LabelledSample):
         """How many labels to count where all have one value, and how they vary is not seen."""
         return min(self.n_groups / self.left, self.n_effective)
 
-    def deviations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums by unit of what values differ from the mean of their stratum by, (G,)."""
-        mean = self.stand_in @ values / max(self.left, 1e-300)
-        centre = self._of_stratum(self.stand_in * values) / self._in_stratum
-        centre = np.where(self._n_units > 1, centre, mean)  # one unit says nothing of its stratum
-        return self._by_group(self.loads * (values - centre[self.strata]))
-
     @property
     def degrees_of_freedom(self) -> float:
-        """Of Student's t: those of as many equal units as would vary as much."""
+        """Of Student's t: those of as many equal groups as would vary as much."""
         if self.is_whole:
             return np.inf
-        share = self._by_group(self.loads) / self.loads.sum()
+        share = self.by_group(self.loads) / self.loads.sum()
         return max(1 / float(share @ share) - 1, 1.0)
 
-    def jackknifed(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scale errors by unit so that the sum of their squares is the jackknife's variance."""
-        of_unit = self._stratum_of_units
-        n = self._n_units[of_unit]
-        rest = 1 - self._by_group(self.stand_in) / self._in_stratum[of_unit]
+    def by_group(self, values: Floats) -> Floats:
+        """Sums by group of values of the labelled items, (G,)."""
+        return np.bincount(self.groups, values, self.n_groups).astype(np.float64)
+
+    def deviations(self, values: Floats) -> Floats:
+        """Sums by group of what values differ from the mean of their stratum by, (G,)."""
+        codes, _, n = self._strata
+        mean = self.stand_in @ values / max(self.left, 1e-300)
+        centre = np.bincount(codes, self.stand_in * values) / self._in_stratum
+        centre = np.where(n > 1, centre, mean)  # one unit says nothing of its stratum
+        deviations = self.by_group(self.loads * (values - centre[codes]))
+        return np.where(np.abs(deviations) < _ROUNDING, 0.0, deviations)
+
+    def jackknifed(self, errors: Floats) -> Floats:
+        """Scale errors by group so that the sum of their squares is the jackknife's variance."""
+        _, of_groups, n_units = self._strata
+        n = n_units[of_groups]
+        rest = 1 - self.by_group(self.stand_in) / self._in_stratum[of_groups]
         scale = np.sqrt((n - 1) / n) / np.maximum(rest, 1 / n**2)
         return np.asarray(errors * np.where(n > 1, scale, 1.0))
 
-    def least_variance(self, residuals: NDArray[np.float64]) -> float:
-        """Return the variance where residuals do not depend on the weights; 0 in strata."""
-        return 0.0 if self.is_stratified else super().least_variance(residuals)
+    def least_variance(self, residuals: Floats) -> float:
+        """Return the variance where (n,) residuals do not depend on the weights.
+
+        A sample that has none of the rare items of great weight varies too little by itself. One
+        that is drawn in strata has its share of them.
+        """
+        if self.is_equal or self.strata is not None:
+            return 0.0
+        away = residuals - self.weights @ residuals
+        return float(self.weights @ away**2 * (self.loads @ self.loads))
 
     @cached_property
-    def _stratum_of_units(self) -> NDArray[np.int64]:
-        of_unit = np.zeros(self.n_groups, dtype=np.int64)
-        of_unit[self.groups] = self.strata
-        return of_unit
+    def _strata(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """Stratum of each item and of each group, and numbers of groups in each stratum."""
+        codes = np.zeros_like(self.groups) if self.strata is None else self.strata
+        of_groups = np.zeros(self.n_groups, dtype=np.int64)
+        of_groups[self.groups] = codes
+        return codes, of_groups, np.bincount(of_groups).astype(np.float64)
 
     @cached_property
-    def _n_units(self) -> NDArray[np.float64]:
-        return np.bincount(self._stratum_of_units).astype(np.float64)
-
-    @cached_property
-    def _in_stratum(self) -> NDArray[np.float64]:
-        return np.maximum(self._of_stratum(self.stand_in), 1e-300)
-
-    def _of_stratum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(self.strata, values).astype(np.float64)
+    def _in_stratum(self) -> Floats:
+        return np.maximum(np.bincount(self._strata[0], self.stand_in), 1e-300)
 
 
 @readable
-@dataclass(frozen=True, eq=False)
-class Proxies:
+class Proxies(NamedTuple):
     """Proxies of the labelled items, and of those that stand for all.
 
     Proxies that are probabilities of labels have a last axis for the labels, and a `spread` with
@@ -369,26 +320,25 @@ class Proxies:
         What the other items of each group of the sample, and groups without a label, add to the
         mean of all proxies: the sum of their deviations from it, over the number of items.
     names : (k,) array of int
-        Numbers of the groups without a label among those of all items.
+        Numbers of the groups without a label among those of all items; empty where items have no
+        groups.
     spread : float, optional
         Variance of the difference of the mean proxies of labelled and other items, where models are
         fixed, items independent and labels a simple sample: the estimator is PPI++ as published.
     """
 
-    labelled: NDArray[np.float64]
-    means: NDArray[np.float64]
-    shared: NDArray[np.float64]
-    rest: NDArray[np.float64]
+    labelled: Floats
+    means: Floats
+    shared: Floats
+    rest: Floats
     names: NDArray[np.int64]
     spread: Any = None
 
-    def of(self, values: tuple[float, ...]) -> Proxies:
+    def of(self, v: Floats) -> Proxies:
         """Return the proxies of the mean of some values of the labels."""
-        v = np.array(values)
         spread = None if self.spread is None else float(v @ self.spread @ v)
-        return Proxies(
-            self.labelled @ v, self.means @ v, self.shared @ v, self.rest @ v, self.names, spread
-        )
+        labelled, means, shared, rest = (part @ v for part in self[:4])
+        return Proxies(labelled, means, shared, rest, self.names, spread)
 
 
 @readable
@@ -402,31 +352,34 @@ class Mean(NamedTuple):
         Weight of the proxy, from 0 to 1.
     of_labels : float
         Part of the variance that labels make smaller.
-    errors : (G,) array
-        What each group of the sample adds to the error; the sum of their squares is `of_labels`.
+    errors : (k,) array
+        What each group adds to the error.
+    names : (k,) array of int
+        Numbers of these groups.
     """
 
     value: float
     variance: float
     weight: float
     of_labels: float
-    errors: NDArray[np.float64]
+    errors: Floats
+    names: NDArray[np.int64]
 
 
-def labelled_mean(values: NDArray[np.float64], sample: LabelledSample) -> Mean:
-    """Return the mean of labelled items, (n,) values, from labels alone."""
-    errors = _raised(sample.jackknifed(_deviations_of(values, sample)), values, sample)
+def labelled_mean(values: Floats, sample: LabelledSample) -> Mean:
+    """Return the mean of labelled items, (n,) values, from labels alone.
+
+    Items of one group or none say nothing of its error.
+    """
+    if not sample.has_spread:
+        value = float(values.mean()) if len(values) else np.nan
+        return Mean(value, np.nan, 0.0, np.nan, np.empty(0), sample.names[:0])
+    errors = _raised(sample.jackknifed(sample.deviations(values)), values, sample)
     variance = float(errors @ errors)
-    return Mean(float(sample.weights @ values), variance, 0.0, variance, errors)
+    return Mean(float(sample.weights @ values), variance, 0.0, variance, errors, sample.names)
 
 
-def unknown_mean(values: NDArray[np.float64]) -> Mean:
-    """Return the mean of items of one group or none, which says nothing of its own error."""
-    value = float(values.mean()) if len(values) else np.nan
-    return Mean(value, np.nan, 0.0, np.nan, np.empty(0))
-
-
-def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: LabelledSample) -> Mean:
+def corrected_mean(values: Floats, proxies: Proxies, sample: LabelledSample) -> Mean:
     """Return the prediction-powered mean of all items, from (n,) values of the labelled ones.
 
     Notes
@@ -443,7 +396,7 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
     Angelopoulos, Duchi and Zrnic, PPI++ (2023); Zrnic and Candès, Cross-prediction-powered
     inference (2024); James and Stein (1961) for the shrinkage; Efron (1982) for the jackknife.
     """
-    of_values, of_proxies = _deviations_of(values, sample), sample.deviations(proxies.labelled)
+    of_values, of_proxies = sample.deviations(values), sample.deviations(proxies.labelled)
     of_rest = float(proxies.rest @ proxies.rest)
     if proxies.spread is not None:
         together = float(of_values @ of_proxies)
@@ -457,29 +410,22 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
         errors = sample.jackknifed(of_values - weights * of_proxies)
         residuals = values - weights[sample.groups] * (proxies.labelled - proxies.means)
         errors = _raised(errors, residuals, sample)
-    moved = sample.moved(proxies.labelled - proxies.means)
+    moved = sample.by_group(sample.stand_in * (proxies.labelled - proxies.means))
     value = float(sample.weights @ values - weights @ moved)
     of_labels = float(errors @ errors)
-    return Mean(value, of_labels + weight**2 * of_rest, weight, of_labels, errors)
+    variance = of_labels + weight**2 * of_rest
+    errors = np.append(errors, weight * proxies.rest[: len(proxies.names)])
+    names = np.append(sample.names, proxies.names)
+    return Mean(value, variance, weight, of_labels, errors, names)
 
 
-def _raised(
-    errors: NDArray[np.float64], residuals: NDArray[np.float64], sample: LabelledSample
-) -> NDArray[np.float64]:
+def _raised(errors: Floats, residuals: Floats, sample: LabelledSample) -> Floats:
     """Raise errors by group to the least variance that weights allow for."""
     variance, least = float(errors @ errors), sample.least_variance(residuals)
     return errors * np.sqrt(least / variance) if 0 < variance < least else errors
 
 
-def _deviations_of(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[np.float64]:
-    """Deviations by group, 0 where they are nothing but rounding."""
-    deviations = sample.deviations(values)
-    return np.where(np.abs(deviations) < 1e-14, 0.0, deviations)
-
-
-def tuned_weights(
-    yf: NDArray[np.float64], ff: NDArray[np.float64], of_rest: float
-) -> tuple[float, NDArray[np.float64]]:
+def tuned_weights(yf: Floats, ff: Floats, of_rest: float) -> tuple[float, Floats]:
     """Return the shrunk regression weight of all groups, and for each that of the others.
 
     `yf` and `ff`, (G,), are for each group the product of the deviations of labels and proxies, and
@@ -497,3 +443,183 @@ def tuned_weights(
         shrunk = slope * (1 - variance / slope**2)
     weights = np.where((ff > 0) & (slope > 0), np.clip(shrunk, 0.0, 1.0), 0.0)
     return float(weights[0]), weights[1:]
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class DomainMean:
+    """The mean of a quantity over a domain, with the judge and from labels alone.
+
+    Attributes
+    ----------
+    mean, alone : Mean
+        One and the same where no items stand for all.
+    sample : LabelledSample
+    n_items : int
+    ends : tuple
+    is_published : bool
+        Whether the estimator is PPI++ as published.
+    raters_worth : float or None
+        Of a share, how many labels of one rater a label is worth: more than 1 where raters
+        disagree, since their mean varies less from item to item.
+    """
+
+    mean: Mean
+    alone: Mean
+    sample: LabelledSample
+    n_items: int
+    ends: Ends
+    is_published: bool = False
+    raters_worth: float | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labelled items."""
+        return len(self.sample.weights)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite for the normal distribution."""
+        return np.inf if self.is_published else self.sample.degrees_of_freedom
+
+    def bounds(self, level: float, mean: Mean | None = None) -> IntervalParts:
+        """Return what the interval of one of the means is made of.
+
+        Whether it is the normal one, which can go past the ends, is seen at a level.
+        """
+        mean = self.mean if mean is None else mean
+        (least, greatest), error = self.ends, np.nan
+        if self.is_published and mean.variance > 0:
+            half = t_quantile(level, np.inf) * float(np.sqrt(mean.variance))
+            if mean.value - half >= least and mean.value + half <= greatest:
+                error = float(np.sqrt(mean.variance))
+        if self.sample.is_whole:
+            error = 0.0
+        value = min(max(mean.value, least), greatest)
+        return IntervalParts(value, self._effective(mean), error, least, greatest)
+
+    def _effective(self, mean: Mean) -> float:
+        """Return the effective number of labels that a mean rests on."""
+        alone, sample = self.alone, self.sample
+        if sample.is_whole:
+            return np.inf
+        if mean.variance == 0:
+            return sample.n_alike
+        n = effective_number(mean.value, mean.variance, self.ends)
+        if self.raters_worth is not None and alone.variance > 0:
+            # Groups that are alike by design are no reason to trust a share more than that.
+            of_labels = effective_number(alone.value, alone.variance, self.ends)
+            n *= min(sample.n_effective * self.raters_worth / of_labels, 1.0)
+        return n
+
+    def estimate(self, level: float) -> MeanEstimate:
+        """Return the estimate with its interval."""
+        both, worth = self.mean.variance > 0 and self.alone.variance > 0, np.nan
+        if both:
+            worth = self.n_labels * self.alone.variance / self.mean.variance
+        if both and self.sample.is_finite:
+            # Of these items the variance falls as 1 / n - 1 / N, down to nothing.
+            worth /= self.n_items - self.n_labels
+            worth = self.n_items * worth / (1 + worth)
+        alone = self._estimate(self.alone, level, self.n_labels)
+        return self._estimate(self.mean, level, worth, alone)
+
+    def _estimate(
+        self, mean: Mean, level: float, worth: float, labels_only: MeanEstimate | None = None
+    ) -> MeanEstimate:
+        value = min(max(mean.value, self.ends[0]), self.ends[1])
+        low, high, error = *self.ends, np.nan
+        if self.sample.has_spread:
+            quantile = t_quantile(level, self.degrees_of_freedom)
+            low, high = map(float, self.bounds(level, mean).at(quantile))
+            error = float(np.sqrt(mean.variance))
+        return MeanEstimate(value, low, high, error, worth, mean.weight, labels_only)
+
+    def limits_at(self, quantile: float, numbers: NDArray[Any]) -> tuple[Any, Floats, Floats]:
+        """Return the value, low and high ends with other numbers of labels, (k,) each."""
+        mean, n, n_items = self.mean, self.n_labels, self.n_items
+        numbers = np.clip(numbers, 1, n_items)
+        left, grown = np.maximum(n_items - numbers, 1e-9), numbers / max(n, 1)
+        if self.sample.is_whole:  # with fewer it is not known
+            effective = np.where(numbers < n, 1e-9, np.inf)
+        elif self.sample.is_finite:
+            effective = self._effective(mean) * grown * (n_items - n) / left
+        else:
+            effective = self._effective(self.alone) * grown
+            if mean.variance > 0:
+                of_rest = mean.variance - mean.of_labels
+                variances = mean.of_labels * n / numbers + of_rest * (n_items - n) / left
+                with_judge = self._effective(mean) * mean.variance / variances
+                effective = np.maximum(effective, with_judge)
+        ends = limits_of(mean.value, effective, quantile, self.ends)
+        return (np.clip(mean.value, *self.ends), *ends)
+
+
+_NONE, _NO_GROUP = np.empty(0), np.empty(0, dtype=np.int64)
+_ZERO = Mean(0.0, 0.0, 0.0, 0.0, _NONE, _NO_GROUP)
+NOTHING = DomainMean(
+    _ZERO, _ZERO, LabelledSample(_NONE, _NONE, _NO_GROUP, _NO_GROUP, left=0.0), 0, (0.0, 0.0)
+)
+"""The number 0, which a quantity of pairs, of A less B, is compared with."""
+
+
+def differences_of(
+    first: NDArray[np.int64], second: NDArray[np.int64], means: Sequence[DomainMean], level: float
+) -> tuple[Floats, ...]:
+    """Compare means by their places: value, low, high, standard error and p-value of each pair.
+
+    Intervals are put together from those of the two means, and allow for their correlation. The
+    p-value is one less the level at which an interval ends at 0.
+    """
+    variance, covariance, r, freedom = (of[first, second] for of in _together(means))
+    error = np.sqrt(np.maximum(variance - 2 * covariance, 0.0))
+    quantile = np.array([t_quantile(level, degrees) for degrees in freedom.tolist()])
+    parts = np.array([own.bounds(level) for own in means])
+    own, other = (IntervalParts(*parts[place].T) for place in (first, second))
+
+    def limits(quantile: Floats) -> tuple[Floats, Floats]:
+        ends = [(of.value, *of.at(quantile)) for of in (own, other)]
+        return _difference_limits(ends, r)
+
+    p = t_pvalues(ending_at_0(limits, quantile), 1.0, freedom)
+    return (own.value - other.value, *limits(quantile), error, p)
+
+
+def limits_at(
+    means: Sequence[DomainMean], level: float, numbers: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Ends of the interval of a mean, or of the difference of two, with so many labels in all."""
+    *_, r, freedom = _together(means)
+    quantile = t_quantile(level, means[0].degrees_of_freedom)
+    if len(means) == 2:
+        quantile = t_quantile(level, float(freedom[0, 1]))
+    n_labels = sum(own.n_labels for own in means)
+    ends = [own.limits_at(quantile, own.n_labels / n_labels * numbers) for own in means]
+    return ends[0][1:] if len(ends) == 1 else _difference_limits(ends, r[0, 1])
+
+
+def _together(means: Sequence[DomainMean]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of every two means, (k, k): summed variances, covariances, correlations, degrees of freedom.
+
+    Means covary by the groups that they share. Degrees of freedom are Satterthwaite's.
+    """
+    from scipy.sparse import csr_array
+
+    variance = np.array([own.mean.variance for own in means])
+    degrees = np.array([own.degrees_of_freedom for own in means])
+    of_groups = np.array([own.sample.degrees_of_freedom for own in means])
+    column = np.concatenate([own.mean.names for own in means])
+    row = np.repeat(np.arange(len(means)), [len(own.mean.names) for own in means])
+    errors = np.concatenate([own.mean.errors for own in means])
+    shape = len(means), int(column.max(initial=0)) + 1
+    matrix = csr_array((errors, (row, column)), shape=shape)
+    covariance = (matrix @ matrix.T).toarray()
+    both, product = np.add.outer(variance, variance), np.sqrt(np.outer(variance, variance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.clip(np.where(product > 0, covariance / product, 0.0), -1.0, 1.0)
+        own = variance**2 / degrees
+        spread = np.add.outer(own, own)
+        freedom = np.where(spread > 0, both**2 / spread, np.inf)
+    # Without any spread the groups of the smaller domain are all there is.
+    freedom = np.where(both > 0, freedom, np.minimum.outer(of_groups, of_groups))
+    return both, covariance, r, freedom

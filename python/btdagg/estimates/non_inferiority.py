@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
-from btdagg.estimates.population import said_of
+from btdagg.estimates.population import NET, said_of
 from btdagg.estimates.prediction_powered import estimate, estimate_items, items_of_tables
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import scales_of
@@ -18,12 +18,11 @@ from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
-    from btdagg.estimates.population import Population
+    from btdagg.estimates.mean import Population
     from btdagg.estimates.prediction_powered import Estimates
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
 
-_NET = "net win rate"
 _COLUMNS = ("system_a", "system_b")
 
 
@@ -95,7 +94,7 @@ class NonInferiority:
             "not worse": (f"{self.candidate} is not worse", f"lower bound {lower}"),
             "worse": (f"{self.candidate} is worse", f"upper bound {upper}"),
         }.get(self.outcome, (f"cannot tell whether {self.candidate} is worse", both))
-        less = "" if self.quantity == _NET else f" less that of {self.baseline}"
+        less = "" if self.quantity == NET else f" less that of {self.baseline}"
         where = said_of(self.population, self.n_items)
         sentence = (
             f"{verdict} than {self.baseline} by more than {self.margin:g}: "
@@ -176,8 +175,7 @@ def not_worse(
         raise InputError(argument="level", came=level, expected="a number above 0.5 and below 1")
     options["level"], pair = 2 * level - 1, (candidate, baseline)
     estimates = _estimates(counts, labels, by, than, pair, options)
-    is_graded = estimates.main != _NET
-    names = list(estimates.by if is_graded else estimates.sides)
+    names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
         if name not in names:
             expected = f"one of {listing(map(str, names))}" if names else "a value of by"
@@ -185,36 +183,31 @@ def not_worse(
     if candidate == baseline:
         raise InputError(argument="baseline", came=baseline, expected="another than the candidate")
     quantity = estimates.main if quantity is None else quantity
-    if not is_graded and quantity != _NET:
-        raise InputError(argument="quantity", came=quantity, expected=f"{_NET!r} of pairs")
-    # What is estimated of pairs is A's.
-    between, sign = (pair, 1) if is_graded else (None, 1 if candidate == names[0] else -1)
-    domains = estimates.domains(*between or ())
-    wanted = estimates.labels_to_tell(-sign * margin, quantity, between)
-    least, greatest = domains[0].ends(quantity)
-    most = greatest - least if is_graded else greatest
+    own, other = estimates.compared(quantity, pair)
+    most = own.ends[1] - other.ends[0]
     if not 0 <= margin < most:
         expected = f"a number from 0 to below {most:g}"
         raise InputError(argument="margin", came=margin, expected=expected)
-    mean: Any = (estimates.difference(*pair) if is_graded else estimates.estimates)[quantity]
-    low, high = sorted((sign * mean.low, sign * mean.high))
-    n_items, n_labels = (
-        sum(getattr(domain, name) for domain in domains) for name in ("n_items", "n_labels")
-    )
-    if not low <= -margin <= high:
-        wanted = None
-    elif wanted is not None:  # a forecast: those that there are do not tell
+    n_items, n_labels = own.n_items + other.n_items, own.n_labels + other.n_labels
+    value, low, high = _bounds(estimates, pair, quantity)
+    wanted = None
+    if low <= -margin <= high:
+        wanted = estimates.labels_to_tell(-margin, quantity, pair)
+    if wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
-    bounds = sign * mean.value, low, high, margin, level
     remarks = estimates.remarks_on_differences
-    other = estimates.other_population
-    if other is not None:
-        of: Any = (other.difference(*pair) if is_graded else other.estimates)[quantity]
-        ends = " and ".join(f"{end:+.3f}" for end in sorted((sign * of.low, sign * of.high)))
-        where = said_of(other.population, n_items)
-        remarks += (f"{quantity} on {where}: {sign * of.value:+.3f}, one-sided bounds {ends}",)
-    numbers: Any = *bounds, n_items, n_labels, wanted, remarks, estimates.population
-    return NonInferiority(*pair, quantity, *numbers)
+    if (others := estimates.other_population) is not None:
+        away, *ends = (f"{number:+.3f}" for number in _bounds(others, pair, quantity))
+        where = said_of(others.population, n_items)
+        remarks += (f"{quantity} on {where}: {away}, one-sided bounds {' and '.join(ends)}",)
+    numbers: Any = margin, level, n_items, n_labels, wanted, remarks, estimates.population
+    return NonInferiority(*pair, quantity, value, low, high, *numbers)
+
+
+def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[float]:
+    """The estimate of the difference of two systems, and its bounds."""
+    difference = estimates.difference(*pair)[quantity]
+    return [difference.value, difference.low, difference.high]
 
 
 def _estimates(

@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import fdtrc, stdtr
 
 from btdagg._core import InputError
-from btdagg._util.folds import deal
+from btdagg._util.folds import deal, numbered
 from btdagg._util.readable import readable
-from btdagg.estimates.kinds import PAIRS, Kind, Predictor
+from btdagg._util.validation import (
+    as_groups,
+    as_integer,
+    as_losses,
+    distinct_rows,
+    require_rows,
+    same_length,
+)
 from btdagg.estimates.mean import (
-    Ends,
-    FiniteSample,
-    IntervalParts,
+    DomainMean,
+    Floats,
     LabelledSample,
-    Mean,
-    MeanEstimate,
+    Population,
     Proxies,
-    Quantities,
     corrected_mean,
-    effective_number,
-    is_share,
     labelled_mean,
-    limits_of,
-    unknown_mean,
 )
 from btdagg.evaluation.new_items import MUCH
-from btdagg.evaluation.significance import t_quantile
-from btdagg.votes.scale import Scale
+from btdagg.model.calibration import calibrate
+from btdagg.model.calibration_set import quiet
+from btdagg.model.panel import as_panel_counts, calibrate_panel
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+Quantities: TypeAlias = Mapping[str, tuple[float, ...]]
+"""What is estimated: means over items of a value for each label, in label order."""
 
-Population = Literal["new", "finite"]
-"""What an estimate is of: new items of the kind, or these items and no others."""
+Predictions: TypeAlias = "tuple[Floats, NDArray[np.int64]]"
+"""Probabilities of k distinct rows of counts by each model, (folds, k, labels), and the number of
+the model that did not see each labelled item, (n,)."""
+
+Scales: TypeAlias = tuple[Scale, Scale]
+"""Of the votes, and of the labels."""
+
+NET = "net win rate"
 
 _ROUNDING = 1e-6
 _N_FOLDS = 10
@@ -49,11 +61,41 @@ _UNLIKE = 0.01  # p-value below which labelled items are said to be unlike the o
 _FEWER = 0.05  # share of votes by which one kind of items may have more than the other
 
 
-def as_any_counts(counts: ArrayLike, kind: Kind = PAIRS) -> NDArray[Any]:
+class Predictor(Protocol):
+    """What has probabilities of labels for counts: a model, a panel, or a user's own."""
+
+    def predict_proba(self, counts: Any) -> Floats:
+        """Return probabilities of B, tie and A, (n, 3), or of the grades, (n, K)."""
+
+
+def quantities_of(scale: Scale) -> Quantities:
+    """Return what is estimated of labels on a scale."""
+    if scale.mirrored:
+        minus, tie, plus = scale.names
+        of_sides = {plus: (0.0, 0.0, 1.0), tie: (0.0, 1.0, 0.0), minus: (1.0, 0.0, 0.0)}
+        return {**of_sides, NET: (-1.0, 0.0, 1.0), "win rate": (0.0, 0.5, 1.0)}
+    _, *grades = scale.points
+    names = ["pass rate"] if len(grades) == 1 else [f"share >= {least}" for least in grades]
+    shares = [tuple((scale.floats >= least).astype(float).tolist()) for least in grades]
+    return {"mean grade": tuple(scale.floats.tolist()), **dict(zip(names, shares, strict=True))}
+
+
+def features_of(scale: Scale) -> Quantities:
+    """Return two means of an item's votes, by which labelled items are compared with the others."""
+    place = 1 if scale.mirrored else -1  # ties, or the top grade
+    one = np.eye(len(scale.points))[place]
+    means = tuple(scale.floats.tolist()), tuple(one.tolist())
+    return dict(zip(("mean vote", f"share of votes of {scale.names[place]}"), means, strict=True))
+
+
+def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False) -> NDArray[Any]:
     """Return counts of a judge, (n, votes), or of a panel, (n, judges, 3)."""
-    array = kind.counts(counts)
-    if not len(array):
+    is_panel = scale.mirrored and np.ndim(counts) == 3
+    array = as_panel_counts(counts) if is_panel else scale.counts(counts)
+    if not len(array) and not may_be_empty:
         raise InputError("counts is empty, expected at least one item", argument="counts")
+    if not scale.mirrored:  # whose median of no votes is a tie
+        scale.require_votes(array)
     return array
 
 
@@ -62,50 +104,13 @@ def said_of(population: Population, n_items: int) -> str:
     return "new items like these" if population == "new" else f"these {n_items:,} items"
 
 
-class Draw(NamedTuple):
-    """What means are of, and how the labelled items were drawn.
-
-    Attributes
-    ----------
-    population : "new" or "finite"
-    units : (N,) array of int, or None
-        What was drawn as a whole, as a number from 0; None where items were.
-    strata : (n,) array of int, or None
-        Stratum of each labelled item, of which so many units were drawn; None where units were
-        drawn independently of each other, or are a simple sample.
-    is_known : bool
-        Whether it is known what was drawn as a whole.
-    """
-
-    population: Population = "new"
-    units: NDArray[np.int64] | None = None
-    strata: NDArray[np.int64] | None = None
-    is_known: bool = True
-
-    def among(self, rows: NDArray[np.int64], labelled: NDArray[np.bool_]) -> Draw:
-        """Return the draw of some items, by their rows, and by which labelled ones are of them."""
-        return self._replace(
-            units=None if self.units is None else self.units[rows],
-            strata=None if self.strata is None else self.strata[labelled],
-        )
-
-
-Predictions: TypeAlias = "tuple[NDArray[np.float64], NDArray[np.int64]]"
-"""Probabilities of k distinct rows of counts by each model, (folds, k, labels), and the number of
-the model that did not see each labelled item, (n,)."""
-
-
-def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, kind: Kind = PAIRS) -> Predictions:
+def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, scales: Scales) -> Predictions:
     """Predict by a model that was there before the labels."""
     own = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
-    if isinstance(own[0], Scale) and own != (kind.scale, kind.label_scale):
-        came, expected = (
-            f"votes {votes} and labels {labels}"
-            for votes, labels in (own, (kind.scale, kind.label_scale))
-        )
+    if isinstance(own[0], Scale) and own != scales:
+        came, expected = (f"votes {votes} and labels {labels}" for votes, labels in (own, scales))
         raise InputError(f"model is of {came}, expected one of {expected}", argument="model")
-    table = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    names = kind.labels
+    table, names = np.asarray(model.predict_proba(rows), dtype=np.float64), scales[1].names
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
     if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
@@ -118,13 +123,13 @@ def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, kind: Kind = PAIR
 
 def cross_fitted(
     counts: NDArray[Any],
-    outcomes: NDArray[np.float64],
+    outcomes: Floats,
     groups: NDArray[np.int64],
     rows: NDArray[Any],
     prior: Any,
     seed: int,
     sign: NDArray[np.int8] | None = None,
-    kind: Kind = PAIRS,
+    scales: Scales = (PAIRS, PAIRS),
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
@@ -132,182 +137,50 @@ def cross_fitted(
     their raters for each label, `groups` their groups as numbers from 0, and `rows` the counts to
     predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped.
     """
-    is_panel = rows.ndim == 3
-    n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, int(groups.max()) + 1)
+    most = _N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
+    n_folds = min(most, int(groups.max()) + 1)
     content = [counts, outcomes]
     if sign is not None:
-        content = [_turned(values, sign) for values in content]
+        content = [_turned(values, sign < 0) for values in content]
     fold = deal(groups, content, n_folds, seed)
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):
         seen = fold != number
-        model = calibrated(counts[seen], outcomes[seen], groups[seen], prior, kind)
+        model = calibrated(counts[seen], outcomes[seen], groups[seen], prior, scales)
         tables[number] = model.predict_proba(rows)
     return tables, fold
 
 
 def calibrated(
     counts: NDArray[Any],
-    outcomes: NDArray[np.float64],
+    outcomes: Floats,
     groups: NDArray[np.int64],
     prior: Any,
-    kind: Kind,
+    scales: Scales,
 ) -> Predictor:
-    """Calibrate on the labels of items, as `cross_fitted` does on those of all folds but one."""
+    """Calibrate on the labels of items; whatever a fit is worth, the labels correct it."""
     # Each label that raters gave is one of its own, which weighs what their share is.
     row, place = np.nonzero(outcomes)
-    return kind.calibrated(counts[row], place, outcomes[row, place], groups[row], prior)
+    counts, weights = counts[row], outcomes[row, place]
+    own: Any = {"scale": scales[0], "label_scale": scales[1]}
+    model: Any
+    if counts.ndim == 2:
+        gold = scales[1].labels[place]
+        model = quiet(calibrate)(counts, gold, **own, prior=prior, weights=weights).model
+    else:
+        fit = quiet(calibrate_panel)
+        model = fit(counts, place - 1, weights=weights, groups=groups[row]).model
+        model = replace(model, **own)
+    return model  # type: ignore[no-any-return]
 
 
-def _turned(values: NDArray[Any], sign: NDArray[np.int8]) -> NDArray[Any]:
-    """Swap the sides of the items whose sign is -1, where the last axis has the labels."""
-    return np.where(sign.reshape(-1, *[1] * (values.ndim - 1)) < 0, values[..., ::-1], values)
+def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
+    """Swap the sides of some items, where the last axis has the labels."""
+    which = is_turned.reshape(-1, *[1] * (values.ndim - 1))
+    return np.where(which, values[..., ::-1], values)
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class Domain:
-    """Means of one domain, with what they are made of.
-
-    Attributes
-    ----------
-    quantities : mapping of str to tuple
-    means, alone : dict of str to Mean
-        Of each quantity, with the judge and from labels alone.
-    proxies : dict of str to Proxies
-        Of each quantity; empty where no items stand for all.
-    sample : LabelledSample
-    n_items : int
-    is_published : bool
-        Whether the estimator is PPI++ as published.
-    raters_worth : dict of str to float
-        Of each share, how many labels of one rater a label is worth: more than 1 where raters
-        disagree, since their mean varies less from item to item.
-    """
-
-    quantities: Quantities
-    means: dict[str, Mean]
-    alone: dict[str, Mean]
-    proxies: dict[str, Proxies]
-    sample: LabelledSample
-    n_items: int
-    is_published: bool
-    raters_worth: dict[str, float]
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labelled items."""
-        return len(self.sample.weights)
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Of Student's t; infinite for the normal distribution."""
-        return np.inf if self.is_published else self.sample.degrees_of_freedom
-
-    def ends(self, quantity: str) -> Ends:
-        """Return the least and the greatest value that a quantity can have."""
-        values = self.quantities[quantity]
-        return Ends(min(values), max(values))
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether labels of two groups, or of all items, tell how far off a mean is."""
-        return self.sample.n_groups > 1 or self.sample.is_whole
-
-    def limits(self, quantity: str, mean: Mean, level: float) -> tuple[float, float]:
-        """Return the interval of one of the means."""
-        if not self.has_interval:
-            return self.ends(quantity)
-        quantile = t_quantile(level, self.degrees_of_freedom)
-        low, high = self.bounds(quantity, mean, level).at(quantile)
-        return float(low), float(high)
-
-    def bounds(self, quantity: str, mean: Mean, level: float) -> IntervalParts:
-        """Return what the interval of one of the means is made of.
-
-        Whether it is the normal one, which can go past the ends, is seen at a level.
-        """
-        ends, error = self.ends(quantity), np.nan
-        if self.is_published and mean.variance > 0:
-            half = t_quantile(level, np.inf) * float(np.sqrt(mean.variance))
-            if mean.value - half >= ends.least and mean.value + half <= ends.greatest:
-                error = float(np.sqrt(mean.variance))
-        value = min(max(mean.value, ends.least), ends.greatest)
-        if self.sample.is_whole:
-            return IntervalParts(value, np.inf, 0.0, ends)
-        return IntervalParts(value, self._effective(quantity, mean), error, ends)
-
-    def _effective(self, quantity: str, mean: Mean) -> float:
-        """Return the effective number of labels that a mean rests on."""
-        alone, ends, sample = self.alone[quantity], self.ends(quantity), self.sample
-        if sample.is_whole:
-            return np.inf
-        if mean.variance == 0:
-            return sample.n_alike
-        n = effective_number(mean.value, mean.variance, ends)
-        if quantity in self.raters_worth and alone.variance > 0:
-            # Groups that are alike by design are no reason to trust a share more than that.
-            of_labels = effective_number(alone.value, alone.variance, ends)
-            n *= min(sample.n_effective * self.raters_worth[quantity] / of_labels, 1.0)
-        return n
-
-    def estimates(self, level: float) -> dict[str, MeanEstimate]:
-        """Return the estimate of every quantity."""
-        estimates = {}
-        for quantity, mean in self.means.items():
-            alone = self.alone[quantity]
-            both = mean.variance > 0 and alone.variance > 0
-            worth = self._worth(alone.variance / mean.variance) if both else np.nan
-            labels_only = self._estimate(quantity, alone, level, self.n_labels)
-            estimates[quantity] = self._estimate(quantity, mean, level, worth, labels_only)
-        return estimates
-
-    def _worth(self, ratio: float) -> float:
-        """Return how many labels alone have a variance that is so many times less."""
-        n = self.n_labels * ratio
-        if not isinstance(self.sample, FiniteSample):
-            return n
-        # Of these items it falls as 1 / n - 1 / N, down to nothing.
-        n /= self.n_items - self.n_labels
-        return self.n_items * n / (1 + n)
-
-    def _estimate(
-        self,
-        quantity: str,
-        mean: Mean,
-        level: float,
-        worth: float,
-        labels_only: MeanEstimate | None = None,
-    ) -> MeanEstimate:
-        ends = self.ends(quantity)
-        value = min(max(mean.value, ends.least), ends.greatest)
-        low, high = self.limits(quantity, mean, level)
-        error = float(np.sqrt(mean.variance)) if self.has_interval else np.nan
-        return MeanEstimate(value, low, high, error, worth, mean.weight, labels_only)
-
-    def limits_at(
-        self, quantity: str, quantile: float, numbers: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return low and high ends of the interval with other numbers of labels, (k,) each."""
-        mean, n, ends = self.means[quantity], self.n_labels, self.ends(quantity)
-        left = np.maximum(self.n_items - numbers, 1e-9)
-        grown = numbers / n
-        if isinstance(self.sample, FiniteSample):
-            if self.sample.is_whole:  # with fewer it is not known
-                effective = np.where(numbers < n, 1e-9, np.inf)
-            else:
-                effective = self._effective(quantity, mean) * grown * (self.n_items - n) / left
-            return limits_of(mean.value, effective, quantile, ends)
-        effective = self._effective(quantity, self.alone[quantity]) * grown
-        if mean.variance > 0:
-            of_rest = mean.variance - mean.of_labels
-            variances = mean.of_labels * n / numbers + of_rest * (self.n_items - n) / left
-            with_judge = self._effective(quantity, mean) * mean.variance / variances
-            effective = np.maximum(effective, with_judge)
-        return limits_of(mean.value, effective, quantile, ends)
-
-
-def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:
+def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
     """Return the variance of single raters' labels over that of the means of items."""
     mean = float(sample.weights @ shares)
     within = float(sample.weights @ (shares * (1 - shares)))
@@ -322,8 +195,8 @@ class PredictedItems:
 
     Attributes
     ----------
-    kind : Kind
-        What labels are, and what is estimated.
+    scales : tuple of Scale
+        Of the votes and of the labels.
     rows : (k, votes) or (k, judges, 3) array
         Distinct counts of items.
     place : (N,) array of int
@@ -336,57 +209,142 @@ class PredictedItems:
         Group of each item as a number from 0; None where each is one by itself.
     weights : (n,) array or None
         One over the probability of each labelled item to be labelled; None in a simple sample.
-    draw : Draw
-        What means are of, and how items were drawn.
+    population : "new" or "finite"
+        What means are of.
+    drawn : (N,) array of int, or None
+        What was drawn as a whole, as a number from 0; None where items were.
+    strata : (n,) array of int, or None
+        Stratum of each labelled item, of which so many units were drawn; None where units were
+        drawn independently of each other, or are a simple sample.
+    is_draw_known : bool
+        Whether it is known what was drawn as a whole.
     tables, fold : arrays
         Probabilities of the rows by models that did not see a label; see `Predictions`.
     is_fixed : bool
         Whether the model was there before the labels.
     """
 
-    kind: Kind
+    scales: Scales
     rows: NDArray[Any]
     place: NDArray[np.int64]
     labelled: NDArray[np.int64]
-    outcomes: NDArray[np.float64]
+    outcomes: Floats
     groups: NDArray[np.int64] | None
-    weights: NDArray[np.float64] | None
-    draw: Draw
-    tables: NDArray[np.float64]
+    weights: Floats | None
+    population: Population
+    drawn: NDArray[np.int64] | None
+    strata: NDArray[np.int64] | None
+    is_draw_known: bool
+    tables: Floats
     fold: NDArray[np.int64]
     is_fixed: bool
 
-    def domain(self, inside: NDArray[np.bool_] | None = None) -> Domain:
+    @classmethod
+    def of(
+        cls,
+        counts: ArrayLike,
+        labels: ArrayLike,
+        *told: NDArray[Any],
+        groups: ArrayLike | None = None,
+        probabilities: ArrayLike | None = None,
+        model: Predictor | None = None,
+        prior: Any = "weak",
+        seed: int = 0,
+        sign: NDArray[np.int8] | None = None,
+        scales: Scales = (PAIRS, PAIRS),
+        population: Population = "new",
+        units: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+    ) -> PredictedItems:
+        """Check what `estimate` takes, and return all items with the predictions of models.
+
+        `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
+        -1 for items to be turned so that all have the same side as A.
+        """
+        if population not in get_args(Population):
+            expected = " or ".join(map(repr, get_args(Population)))
+            raise InputError(argument="population", came=population, expected=expected)
+        seed = as_integer(seed, "seed", 0)
+        array, outcomes = as_any_counts(counts, scales[0]), scales[1].shares(labels)
+        same_length("labels", len(outcomes), "counts", len(array))
+        group = None if groups is None else as_groups(groups, "counts", len(outcomes))
+        labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
+        own_group = None if group is None else group[labelled]
+        n_groups = len(np.unique(labelled if own_group is None else own_group))
+        if n_groups < 2:
+            what = "label" if group is None else "group with labels"
+            raise InputError(
+                f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2",
+                argument="labels",
+            )
+        weights = None
+        if probabilities is not None:
+            inverse = _inverse(probabilities, outcomes)
+            told, weights = (*told, inverse), inverse[labelled]
+        elif strata is not None:
+            raise InputError("strata are given without probabilities", argument="probabilities")
+        first, place = distinct_rows(*array.reshape(len(array), -1).T)
+        rows, outcomes = array[first], outcomes[labelled]
+        if model is None:
+            numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
+            own_sign = None if sign is None else sign[labelled]
+            own = array[labelled], outcomes, numbers
+            tables, fold = cross_fitted(*own, rows, prior, seed, own_sign, scales)
+        else:
+            tables, fold = fixed(model, rows, len(labelled), scales)
+        drawn = None if units is None else as_groups(units, "counts", len(array), "units")
+        is_draw_known = drawn is not None or group is None
+        if population == "finite" and not is_draw_known:
+            expected = "what was drawn as a whole, items or groups, where items have groups"
+            raise InputError(argument="units", came=units, expected=expected)
+        codes = None
+        if strata is not None:
+            same_length("strata", len(strata), "counts", len(array))  # type: ignore[arg-type]
+            of_labelled = np.asarray(strata, dtype=object)[labelled]
+            if not any(name is None for name in of_labelled.tolist()):
+                codes = as_groups(of_labelled, "labels", len(labelled), "strata")
+        items = scales, rows, place, labelled, outcomes, group, weights
+        draw = population, drawn, codes, is_draw_known
+        return cls(*items, *draw, tables, fold, model is not None)
+
+    @cached_property
+    def quantities(self) -> Quantities:
+        """What is estimated."""
+        return quantities_of(self.scales[1])
+
+    @property
+    def main(self) -> str:
+        """The quantity that is meant where none is named."""
+        return NET if NET in self.quantities else next(iter(self.quantities))
+
+    def domain(self, inside: NDArray[np.bool_] | None = None) -> dict[str, DomainMean]:
         """Estimate the means over a domain, an (N,) mask; over all items by default."""
         rows = np.arange(len(self.labelled))
         if inside is not None:
             rows = np.flatnonzero(inside[self.labelled])
         n_items = len(self.place) if inside is None else int(inside.sum())
         sample = self.sample(rows, n_items)
-        enough = sample.n_groups > 1 or sample.is_whole
-        predictions = None
-        if enough:
-            predictions = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
-        means, alone, proxies, raters_worth = {}, {}, {}, {}
-        for quantity, values in self.kind.quantities.items():
-            y = self.outcomes[rows] @ np.array(values)
-            alone[quantity] = labelled_mean(y, sample) if enough else unknown_mean(y)
-            means[quantity] = alone[quantity]
-            if is_share(values):
-                raters_worth[quantity] = _raters_worth(y, sample)
-            if predictions is not None:
-                proxies[quantity] = predictions.of(values)
-                means[quantity] = corrected_mean(y, proxies[quantity], sample)
-        return Domain(
-            self.kind.quantities,
-            means,
-            alone,
-            proxies,
-            sample,
-            n_items,
-            self.is_published,
-            raters_worth,
-        )
+        proxies = None
+        if sample.has_spread:
+            proxies = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
+        means = {}
+        for quantity, of_labels in self.quantities.items():
+            values = np.array(of_labels)
+            y = self.outcomes[rows] @ values
+            mean = alone = labelled_mean(y, sample)
+            if proxies is not None:
+                mean = corrected_mean(y, proxies.of(values), sample)
+            is_share = set(of_labels) == {0.0, 1.0}
+            means[quantity] = DomainMean(
+                mean,
+                alone,
+                sample,
+                n_items,
+                (min(of_labels), max(of_labels)),
+                self.is_published,
+                _raters_worth(y, sample) if is_share else None,
+            )
+        return means
 
     def sample(
         self, rows: NDArray[np.int64] | None = None, n_items: int | None = None
@@ -394,29 +352,37 @@ class PredictedItems:
         """Return the labelled items, or some rows of them, of a domain with so many items."""
         rows = np.arange(len(self.labelled)) if rows is None else rows
         n_items = len(self.place) if n_items is None else n_items
-        own, units = self.labelled[rows], self.units
-        names, groups = np.unique(own if units is None else units[own], return_inverse=True)
-        groups = groups.reshape(-1)
-        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        if self.draw.population == "finite":
-            inverse = weights if self.weights is not None else np.full(len(rows), 2.0)
-            strata = None if self.draw.strata is None else self.draw.strata[rows]
-            return FiniteSample.of(inverse, groups, names, n_items, strata)
-        return LabelledSample(weights / max(weights.sum(), 1e-300), groups, names)
+        own = self.labelled[rows]
+        inverse = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        units = self.groups if self.population == "new" else self.drawn
+        strata = None if self.strata is None else self.strata[rows]
+        units = own if units is None else units[own]
+        return LabelledSample.of(inverse, units, n_items, self.population, strata)
 
-    @property
-    def units(self) -> NDArray[np.int64] | None:
-        """Units between which the mean varies, (N,) numbers from 0; None where they are items."""
-        return self.groups if self.draw.population == "new" else self.draw.units
-
-    def of(self, population: Population) -> PredictedItems:
-        """Return the same for means of new items, or of these."""
-        return replace(self, draw=self.draw._replace(population=population))
+    def turned(self, rows: NDArray[np.int64], is_turned: NDArray[np.bool_]) -> PredictedItems:
+        """Return some items, those of which some are turned so that A is B."""
+        k = len(self.rows)
+        used, place = np.unique(self.place[rows] + k * is_turned[rows], return_inverse=True)
+        own = np.isin(self.labelled, rows)
+        labelled, tables = self.labelled[own], self.tables[:, used % k]
+        return replace(
+            self,
+            rows=_turned(self.rows[used % k], used >= k),
+            place=place.reshape(-1),
+            labelled=np.searchsorted(rows, labelled),
+            outcomes=_turned(self.outcomes[own], is_turned[labelled]),
+            groups=None if self.groups is None else self.groups[rows],
+            weights=None if self.weights is None else self.weights[own],
+            drawn=None if self.drawn is None else self.drawn[rows],
+            strata=None if self.strata is None else self.strata[own],
+            tables=np.where((used >= k)[:, None], tables[..., ::-1], tables),
+            fold=self.fold[own],
+        )
 
     @property
     def is_published(self) -> bool:
         """Whether the estimator is PPI++ as published, which needs enough labels."""
-        plain = self.groups is None and self.weights is None and self.draw.population == "new"
+        plain = self.groups is None and self.weights is None and self.population == "new"
         return self.is_fixed and plain and len(self.labelled) >= _ENOUGH
 
     def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -427,7 +393,7 @@ class PredictedItems:
         groups to tell how their mean varies. Of a finite population they are those without a label.
         """
         stands = np.ones(len(self.place), dtype=np.bool_) if inside is None else inside.copy()
-        is_finite = self.draw.population == "finite"
+        is_finite = self.population == "finite"
         if self.weights is None or is_finite:
             stands[self.labelled] = False
         others = np.flatnonzero(stands)
@@ -436,14 +402,21 @@ class PredictedItems:
         n_groups = len(others) if self.groups is None else len(np.unique(self.groups[others]))
         return others if n_groups >= _FEWEST else others[:0]
 
-    def remarks(self, sample: LabelledSample) -> list[str]:
-        """Say where labelled items are not such as intervals assume."""
-        if self.draw.population == "finite":
-            return self.of("new").remarks(self.of("new").sample())
-        every = np.arange(len(self.labelled))
+    @property
+    def remarks(self) -> list[str]:
+        """Say where labelled items are not such as intervals assume, and how they were drawn."""
+        if self.population == "finite":
+            remarks = replace(self, population="new").remarks
+            if self.weights is not None and len(self.labelled) < len(self.place):
+                design = "independently of each other, each with its probability"
+                if self.strata is not None:
+                    design = "so many of each stratum"
+                remarks.append(f"units are taken to be drawn {design}")
+            return remarks
+        sample, every = self.sample(), np.arange(len(self.labelled))
         tables = self._features()[None]
         features = self._stand_ins(every, sample, None, tables, np.zeros_like(every))
-        remarks = [] if features is None else _unlike_votes(features, sample, self.kind)
+        remarks = [] if features is None else _unlike_votes(features, sample, self.scales[0])
         if self.groups is not None and self.weights is None:
             size = np.bincount(self.groups)[self.groups]
             remarks += _unlike_sizes(size[self.labelled], size, sample)
@@ -453,39 +426,25 @@ class PredictedItems:
             )
         return remarks
 
-    def remarks_on_draw(self, whole: Domain) -> list[str]:
-        """Say how the items of a finite population are taken to be drawn."""
-        is_finite = isinstance(whole.sample, FiniteSample) and not whole.sample.is_whole
-        if not is_finite or self.weights is None:
-            return []
-        design = "independently of each other, each with its probability"
-        if self.draw.strata is not None:
-            design = "so many of each stratum"
-        return [f"units are taken to be drawn {design}"]
+    @property
+    def other(self) -> PredictedItems | None:
+        """The same for means of the other population.
 
-    def remarks_on_means(self, whole: Domain, level: float) -> list[str]:
-        """Say what the interval of the other population is."""
-        remarks = []
-        if self.has_two_populations(whole):
-            other = self.other.domain()
-            name = "win rate" if "win rate" in other.means else self.kind.main
-            mean = other.estimates(level)[name]
-            where = said_of(self.other.draw.population, whole.n_items)
-            remarks.append(f"{name} of {where}: {mean}")
-        return remarks
+        None where so few items have a label that the two hardly differ, or where it is not known
+        what was drawn.
+        """
+        if not self.is_draw_known or len(self.labelled) <= len(self.place) * MUCH:
+            return None
+        return replace(self, population="finite" if self.population == "new" else "new")
 
     @property
-    def other(self) -> PredictedItems:
-        """The same for means of the other population."""
-        return self.of("finite" if self.draw.population == "new" else "new")
+    def of_population(self) -> str:
+        """Say what means are of."""
+        return said_of(self.population, len(self.place))
 
-    def has_two_populations(self, whole: Domain) -> bool:
-        """Whether so many items have a label that the interval of the other population differs."""
-        return self.draw.is_known and whole.n_labels > whole.n_items * MUCH
-
-    def _features(self) -> NDArray[np.float64]:
+    def _features(self) -> Floats:
         """Return two means of the votes of counts, and their number, as (k, 3)."""
-        values = np.array(list(self.kind.features.values())).T
+        values = np.array(list(features_of(self.scales[0]).values())).T
         counts = self.rows.reshape(len(self.rows), -1, len(values)).sum(axis=1)
         n = counts.sum(axis=1)
         return np.column_stack([counts @ values / np.maximum(n, 1)[:, None], n])
@@ -495,7 +454,7 @@ class PredictedItems:
         rows: NDArray[np.int64],
         sample: LabelledSample,
         inside: NDArray[np.bool_] | None,
-        tables: NDArray[np.float64],
+        tables: Floats,
         fold: NDArray[np.int64],
     ) -> Proxies | None:
         """Return what tables, (folds, k, columns), say of items; None where none stand for all."""
@@ -506,7 +465,7 @@ class PredictedItems:
         number = np.bincount(place[others], minlength=k)
         own = place[self.labelled[rows]]
         means = np.einsum("fkc,k->fc", tables, number / len(others))
-        if self.draw.population == "finite":
+        if self.population == "finite":
             # The mean of the others is known; what is not is how labels differ from predictions.
             away = tables[fold, own] - means[fold]
             nothing = np.zeros((2, sample.n_groups, tables.shape[2]))
@@ -565,7 +524,7 @@ def _unlike_sizes(
     ]
 
 
-def _unlike_votes(features: Proxies, sample: LabelledSample, kind: Kind) -> list[str]:
+def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> list[str]:
     """Say whether the mean features of labelled items are not those of the others."""
     mean = sample.weights @ features.labelled
     of_others = sample.weights @ features.means
@@ -577,7 +536,7 @@ def _unlike_votes(features: Proxies, sample: LabelledSample, kind: Kind) -> list
         compared = [
             f"{name} {own:{sign}.2f} against {other:{sign}.2f}"
             for (name, values), own, other in zip(
-                kind.features.items(), mean, of_others, strict=False
+                features_of(scale).items(), mean, of_others, strict=False
             )
             for sign in ["+" if min(values) < 0 else ""]
         ]
@@ -594,7 +553,7 @@ def _unlike_votes(features: Proxies, sample: LabelledSample, kind: Kind) -> list
     return remarks
 
 
-def _hotelling(features: Proxies, sample: LabelledSample, away: NDArray[np.float64]) -> float:
+def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float:
     """P-value of a difference of mean margins and shares of ties; 1 where it cannot be tested.
 
     Hotelling (1931), with variances between groups.
@@ -612,3 +571,12 @@ def _hotelling(features: Proxies, sample: LabelledSample, away: NDArray[np.float
     away = away[:2]
     distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
     return float(fdtrc(rank, degrees, distance * degrees / (rank * (sample.n_groups - 1))))
+
+
+def _inverse(probabilities: ArrayLike, outcomes: Floats) -> Floats:
+    """Return one over the probability of each item to be labelled."""
+    array = as_losses(probabilities, "probabilities", "(n,)")
+    same_length("probabilities", len(array), "counts", len(outcomes))
+    good = ((array > 0) & (array <= 1)) | (np.isnan(array) & np.isnan(outcomes[:, 0]))
+    require_rows(good, array, "probabilities", "a number above 0 and at most 1")
+    return np.asarray(1 / array)

@@ -5,38 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
-from btdagg._util.validation import (
-    as_groups,
-    as_integer,
-    as_losses,
-    as_names,
-    as_number,
-    distinct_rows,
-    require_rows,
-    same_index,
-    same_length,
-)
+from btdagg._util.validation import as_groups, as_names, as_number, same_index
 from btdagg.estimates.items import AllItems, all_items, with_remarks
-from btdagg.estimates.kinds import PAIRS, Kind, Predictor, kind_of
-from btdagg.estimates.mean import IntervalParts, MeanEstimate
-from btdagg.estimates.population import (
-    Domain,
-    Draw,
+from btdagg.estimates.mean import (
+    NOTHING,
+    DomainMean,
+    MeanEstimate,
     Population,
-    PredictedItems,
-    as_any_counts,
-    cross_fitted,
-    fixed,
+    differences_of,
+    limits_at,
 )
-from btdagg.evaluation.significance import t_pvalues, t_quantile
+from btdagg.estimates.population import NET, PredictedItems, Predictor
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels, scales_of
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
@@ -48,9 +35,8 @@ if TYPE_CHECKING:
 
     from btdagg.votes.scale import Scale
 
-
-_FARTHEST = 60.0  # powers of 2 of a quantile, beyond which no interval ends
-_N_HALVINGS = 64
+Domain = dict[str, DomainMean]
+"""The mean of each quantity over some items."""
 
 
 @readable
@@ -93,10 +79,10 @@ class Estimates(Drawn):
         What a reader has to know before using the numbers.
     main : str
         The quantity that forecasts are of where none is named: the net win rate, or mean grade.
-    sides : Sides
-        What A and B are called.
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
+    sides : Sides
+        What A and B are called.
     """
 
     estimates: dict[str, MeanEstimate]
@@ -107,13 +93,13 @@ class Estimates(Drawn):
     level: float
     remarks: tuple[str, ...]
     main: str
+    population: Population
     _whole: Domain = field(repr=False)
-    _parts: dict[Any, Domain] = field(repr=False)
+    _parts: Mapping[Any, Domain] = field(repr=False)
     _items: PredictedItems = field(repr=False)
     _inside: Mapping[Any, NDArray[np.bool_]] = field(repr=False)
     _of_means: tuple[str, ...] = field(repr=False)
     sides: Sides = UNNAMED
-    population: Population = "new"
 
     @cached_property
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
@@ -123,16 +109,17 @@ class Estimates(Drawn):
         number (Bonferroni, both): p is below 1 less the level where the interval is on one side of
         0. Groups with items of both values pair them. Values without two labelled groups have none.
         """
-        return _differences(self._parts, self.level)
+        parts = {value: part for value, part in self._parts.items() if _has_interval(part)}
+        return _differences(parts, [*combinations(parts, 2)], self.level)
 
     def difference(self, first: Any, second: Any) -> dict[str, Difference]:
         """Return the differences of two values of `by` that were chosen before a look at the data.
 
-        They are those of `differences` without a correction for other pairs.
+        They are those of `differences` without a correction for other pairs. Of pairs the two can
+        be the sides, whose difference is the net win rate of the first.
         """
-        pair = first, second
-        parts = dict(zip(pair, self.domains(*pair), strict=True))
-        return _differences(parts, self.level)[pair]
+        parts = self._domains(first, second)
+        return _differences(parts, [(first, second)], self.level)[first, second]
 
     @property
     def other_population(self) -> Estimates | None:
@@ -141,9 +128,10 @@ class Estimates(Drawn):
         `None` where at most a tenth of the items has a label, so that the two hardly differ, or
         where it is not known whether items or groups were drawn.
         """
-        if not self._items.has_two_populations(self._whole):
+        other = self._items.other
+        if other is None:
             return None
-        return _estimates_of(self._items.other, self._inside, self.level)
+        return replace(_estimates_of(other, self._inside, self.level), sides=self.sides)
 
     @property
     def remarks_on_differences(self) -> tuple[str, ...]:
@@ -165,13 +153,12 @@ class Estimates(Drawn):
         that comes from the items without labels grows as they become fewer. Judges and weights are
         taken to stay as they are.
         """
-        width, quantity = as_number(width, "width"), self._known_quantity(quantity)
-        ends = self._whole.ends(quantity)
-        most = (ends.greatest - ends.least) * (1 if between is None else 2)
+        width, domains = as_number(width, "width"), self.compared(quantity, between)
+        most = sum(domain.ends[1] - domain.ends[0] for domain in domains)
         if not 0 < width < most:
             expected = f"a number above 0 and below {most:g}"
             raise InputError(argument="width", came=width, expected=expected)
-        return self._fewest(quantity, between, lambda low, high: high - low <= width)
+        return self._fewest(domains, lambda low, high: high - low <= width)
 
     def labels_to_tell(
         self, bound: float, quantity: str | None = None, between: tuple[Any, Any] | None = None
@@ -181,42 +168,47 @@ class Estimates(Drawn):
         They leave the bound outside of the interval, if the estimate stays as it is. `None` if
         labelling every item would not be enough.
         """
-        bound, quantity = as_number(bound, "bound"), self._known_quantity(quantity)
-        return self._fewest(quantity, between, lambda low, high: (low > bound) | (high < bound))
+        bound, domains = as_number(bound, "bound"), self.compared(quantity, between)
+        return self._fewest(domains, lambda low, high: (low > bound) | (high < bound))
 
-    def _fewest(
-        self, quantity: str, between: tuple[Any, Any] | None, enough: Callable[..., Any]
-    ) -> int | None:
-        domains = self.domains(*between or ())
+    def _fewest(self, domains: list[DomainMean], enough: Callable[..., Any]) -> int | None:
         numbers = np.arange(2, sum(domain.n_items for domain in domains) + 1)
-        ends = _limits_at(domains, quantity, self.level, numbers)
-        does = enough(*ends)
+        does = enough(*limits_at(domains, self.level, numbers))
         return int(numbers[does.argmax()]) if does.any() else None
 
-    def domains(self, *values: Any) -> list[Domain]:
-        """Return what the means of two values of `by` are made of, or of all items."""
-        names = ", ".join(map(str, self._parts))
-        if values and (len(set(values)) != 2 or not self._parts.keys() >= set(values)):
+    def compared(self, quantity: str | None, between: tuple[Any, Any] | None) -> list[DomainMean]:
+        """Return what a mean over all items, or those of two values of `by`, are made of."""
+        parts = {None: self._whole} if between is None else self._domains(*between)
+        name = self.main if quantity is None else quantity
+        for part in parts.values():
+            if name not in part:
+                expected = f"one of {', '.join(part)}"
+                raise InputError(argument="quantity", came=name, expected=expected)
+        return [part[name] for part in parts.values()]
+
+    @property
+    def comparable(self) -> Mapping[Any, Domain]:
+        """The values of `by`, or else the two sides of pairs, with what their means are made of."""
+        if self._parts or self.main != NET:
+            return self._parts
+        return dict(zip(self.sides, ({NET: self._whole[NET]}, {NET: NOTHING}), strict=True))
+
+    def _domains(self, *values: Any) -> dict[Any, Domain]:
+        """Return the means of two values of `by`, or of the two sides of pairs."""
+        parts = self.comparable
+        if len(set(values)) != 2 or not parts.keys() >= set(values):
+            names = ", ".join(map(str, parts))
             expected = f"two of {names}" if names else "values of by, of which there are none"
             raise InputError(argument="between", came=values, expected=expected)
         for value in values:
-            part = self._parts[value]
-            if not part.has_interval:
-                n = part.sample.n_groups
+            if not _has_interval(parts[value]):
+                n = parts[value][self.main].sample.n_groups
                 what = "label" if self.n_groups == self.n_labels else "group with labels"
                 raise InputError(
                     f"{value} has {n} {what}{'' if n == 1 else 's'}, expected at least 2",
                     argument="labels",
                 )
-        return [self._parts[value] for value in values] or [self._whole]
-
-    def _known_quantity(self, name: str | None) -> str:
-        name = self.main if name is None else name
-        if name not in self.estimates:
-            raise InputError(
-                argument="quantity", came=name, expected=f"one of {', '.join(self.estimates)}"
-            )
-        return name
+        return {value: parts[value] for value in values}
 
     def __str__(self) -> str:
         lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]
@@ -307,7 +299,7 @@ def estimate(
     labels, with a quantile of Student's t and one degree of freedom less than there are labelled
     groups (fewer, where groups differ in size). Of a finite population the error is that of the
     items without a label, for which labelled ones stand by their inverse probabilities less one
-    (`btdagg.estimates.mean.FiniteSample`). Where probabilities differ, the variance is at least
+    (`btdagg.estimates.mean.LabelledSample`). Where probabilities differ, the variance is at least
     that of residuals which do not depend on them. With a fixed `model`, at least 50 labels, no
     `groups` and no `probabilities`, estimates and intervals are those of PPI++ as published, normal
     and symmetric, unless such an interval goes past the ends of what the mean can be. Each share
@@ -345,11 +337,9 @@ def estimate(
     if by is not None:
         names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
         told = [numbers]
-    kind = kind_of(*scales_of(counts, labels, scale, label_scale))
-    drawn: Any = {"population": population, "units": units, "strata": strata}
-    items = population_of(
-        counts, labels, groups, probabilities, model, prior, seed, *told, kind=kind, **drawn
-    )
+    how: Any = {"model": model, "prior": prior, "seed": seed, "population": population, **columns}
+    how["scales"] = scales_of(counts, labels, scale, label_scale)
+    items = PredictedItems.of(counts, labels, *told, **how)
     inside = {name: told[0] == place for place, name in enumerate(names)}
     return _estimates_of(items, inside, level)
 
@@ -360,23 +350,27 @@ def _estimates_of(
     """Estimate over all items, and over those inside of each domain."""
     whole = items.domain()
     parts = {name: items.domain(own) for name, own in inside.items()}
-    of_means = items.remarks_on_means(whole, level)
-    of_means += _of_sums(whole, [*parts.values()], items.kind.main)
+    estimates, *by = (
+        {quantity: own.estimate(level) for quantity, own in domain.items()}
+        for domain in (whole, *parts.values())
+    )
+    of_means = [*_of_other_population(items, level), *_of_sums(whole, [*parts.values()], items)]
+    main = whole[items.main]
     return Estimates(
-        whole.estimates(level),
-        {name: part.estimates(level) for name, part in parts.items()},
-        whole.n_items,
-        whole.n_labels,
-        whole.sample.n_groups,
+        estimates,
+        dict(zip(parts, by, strict=True)),
+        main.n_items,
+        main.n_labels,
+        main.sample.n_groups,
         level,
-        (*_remarks(whole, items), *of_means),
-        items.kind.main,
+        (*items.remarks, *_remarks(whole, main), *of_means),
+        items.main,
+        items.population,
         whole,
         parts,
         items,
         inside,
         tuple(of_means),
-        population=items.draw.population,
     )
 
 
@@ -418,125 +412,46 @@ def items_of_tables(
     return all_items(votes, labels, by=by, systems=systems, model=model)
 
 
-def population_of(
-    counts: ArrayLike,
-    labels: ArrayLike,
-    groups: ArrayLike | None,
-    probabilities: ArrayLike | None,
-    model: Predictor | None,
-    prior: Any,
-    seed: int,
-    *told: NDArray[Any],
-    sign: NDArray[np.int8] | None = None,
-    kind: Kind = PAIRS,
-    population: Population = "new",
-    units: ArrayLike | None = None,
-    strata: ArrayLike | None = None,
-) -> PredictedItems:
-    """Check what `estimate` takes, and return all items with the predictions of models.
-
-    `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has -1
-    for items to be turned so that all have the same side as A.
-    """
-    if population not in get_args(Population):
-        expected = " or ".join(map(repr, get_args(Population)))
-        raise InputError(argument="population", came=population, expected=expected)
-    seed = as_integer(seed, "seed", 0)
-    array, outcomes = as_any_counts(counts, kind), kind.outcomes(labels)
-    same_length("labels", len(outcomes), "counts", len(array))
-    group = None if groups is None else as_groups(groups, "counts", len(outcomes))
-    labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
-    own_group = None if group is None else group[labelled]
-    n_groups = len(np.unique(labelled if own_group is None else own_group))
-    if n_groups < 2:
-        what = "label" if group is None else "group with labels"
-        raise InputError(
-            f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2",
-            argument="labels",
-        )
-    weights = None
-    if probabilities is not None:
-        inverse = _inverse(probabilities, outcomes)
-        told, weights = (*told, inverse), inverse[labelled]
-    first, place = distinct_rows(*array.reshape(len(array), -1).T)
-    rows, outcomes = array[first], outcomes[labelled]
-    if model is None:
-        numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
-        own_sign = None if sign is None else sign[labelled]
-        own = array[labelled], outcomes, numbers
-        tables, fold = cross_fitted(*own, rows, prior, seed, own_sign, kind)
-    else:
-        tables, fold = fixed(model, rows, len(labelled), kind)
-    draw = _draw(population, units, strata, labelled, len(array), grouped=group is not None)
-    if draw.strata is not None and weights is None:
-        raise InputError("strata are given without probabilities", argument="probabilities")
-    items = kind, rows, place, labelled, outcomes, group, weights, draw
-    return PredictedItems(*items, tables, fold, model is not None)
-
-
-def _draw(
-    population: Population,
-    units: ArrayLike | None,
-    strata: ArrayLike | None,
-    labelled: NDArray[np.int64],
-    n_items: int,
-    *,
-    grouped: bool,
-) -> Draw:
-    """Return how the labelled items, by their numbers, were drawn."""
-    numbers = None if units is None else as_groups(units, "counts", n_items, "units")
-    is_known = numbers is not None or not grouped
-    if population == "finite" and not is_known:
-        expected = "what was drawn as a whole, items or groups, where items have groups"
-        raise InputError(argument="units", came=units, expected=expected)
-    codes = None
-    if strata is not None:
-        same_length("strata", len(strata), "counts", n_items)  # type: ignore[arg-type]
-        own = np.asarray(strata, dtype=object)[labelled]
-        if not any(name is None for name in own.tolist()):
-            codes = as_groups(own, "labels", len(own), "strata")
-    return Draw(population, numbers, codes, is_known)
-
-
-def _remarks(whole: Domain, items: PredictedItems) -> tuple[str, ...]:
+def _remarks(whole: Domain, main: DomainMean) -> list[str]:
     """Return what a reader has to know before using the numbers."""
-    remarks = items.remarks(whole.sample) + items.remarks_on_draw(whole)
-    still = [name for name, mean in whole.means.items() if mean.variance == 0]
-    if still and whole.n_labels < whole.n_items:
+    remarks = []
+    n = main.n_items - main.n_labels
+    still = [name for name, own in whole.items() if own.mean.variance == 0]
+    if still and n:
         remarks.append(
             f"all labelled groups have the same mean of {', '.join(still)}: how groups vary is not "
             "seen, and the interval is as if each group were one label"
         )
-    if not whole.proxies:
-        n = whole.n_items - whole.n_labels
+    if main.mean is main.alone:
         remarks.append(
             f"{n or 'no'} items are without a label, too few for the judge to add anything"
         )
-    return tuple(remarks)
+    return remarks
 
 
-def _of_sums(whole: Domain, parts: list[Domain], quantity: str) -> list[str]:
-    """Say where the mean of all items is not that of the parts that these fall into."""
-    sizes = [part.n_items for part in parts]
-    if sum(sizes) != whole.n_items or not all(part.has_interval for part in parts):
+def _of_other_population(items: PredictedItems, level: float) -> list[str]:
+    """Say what the interval of the other population is."""
+    if (other := items.other) is None:
         return []
-    mean = whole.means[quantity].value
-    of_parts = float(np.average([part.means[quantity].value for part in parts], weights=sizes))
+    means = other.domain()
+    name = "win rate" if "win rate" in means else items.main
+    return [f"{name} of {other.of_population}: {means[name].estimate(level)}"]
+
+
+def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[str]:
+    """Say where the mean of all items is not that of the parts that these fall into."""
+    own = [part[items.main] for part in parts]
+    sizes = [part.n_items for part in own]
+    if sum(sizes) != len(items.place) or not all(map(_has_interval, parts)):
+        return []
+    mean = whole[items.main].mean.value
+    of_parts = float(np.average([part.mean.value for part in own], weights=sizes))
     if f"{mean:.3f}" == f"{of_parts:.3f}":
         return []
     return [
-        f"{quantity} is {mean:.3f} over all items and {of_parts:.3f} as the mean of their parts: "
+        f"{items.main} is {mean:.3f} over all items and {of_parts:.3f} as the mean of their parts: "
         "each is estimated by itself, from its own labels and with its own weight of the votes"
     ]
-
-
-def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one over the probability of each item to be labelled."""
-    array = as_losses(probabilities, "probabilities", "(n,)")
-    same_length("probabilities", len(array), "counts", len(outcomes))
-    good = ((array > 0) & (array <= 1)) | (np.isnan(array) & np.isnan(outcomes[:, 0]))
-    require_rows(good, array, "probabilities", "a number above 0 and at most 1")
-    return np.asarray(1 / array)
 
 
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:
@@ -548,147 +463,23 @@ def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64
     return names.tolist(), numbers
 
 
-def _differences(
-    parts: Mapping[Any, Domain], level: float
-) -> dict[tuple[Any, Any], dict[str, Difference]]:
-    """Compare every two domains that each have labels of two groups.
+def _has_interval(part: Domain) -> bool:
+    return all(own.sample.has_spread for own in part.values())
 
-    Intervals are put together from those of the two means, which stay inside and need not be
-    symmetric (MOVER: Zou and Donner, 2008), and allow for their correlation. Degrees of freedom are
-    Satterthwaite's. The p-value is one less the level at which an interval ends at 0.
-    """
-    parts = {value: part for value, part in parts.items() if part.has_interval}
-    if len(parts) < 2:
-        return {}
-    values, domains = list(parts), list(parts.values())
-    first, second = np.triu_indices(len(parts), 1)
-    pairs = [(values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+
+def _differences(
+    parts: Mapping[Any, Domain], pairs: list[tuple[Any, Any]], level: float
+) -> dict[tuple[Any, Any], dict[str, Difference]]:
+    """Compare pairs of domains; the intervals hold together, p-values are Bonferroni's."""
     differences: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
-    for quantity in domains[0].quantities:
-        variance = np.array([part.means[quantity].variance for part in domains])
-        covariance, r = (of[first, second] for of in _correlations(domains, quantity))
-        error = np.sqrt(np.maximum(variance[first] + variance[second] - 2 * covariance, 0.0))
-        freedom = _degrees_of_freedom(domains, quantity, first, second)
-        level_of_pair = 1 - (1 - level) / len(first)
-        quantile = np.array([t_quantile(level_of_pair, degrees) for degrees in freedom.tolist()])
-        bounds = [part.bounds(quantity, part.means[quantity], level_of_pair) for part in domains]
-        of_first, of_second = (IntervalParts.stacked(bounds, place) for place in (first, second))
-        both = _BoundsOfTwo(of_first, of_second, r)
-        low, high = both.at(quantile)
-        p = np.minimum(len(first) * t_pvalues(both.ending_at_0(quantile), 1.0, freedom), 1.0)
-        away = of_first.value - of_second.value
-        rows = np.stack([away, low, high, error, p], axis=1).tolist()
+    if not pairs:
+        return differences
+    places = {value: place for place, value in enumerate(parts)}
+    first, second = np.array([[places[value] for value in pair] for pair in pairs]).T
+    for quantity in parts[pairs[0][0]]:
+        means = [part[quantity] for part in parts.values()]
+        *columns, p = differences_of(first, second, means, 1 - (1 - level) / len(pairs))
+        rows = np.stack([*columns, np.minimum(len(pairs) * p, 1.0)], axis=1).tolist()
         for pair, row in zip(pairs, rows, strict=True):
             differences[pair][quantity] = Difference(*row)
     return differences
-
-
-class _BoundsOfTwo(NamedTuple):
-    """What the intervals of differences are made of: bounds of two means each, and correlations."""
-
-    first: IntervalParts
-    second: IntervalParts
-    r: Any
-
-    def at(self, quantile: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Low and high ends at a quantile."""
-        first = self.first.value, *self.first.at(quantile)
-        second = self.second.value, *self.second.at(quantile)
-        return _difference_limits(first, second, self.r)
-
-    def ending_at_0(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the quantiles at which intervals end at 0.
-
-        They are above a quantile whose interval does not hold 0, and below one whose interval does.
-        """
-
-        def is_beyond(quantile: NDArray[np.float64]) -> NDArray[np.bool_]:
-            low, high = self.at(quantile)
-            return np.asarray((low > 0) | (high < 0))
-
-        side = is_beyond(quantile)
-        near, far = np.zeros(len(side)), np.where(side, _FARTHEST, -_FARTHEST)
-        for _ in range(_N_HALVINGS):
-            middle = (near + far) / 2
-            same = is_beyond(quantile * 2**middle) == side
-            near, far = np.where(same, middle, near), np.where(same, far, middle)
-        return np.asarray(quantile * 2**near)
-
-
-def _degrees_of_freedom(
-    domains: list[Domain], quantity: str, first: Any, second: Any
-) -> NDArray[np.float64]:
-    """Satterthwaite's degrees of freedom of differences of the means of domains."""
-    variance = np.array([domain.means[quantity].variance for domain in domains])
-    degrees = np.array([domain.degrees_of_freedom for domain in domains])
-    own = np.array([domain.sample.degrees_of_freedom for domain in domains])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        both = variance[first] + variance[second]
-        spread = variance[first] ** 2 / degrees[first] + variance[second] ** 2 / degrees[second]
-        freedom = np.where(spread > 0, both**2 / spread, np.inf)
-    # Without any spread the groups of the smaller domain are all there is.
-    return np.where(both > 0, freedom, np.minimum(own[first], own[second]))
-
-
-def _difference_limits(
-    first: Any, second: Any, r: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of differences of two correlated means, from their values, low and high ends."""
-    (a, low_a, high_a), (b, low_b, high_b) = first, second
-
-    def half(own: Any, other: Any) -> NDArray[np.float64]:
-        square = own**2 + other**2 - 2 * r * own * other
-        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
-
-    return a - b - half(a - low_a, high_b - b), a - b + half(high_a - a, b - low_b)
-
-
-def _limits_at(
-    domains: list[Domain], quantity: str, level: float, numbers: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of the interval of a mean, or of the difference of two, with so many labels in all."""
-    quantile = t_quantile(level, domains[0].degrees_of_freedom)
-    if len(domains) == 2:
-        quantile = t_quantile(level, float(_degrees_of_freedom(domains, quantity, 0, 1)))
-    ends = []
-    for domain in domains:
-        share = domain.n_labels / sum(other.n_labels for other in domains)
-        own = np.clip(share * numbers, 1, domain.n_items)
-        value = np.clip(domain.means[quantity].value, *domain.ends(quantity))
-        ends.append((value, *domain.limits_at(quantity, quantile, own)))
-    if len(ends) == 1:
-        return ends[0][1:]
-    return _difference_limits(ends[0], ends[1], _correlations(domains, quantity)[1][0, 1])
-
-
-def _correlations(
-    domains: list[Domain], quantity: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Covariances and correlations of the means of domains."""
-    covariance = _covariances(domains, quantity)
-    variance = np.array([domain.means[quantity].variance for domain in domains])
-    product = np.sqrt(np.outer(variance, variance))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(product > 0, covariance / product, 0.0)
-    return covariance, np.clip(r, -1.0, 1.0)
-
-
-def _covariances(parts: list[Domain], quantity: str) -> NDArray[np.float64]:
-    """Covariances of the means of domains, (domains, domains), by the groups that they share."""
-    from scipy.sparse import csr_array
-
-    names, errors, rows = [], [], []
-    for row, part in enumerate(parts):
-        mean = part.means[quantity]
-        own = [(part.sample.names, mean.errors)]
-        if quantity in part.proxies and len(part.proxies[quantity].names):
-            proxies = part.proxies[quantity]
-            own.append((proxies.names, mean.weight * proxies.rest))
-        names += [groups for groups, _ in own]
-        errors += [of_groups for _, of_groups in own]
-        rows += [np.full(len(groups), row) for groups, _ in own]
-    column = np.concatenate(names)
-    size = (len(parts), int(column.max()) + 1)
-    matrix = csr_array((np.concatenate(errors), (np.concatenate(rows), column)), shape=size)
-    covariances: NDArray[np.float64] = (matrix @ matrix.T).toarray()
-    return covariances

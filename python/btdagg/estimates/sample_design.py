@@ -178,7 +178,7 @@ def choose(
         of_votes, counts = counts.counts()
         ids = of_votes if ids is None else ids
     scale = PAIRS if scale is None else scale
-    array = as_any_counts(counts) if scale.mirrored else scale.counts(counts)
+    array = as_any_counts(counts, scale) if scale.mirrored else scale.counts(counts)
     if array.ndim == 3:
         array = array.sum(axis=1)
     own_names = _names_of(np.arange(len(array)) if ids is None else ids, len(array))

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.estimates.mean import FiniteSample, LabelledSample, tuned_weights
+from btdagg.estimates.mean import LabelledSample, tuned_weights
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import ParameterInterval
 
@@ -461,26 +461,21 @@ class _Corrected:
         The first two are (G, S + 1); the third is a sum of products, (S + 1, S + 1).
         """
         expected, sample = self.comparisons.expected(parameters), self.sample
-        is_finite = isinstance(sample, FiniteSample)
-        loads = sample.loads
-        shares = np.bincount(sample.groups, loads, sample.n_groups)
+        loads, shares = sample.loads, sample.by_group(sample.loads)
+        own = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
 
         def deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
             away = expected[self.pair] - values
             scores = self.comparisons.scores(
                 self.labelled, loads[:, None] * away, sample.groups, sample.n_groups
             ).toarray()
-            mean = scores.sum(axis=0)
-            if is_finite:
-                own = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
-                every = np.zeros_like(sample.groups)
-                of_all = self.comparisons.scores(self.labelled, own[:, None] * away, every, 1)
-                mean = of_all.toarray()[0]
-            return np.asarray(scores - np.outer(shares, mean))
+            every = np.zeros_like(sample.groups)
+            mean = self.comparisons.scores(self.labelled, own[:, None] * away, every, 1)
+            return np.asarray(scores - np.outer(shares, mean.toarray()[0]))
 
         of_labels, of_proxies = deviations(self.seen), deviations(self.predicted)
         n_parameters = len(parameters)
-        if is_finite or not len(self.others):  # what is predicted of the others is known
+        if sample.is_finite or not len(self.others):  # what is predicted of the others is known
             return of_labels, of_proxies, np.zeros((n_parameters, n_parameters))
         n = len(self.others)
         away = (expected[self.comparisons.pair[self.others]] - self.of_others) / n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,8 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
-from btdagg.estimates.population import said_of
-from btdagg.estimates.prediction_powered import population_of
+from btdagg.estimates.population import PredictedItems
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
@@ -21,9 +20,8 @@ from btdagg.votes.labels import Labels
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.estimates.kinds import Predictor
-    from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.population import Domain, Population, PredictedItems
+    from btdagg.estimates.mean import MeanEstimate, Population
+    from btdagg.estimates.population import Predictor
     from btdagg.model.prior import Prior
 
 
@@ -189,13 +187,12 @@ def estimate_systems(
         raise InputError(argument="baseline", came=baseline, expected=expected)
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
-    pair, sign = comparisons.pair, comparisons.sign
-    told = counts, labels, groups, probabilities, model, prior, 0, pair
-    drawn: Any = {"population": population, "units": units, "strata": strata}
-    items = population_of(*told, sign=sign, **drawn)
-    whole = items.domain()
-    fitted = corrected_strengths(items, whole.sample, comparisons).relative_to(reference)
-    strengths, degrees_of_freedom = fitted.strengths, whole.sample.degrees_of_freedom
+    how: Any = {"groups": groups, "probabilities": probabilities, "model": model, "prior": prior}
+    how |= {"population": population, "units": units, "strata": strata}
+    items = PredictedItems.of(counts, labels, comparisons.pair, sign=comparisons.sign, **how)
+    ties = items.domain()["tie"]
+    fitted = corrected_strengths(items, ties.sample, comparisons).relative_to(reference)
+    strengths, degrees_of_freedom = fitted.strengths, ties.sample.degrees_of_freedom
     intervals = fitted.intervals(level, degrees_of_freedom)
     pvalues = holm(fitted.pvalues(degrees_of_freedom))
     ranks = rank_clusters(-strengths, pvalues, 1 - level)
@@ -209,7 +206,8 @@ def estimate_systems(
         rate = None
         if system != reference:
             against = mine if reference is None else mine & ((a == reference) | (b == reference))
-            rate = _turned_domain(items, against, b == system).estimates(level)["win rate"]
+            of_system = items.turned(np.flatnonzero(against), b == system).domain()
+            rate = of_system["win rate"].estimate(level)
         systems[names[system]] = SystemEstimate(
             int(mine.sum()),
             int((mine & is_labelled).sum()),
@@ -218,41 +216,38 @@ def estimate_systems(
             int(ranks[system]),
             bool(tied[system]),
         )
-    ties = whole.estimates(level)["tie"]
     return SystemEstimates(
         systems,
-        fitted.tie_parameter(ties, comparisons),
+        fitted.tie_parameter(ties.estimate(level), comparisons),
         pvalues[np.ix_(order, order)],
         fitted.covariance[np.ix_(order, order)],
         fitted.weight,
         baseline,
-        whole.n_items,
-        whole.n_labels,
-        whole.sample.n_groups,
+        ties.n_items,
+        ties.n_labels,
+        ties.sample.n_groups,
         level,
-        _remarks(systems, fitted, items, whole)
-        + _of_other_population(items, whole, comparisons, reference, level),
+        (
+            *items.remarks,
+            *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
+            *_of_other_population(items, comparisons, reference, level),
+        ),
         population,
     )
 
 
 def _of_other_population(
-    items: PredictedItems,
-    whole: Domain,
-    comparisons: Comparisons,
-    reference: int | None,
-    level: float,
-) -> tuple[str, ...]:
+    items: PredictedItems, comparisons: Comparisons, reference: int | None, level: float
+) -> list[str]:
     """Say what the strengths and their intervals are for the other population."""
-    if not items.has_two_populations(whole):
-        return ()
-    sample, other = items.other.sample(), items.other
+    if (other := items.other) is None:
+        return []
+    sample = other.sample()
     fitted = corrected_strengths(other, sample, comparisons).relative_to(reference)
     intervals = fitted.intervals(level, sample.degrees_of_freedom)
     named = [f"{name} {own}" for name, own in zip(comparisons.names, intervals, strict=True)]
     more = ", ..." if len(named) > _MOST_NAMED else ""
-    where = said_of(other.draw.population, whole.n_items)
-    return (f"strengths of {where}: {', '.join(named[:_MOST_NAMED])}{more}",)
+    return [f"strengths of {other.of_population}: {', '.join(named[:_MOST_NAMED])}{more}"]
 
 
 def _systems_of(
@@ -273,41 +268,11 @@ def _systems_of(
     return sorted(set(both)), a, b
 
 
-def _turned_domain(
-    items: PredictedItems, inside: NDArray[np.bool_], is_b: NDArray[np.bool_]
-) -> Domain:
-    """Return the means over the items inside, turned where a system is B so that it is A."""
-    rows = np.flatnonzero(inside)
-    k = len(items.rows)
-    used, place = np.unique(items.place[rows] + k * is_b[rows], return_inverse=True)
-    counts, tables = items.rows[used % k], items.tables[:, used % k]
-    turned = used >= k
-    counts[turned], tables[:, turned] = counts[turned, ..., ::-1], tables[:, turned, ::-1]
-    own = inside[items.labelled]
-    labelled, outcomes = items.labelled[own], items.outcomes[own]
-    part = replace(
-        items,
-        rows=counts,
-        place=place.reshape(-1),
-        labelled=np.searchsorted(rows, labelled),
-        outcomes=np.where(is_b[labelled, None], outcomes[:, ::-1], outcomes),
-        groups=None if items.groups is None else items.groups[rows],
-        weights=None if items.weights is None else items.weights[own],
-        draw=items.draw.among(rows, own),
-        tables=tables,
-        fold=items.fold[own],
-    )
-    return part.domain()
-
-
 def _remarks(
-    systems: dict[Any, SystemEstimate],
-    fitted: Standings,
-    items: PredictedItems,
-    whole: Domain,
-) -> tuple[str, ...]:
+    systems: dict[Any, SystemEstimate], fitted: Standings, *, uses_judge: bool
+) -> list[str]:
     """Return what a reader has to know before using the numbers."""
-    remarks = items.remarks(whole.sample) + items.remarks_on_draw(whole)
+    remarks = []
     bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:
         remarks.append(
@@ -322,6 +287,6 @@ def _remarks(
         )
     if not fitted.has_ties:
         remarks.append("there are no ties: strengths are of the Bradley-Terry model")
-    if not whole.proxies:
+    if not uses_judge:
         remarks.append("too few items are without a label: the judge adds nothing")
-    return tuple(remarks)
+    return remarks

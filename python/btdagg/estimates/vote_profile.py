@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import fdtrc
 
 from btdagg._util.readable import readable
+from btdagg.estimates.population import features_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.estimates.kinds import Kind
+    from btdagg.votes.scale import Scale
 
 _BETWEEN_BATCHES = 0.1  # standard deviations by which means of one kind of items differ
 _FEWEST = 10  # items, or groups, whose means can be compared
@@ -37,12 +38,12 @@ class VoteProfile(NamedTuple):
     def of(
         cls,
         counts: NDArray[Any],
-        kind: Kind,
+        scale: Scale,
         groups: NDArray[np.int64] | None = None,
         n_features: int | None = None,
     ) -> VoteProfile | None:
         """Return the profile of counts, of so many features; None of fewer than ten units."""
-        values = np.array(list(kind.features.values())).T
+        values = np.array(list(features_of(scale).values())).T
         by_judge = counts.astype(np.float64).reshape(-1, *counts.shape[1:-1] or (1,), len(values))
         if n_features is None:
             has_two = by_judge.sum(axis=2).max(axis=0).min() >= 2
@@ -59,7 +60,7 @@ class VoteProfile(NamedTuple):
         features = by_judge @ values / n_votes
         if has_two:
             differ = 1.0 - np.eye(len(values))
-            if kind.scale.mirrored:  # a vote of some strength is for a side and a tie
+            if scale.mirrored:  # a vote of some strength is for a side and a tie
                 differ[1] = differ[:, 1] = 0
             pairs = ((by_judge @ differ) * by_judge).sum(axis=2, keepdims=True)
             pairs = pairs / (n_votes * (n_votes - 1))

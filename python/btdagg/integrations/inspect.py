@@ -203,14 +203,13 @@ def _metric(
     quantity: str,
     level: float,
 ) -> Metric:
-    from btdagg.estimates.mean import QUANTITIES
+    from btdagg.estimates.population import quantities_of
     from btdagg.model.intervals import as_level
+    from btdagg.votes.scale import PAIRS
 
     as_level(level)
-    if quantity not in QUANTITIES:
-        raise InputError(
-            argument="quantity", came=quantity, expected=f"one of {', '.join(QUANTITIES)}"
-        )
+    if quantity not in (known := quantities_of(PAIRS)):
+        raise InputError(argument="quantity", came=quantity, expected=f"one of {', '.join(known)}")
 
     def compute(scores: list[SampleScore]) -> Value:
         reduced = [pair for score in scores if (pair := _reduced(score.score)) is not None]
