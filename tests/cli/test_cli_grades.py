@@ -101,7 +101,7 @@ def test_two_judges_are_compared_on_every_criterion(cli, criteria, monkeypatch):
         (["--prior", "prior.json"], "weak, neighbours or none, of grades"),
         (["--grades", "1-4"], "expected 1, 2, 3 or 4"),
         (["--column", "confidence=judge"], "confidence"),
-        (["-f", "criterion=style"], "no row has task 'style'"),
+        (["-f", "criterion=style"], "no row has criterion 'style'"),
     ],
 )
 def test_what_grades_do_not_have_is_an_error(cli, criteria, options, text):
@@ -147,7 +147,7 @@ def test_votes_are_filtered_by_criterion(cli, tmp_path):
     assert json.loads(out)["votes"][0]["n_votes"] == 2
     status, _, err = cli("votes", path, "--grades", "1-5", "--filter", "criterion=no")
     assert status == 2
-    assert "no row has task 'no'; found clear, true" in err
+    assert "no row has criterion 'no'; found clear, true" in err
 
 
 @pytest.mark.parametrize("command", ["estimate", "certify"])

@@ -18,6 +18,7 @@ from btdagg.cli.common import (
     is_given,
     model_or_panel,
     note,
+    parse_filters,
     print_json,
     require_output,
     say,
@@ -162,7 +163,7 @@ def _read(
         if options[name] is not None:
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
-    table = reading.of(everything)
+    table = everything.filter(parse_filters(reading.filters))
     counts, labels = table.items()
     rows = np.arange(len(labels))
     of_histogram = LabelledCounts(rows, counts, rows, labels, None, table.n_unlabelled, 0)

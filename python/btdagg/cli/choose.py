@@ -76,7 +76,7 @@ def choose(
     if output is not None:
         _refuse_to_lose_labels(output)
     raw_votes, *before = selection.tables(votes, after)
-    table = selection.of(selection.votes(raw_votes))
+    table = selection.votes(selection.filtered(raw_votes)[0])
     drawing = Drawing(table, None if group is None else group.strip().lower())
     if before:
         chosen, frame = drawing.more(n, before[0], design)

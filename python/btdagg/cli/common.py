@@ -6,10 +6,11 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -83,7 +84,8 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="NAME=COLUMN",
-        help="Read a column under another name: item=qid reads qid as item. Repeat for more. "
+        help="Read a column under another name: item=qid reads qid as item, and "
+        "item=conversation+bot makes one id of two columns. Repeat for more. "
         "Applies to every file that has the column, which may get two names: vote=verdict and "
         "label=verdict.",
         rich_help_panel="Data",
@@ -95,7 +97,8 @@ Filters = Annotated[
         "--filter",
         "-f",
         metavar="COLUMN=VALUE",
-        help="Use only the votes with this value; repeat for more columns, or more values.",
+        help="Use only the rows with this value, of votes and labels where they have the column; "
+        "repeat for more columns, or more values.",
         rich_help_panel="Data",
     ),
 ]
@@ -153,12 +156,18 @@ Splits = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Output")]
 
 
-class Data(NamedTuple):
-    """Labels, the votes of all tasks and judges, and those that pass the filters."""
+@dataclass(frozen=True)
+class Data:
+    """Labels and votes that pass the filters."""
 
     gold: Labels
-    everything: Votes
     votes: Votes
+    _read_beside: Callable[[], tuple[Labels, Votes]]
+
+    @cached_property
+    def beside(self) -> tuple[Labels, Votes]:
+        """Labels and votes of all tasks and judges that can be read as these."""
+        return self._read_beside()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,13 +237,12 @@ class Selection(SideNames):
         """Read tables, without those that are None."""
         return tables_of(self.columns, *places)
 
-    def of(self, table: AnyTable) -> AnyTable:
-        """Return the rows that pass --filter, with the names of A and B."""
-        from btdagg.votes import Votes
+    def filtered(self, *tables: Table) -> list[Table]:
+        """Return the rows that pass --filter, which come before their values are checked."""
+        from btdagg.votes.source import with_item
+        from btdagg.votes.table import filtered
 
-        filters = parse_filters(self.filters)
-        part = table.filter(filters) if filters else table
-        return part.with_names(self.a, self.b) if isinstance(part, Votes) else part
+        return filtered(parse_filters(self.filters), *map(with_item, tables))
 
     def scales(self, votes: Table, labels: Table | None = None) -> tuple[Scale, Scale]:
         """Return the scales of votes and labels, as the options or the tables say."""
@@ -250,20 +258,22 @@ class Selection(SideNames):
     def votes(
         self, table: Table, origin: Provenance | None = None, scale: Scale | None = None
     ) -> Votes:
-        """Read votes, all of them, as the options say, or as those that a model was fitted to.
+        """Read votes as the options say, or as those that a model was fitted to.
 
         Prints where their strength is another than the model's.
         """
         from btdagg.votes import read_votes
         from btdagg.votes.provenance import Provenance
 
+        names: Any = {"a": self.a, "b": self.b}
         scale = self.scales(table)[0] if scale is None else scale
         if not scale.mirrored:
-            return read_votes(table, **self.how, scale=scale)
+            return read_votes(table, **self.how, **names, scale=scale)
         if origin is None:
-            return read_votes(table, **self.how)
+            return read_votes(table, **self.how, **names)
         is_chosen = any(self.how.values())
-        votes = read_votes(table, **(self.how if is_chosen else origin.how_to_read(table)))
+        how = self.how if is_chosen else origin.how_to_read(table)
+        votes = read_votes(table, **how, **names)
         own = Provenance.of(votes)
         told = origin.other_strength(own.strength, own.full_margins)
         is_read = is_chosen or votes.are_counts
@@ -272,14 +282,54 @@ class Selection(SideNames):
 
     def data(self, votes: str | Path, labels: str | Path, origin: Provenance | None = None) -> Data:
         """Read votes and labels."""
-        from btdagg.votes import read_labels
+        from btdagg.votes import read_labels, read_votes
         from btdagg.votes.join import with_task
+        from btdagg.votes.provenance import Provenance
+        from btdagg.votes.table import filtered
 
-        raw_votes, raw_labels = self.tables(votes, labels)
+        raw = self.tables(votes, labels)
+        raw_votes, raw_labels = self.filtered(*raw)
         scale, label_scale = self.scales(raw_votes, raw_labels)
-        gold = read_labels(raw_labels, scale=label_scale, raters=self.raters)
-        everything = with_task(self.votes(raw_votes, origin, scale), gold)
-        return Data(gold, everything, self.of(everything))
+        how: Any = {"scale": label_scale, "raters": self.raters}
+        gold = read_labels(raw_labels, **how)
+        own = with_task(self.votes(raw_votes, origin, scale), gold)
+
+        def beside() -> tuple[Labels, Votes]:
+            filters = parse_filters(self.filters)
+            wider = {
+                name: values
+                for name, values in filters.items()
+                if name not in ("task", "criterion", "judge") or name not in raw[0].columns
+            }
+            if wider == filters:
+                return gold, own
+            all_votes, all_labels = filtered(wider, *raw)
+            of_votes = {"scale": scale, **Provenance.of(own).how_to_read(all_votes)}
+            others = _readable(all_labels, lambda table: read_labels(table, **how))
+            return others, with_task(
+                _readable(all_votes, lambda table: read_votes(table, **of_votes)), others
+            )
+
+        return Data(gold, own, beside)
+
+
+def _readable(table: Table, read: Callable[[Table], AnyTable]) -> AnyTable:
+    """Read the tasks and judges of a table that can be read so; print why others cannot."""
+    import polars as pl
+
+    from btdagg.votes.grades import with_criteria
+    from btdagg.votes.table import NUMBER
+
+    with suppress(InputError):
+        return read(table)
+    table, good = with_criteria(table), []
+    for key, part in table.partition([c for c in ("task", "judge") if c in table.columns]):
+        try:
+            read(part)
+            good.append(part.numbered())
+        except InputError as error:
+            note(f"{' '.join(key)} is no neighbour: {error}")
+    return read(table.with_data(pl.concat(good).sort(NUMBER)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,7 +359,7 @@ def parse_filters(filters: Sequence[str] | None, argument: str = "filters") -> d
 
 
 def tables_of(
-    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path | None
+    columns: Sequence[str] | Mapping[str, Any] | None, *places: str | Path | None
 ) -> list[Table]:
     """Read tables from files or standard input, with columns renamed as --column says."""
     from btdagg.votes.source import STANDARD_INPUT, read_tables
@@ -320,16 +370,18 @@ def tables_of(
     return read_tables(new_names, *(place for place in places if place is not None))
 
 
-def renames(columns: Sequence[str] | None) -> dict[str, str]:
+def renames(columns: Sequence[str] | None) -> dict[str, str | list[str]]:
     """Parse --column to columns by name."""
-    new_names: dict[str, str] = {}
+    new_names: dict[str, str | list[str]] = {}
     for name, column in parse_pairs(columns, "columns"):
         if name.lower() in new_names:
             raise InputError(f"columns {name} is given twice", argument="columns")
-        new_names[name.lower()] = column.lower()
+        parts = [part.strip() for part in column.lower().split("+")]
+        new_names[name.lower()] = parts if len(parts) > 1 else parts[0]
     # The labels' column may be called as the votes' is, which stays in the file of votes.
-    same = {c: c for c in new_names.values() if c in ("vote", "label") and c not in new_names}
-    return same | new_names
+    used = [column for column in new_names.values() if isinstance(column, str)]
+    same = {c: c for c in used if c in ("vote", "label") and c not in new_names}
+    return {**same, **new_names}
 
 
 def require_output(context: typer.Context, argument: str = "output") -> None:

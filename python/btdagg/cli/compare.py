@@ -189,12 +189,11 @@ def _way(
     if kind == "none":
         table = table.signs()
     elif kind is not None:
-        everything = btdagg.read_votes(
-            data.everything,
+        table = btdagg.read_votes(
+            table,
             strength=cast("StrengthKind", kind),
             full_margin=reading.full_margin,
         )
-        table = reading.of(everything)
     table = table.filter(own) if own else table
     number = None
     if n_votes is not None:

@@ -119,7 +119,7 @@ def decide(
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model
     scale: Scale = fitted.scale
-    (raw_votes,) = reading.tables(votes)
+    raw_votes, *raw_labels = reading.filtered(*reading.tables(votes, *labels or ()))
     is_said = scale.mirrored or reading.grades is not None
     came = reading.scales(raw_votes)[0] if is_said else scale
     if came != scale:
@@ -128,12 +128,8 @@ def decide(
             for points in (scale, came)
         )
         raise InputError(f"{model} decides {own}, and {raw_votes.source} has {others}")
-    table = reading.of(reading.votes(raw_votes, fitted.provenance, scale))
-    gold = (
-        None
-        if labels is None
-        else _labels_of_people(reading.tables(*labels), table, fitted.label_scale)
-    )
+    table = reading.votes(raw_votes, fitted.provenance, scale)
+    gold = None if labels is None else _labels_of_people(raw_labels, table, fitted.label_scale)
     import polars as pl
 
     from btdagg.votes.panel import panel_counts

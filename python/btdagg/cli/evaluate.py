@@ -141,7 +141,7 @@ def compare(
     """
     options = context.params
     data = reading.data(options["votes"], options["labels"])
-    gold, table = data.gold, data.votes
+    (gold, everything), table = data.beside, data.votes
     confidence = None
     if "confidence" in renames(reading.columns):
         confidence = "confidence"  # which may be any numbers of at least 0
@@ -150,7 +150,7 @@ def compare(
     if not is_mirrored and by is not None:
         by = ["task" if name == "criterion" else name for name in by]
     table.refuse_of_counts(n_votes=budgets)
-    beside = votes_alike(data.everything, table)
+    beside = votes_alike(everything, table)
     parts = labelled_parts(beside, gold, by=grouping(beside, by))[0]
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
@@ -166,7 +166,7 @@ def compare(
     study = Study(
         table,
         gold,
-        varied=_varied(data.everything, reading) if has_varied else {},
+        varied=_varied(table, context, reading) if has_varied else {},
         by=by,
         n_votes=budgets,
         aggregators=aggregators,
@@ -263,14 +263,17 @@ def _scored(study: Study) -> tuple[Scores, bool]:
         return finished[-1], False
 
 
-def _varied(everything: Votes, reading: Selection) -> dict[str, Votes]:
+def _varied(used: Votes, context: typer.Context, reading: Selection) -> dict[str, Votes]:
     """Return the votes for the ablation of each column, without the filters on that column."""
     varied = {}
     for column in _VARIED:
         others = [
             text for text in reading.filters or () if text.partition("=")[0].strip() != column
         ]
-        votes = replace(reading, filters=others).of(everything)
+        votes = used
+        if len(others) < len(reading.filters or ()):
+            files = (context.params[name] for name in ("votes", "labels"))
+            votes = replace(reading, filters=others).data(*files).votes
         by = [name for name in USUAL if name in votes.columns and name != column]
         if not votes.are_counts and (compared := varying(votes, by, column)):
             varied[column] = compared

@@ -87,12 +87,13 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
     """
     from btdagg.evaluation.parts import labelled_parts
 
-    by = [column for column in ("task", "judge") if column in data.everything.columns]
+    by = [column for column in ("task", "judge") if column in data.votes.columns]
     if not by:
         return {}
     own = {key for key, _ in data.votes.partition(by)}
-    alike = votes_alike(data.everything, data.votes)
-    parts, _ = labelled_parts(alike, data.gold, by=by, n_votes=n_votes)
+    gold, everything = data.beside
+    alike = votes_alike(everything, data.votes)
+    parts, _ = labelled_parts(alike, gold, by=by, n_votes=n_votes)
     return {
         " ".join(key): (items.evidence.counts, items.labels)
         for key, items in parts.items()

@@ -79,8 +79,7 @@ def votes(
     elif is_store(votes) and not looks:
         _show_store(votes, json=json)
     else:
-        (raw,) = selection.tables(votes)
-        table = selection.of(selection.votes(raw))
+        table = selection.votes(selection.filtered(*selection.tables(votes))[0])
         folder = open_report(context, f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from btdagg.votes.source import Source
+    from btdagg.votes.source import Columns, Source
 
 
 # Columns of the shares of an item's raters that gave each label, lists in label order, and of how
@@ -115,7 +115,8 @@ class Labels(Table):
 def read_labels(
     source: Source,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
+    where: Mapping[str, object] | None = None,
     words: Mapping[str, object] | None = None,
     scale: Scale | None = None,
     raters: RaterRule = "mean",
@@ -131,8 +132,11 @@ def read_labels(
         With a column `rater`, labels may be called `vote`, and an item may have a row per rater:
         its label is their majority, a tie if labels share the most, and other columns are those of
         its first row.
-    columns : mapping of str to str, optional
-        Names of columns in the source by the names above, such as ``{"label": "gold"}``.
+    columns : mapping of str to str, or to several; optional
+        Names of columns in the source by the names above, such as ``{"label": "gold"}``; several
+        columns make one key.
+    where : mapping, optional
+        Read only some rows, before their values are checked; see :meth:`btdagg.votes.Table.filter`.
     words : mapping of str to A, tie, B, a grade or "missing"; optional
         What labels in words mean.
     scale : Scale, optional
@@ -153,7 +157,7 @@ def read_labels(
     """
     if raters not in get_args(RaterRule):
         raise InputError(argument="raters", came=raters, expected='"mean", "majority" or "drop"')
-    table = with_criteria(read_table(source, ["item"], columns=columns))
+    table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
     column = column_of_labels(table, scale)
     if column is not None and column in table.columns:
         if scale is None:

@@ -25,12 +25,14 @@ from btdagg._core import InputError
 from btdagg._util.errors import shown
 from btdagg._util.extras import needs
 from btdagg._util.spreadsheets import unguarded
+from btdagg.votes.schema import checked, ids
 from btdagg.votes.table import NUMBER, Table, listing, require
 
 if TYPE_CHECKING:
     import polars as pl
     from narwhals.typing import IntoFrame
 
+    Columns: TypeAlias = Mapping[str, str | Sequence[str]]
     Source: TypeAlias = (
         str
         | os.PathLike[str]
@@ -55,7 +57,7 @@ def read_table(
     source: Source,
     required: Sequence[str],
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
     name: str | None = None,
 ) -> Table:
     """Read a source whose columns must include `required`.
@@ -71,9 +73,10 @@ def read_table(
         Hugging Face, or an Arrow stream. Messages count blank lines of .csv and .tsv files as rows.
     required : sequence of str
         Names of columns, lower-case. Without `item`, a column `id` or `item_id` is used.
-    columns : mapping of str to str, optional
+    columns : mapping of str to str, or to several; optional
         New names of columns, such as ``{"item": "qid"}`` to read `qid` as `item`; a column may
-        have several names.
+        have several names. ``{"item": ["conversation", "bot"]}`` makes one key of several columns,
+        joined by `|`, which keep their names as well.
     name : str, optional
         Name of the source in errors; by default the path, ``standard input`` or ``data frame``.
 
@@ -97,19 +100,32 @@ def read_table(
     return table
 
 
-def read_tables(columns: Mapping[str, str], *sources: Source) -> list[Table]:
+def read_tables(columns: Columns, *sources: Source) -> list[Table]:
     """Read sources of which each has some columns of other names; each column is in one of them."""
     tables = [read_table(source, []) for source in sources]
+    used: list[dict[str, str | Sequence[str]]] = [{} for _ in tables]
     for name, column in columns.items():
-        if not any(column in table.columns for table in tables):
+        parts = _parts_of(column)
+        if any("+".join(parts) in table.columns for table in tables):
+            parts = [column := "+".join(parts)]
+        having = [n for n, table in enumerate(tables) if {*parts} <= {*table.columns}]
+        if not having:
             present = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+            every = {column for table in tables for column in table.columns}
+            absent = next((part for part in parts if part not in every), "+".join(parts))
             raise InputError(
-                f"columns {name}={column}: no column {column!r}; {present}", argument="columns"
+                f"columns {name}={'+'.join(parts)}: no column {absent!r}; {present}",
+                argument="columns",
             )
-    return [
-        read_table(table, [], columns={n: c for n, c in columns.items() if c in table.columns})
-        for table in tables
-    ]
+        for n in having:
+            used[n][name] = column
+    pairs = zip(tables, used, strict=True)
+    return [read_table(table, [], columns=own) for table, own in pairs]
+
+
+def _parts_of(column: str | Sequence[str]) -> list[str]:
+    parts = [column] if isinstance(column, str) else column
+    return [part.strip().lower() for part in parts]
 
 
 def with_item(table: Table) -> Table:
@@ -127,23 +143,37 @@ def with_item(table: Table) -> Table:
     return _renamed(table, {"item": names[0]})
 
 
-def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
+def _renamed(table: Table, columns: Columns | None) -> Table:
     import polars as pl
 
     if columns is None:
         return table
     try:
-        names = {name.strip().lower(): old.strip().lower() for name, old in columns.items()}
-    except AttributeError:
+        parts = {name.strip().lower(): _parts_of(column) for name, column in columns.items()}
+    except (AttributeError, TypeError):
         expected = "a mapping such as {'item': 'qid'}"
         raise InputError(argument="columns", came=columns, expected=expected) from None
-    require(table, names.values())
+    require(table, (part for own in parts.values() for part in own))
+    keys = {name: own for name, own in parts.items() if len(own) > 1}
+    names = {name: own[0] for name, own in parts.items() if len(own) == 1}
     first = {column: name for name, column in reversed(names.items())}
     copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
+    made = [_joined(table, own).alias(name) for name, own in keys.items()]
+    # Columns of a key keep their names as well.
+    copies += [pl.col(first[c]).alias(c) for own in keys.values() for c in own if c in first]
     replaced = [name for name in names if name in table.columns and name not in first]
-    titles = {**table.titles, **{name: table.title(column) for name, column in names.items()}}
-    data = table.data.drop(replaced).rename(first).with_columns(copies)
-    return replace(table, data=data, titles=titles)
+    data = table.data.with_columns(made).drop(replaced).rename(first).with_columns(copies)
+    titles = {name: "+".join(map(table.title, own)) for name, own in parts.items()}
+    return replace(table, data=data, titles={**table.titles, **titles})
+
+
+def _joined(table: Table, columns: Sequence[str]) -> pl.Expr:
+    """Return one id of the ids in several columns; different ones stay different."""
+    import polars as pl
+
+    parts = [value.cast(pl.String) for value in checked(table, dict.fromkeys(columns, ids))]
+    escaped = [part.str.replace_all(r"([\\|])", r"\${1}") for part in parts]
+    return pl.concat_str(escaped, separator="|")
 
 
 def _read(source: Any, name: str | None) -> Table:

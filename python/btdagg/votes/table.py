@@ -6,6 +6,7 @@ computed as the files are read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,6 +26,9 @@ AnyTable = TypeVar("AnyTable", bound="Table")
 # column of a source is called that.
 NUMBER, PLACE = "\0row", "\0place"
 _FIRST = "\0first"
+# A number, the same text however it was written: 1.0, +1 and 1 are 1.
+_NUMBER = r"^\+?(?:(-?(?:0|[1-9][0-9]*))(?:\.0*)?|(-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])0*)$"
+_SAME = {"criterion": "task", "task": "criterion"}  # a criterion is read as a task
 
 
 @readable
@@ -128,39 +132,24 @@ class Table:
         Parameters
         ----------
         where : mapping of column name, in any case, to a value, or to several in a list or set
-            Values are compared as text: 0.0 and ``"0.0"`` match the same rows. An empty text
-            matches null.
+            Numbers are compared as numbers, so that 1 and ``"1.0"`` match the same rows, and all
+            else as text. An empty text matches null.
 
         Raises
         ------
         InputError
             If there is no such column, a value never occurs in it, or no row matches.
         """
-        import polars as pl
-
-        keep, columns = pl.lit(True), []
-        for name, value in where.items():
-            column, values = str(name).strip().lower(), _texts_of(value)
-            if column == "criterion" and column not in self.columns:
-                column = "task"  # which criteria are read as
-            present = self.values(column).fill_null("").unique(maintain_order=True).to_list()
-            absent = sorted(set(values).difference(present))
-            if absent:
-                raise InputError(
-                    f"{self.source}: no row has {column} {absent[0]!r}; found {listing(present)}"
-                )
-            keep &= as_text(self, column).fill_null("").is_in(values)
-            columns.append(column)
-        part = self._kept(keep, columns)
-        if not part.height:
-            pairs = " and ".join(f"{column} {value!r}" for column, value in where.items())
-            raise InputError(f"{self.source}: no row has {pairs}")
-        return part
+        return filtered(where, self)[0]
 
     def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
         """Return the rows for which an expression of some columns holds."""
         rows = self.rows.filter(keep)
         return self.with_data(self.collect(rows) if self.in_memory else rows)
+
+    def _rows_with(self, columns: Iterable[str]) -> pl.LazyFrame:
+        """Return rows that have every combination of values of some columns."""
+        return self.data.lazy()
 
     @property
     def height(self) -> int:
@@ -315,6 +304,52 @@ def listing(values: Iterable[str], most: int = 10) -> str:
     values = [value or "''" for value in values]
     more = len(values) - most
     return ", ".join(values[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def filtered(where: Mapping[str, object], *tables: AnyTable) -> list[AnyTable]:
+    """Filter tables that are read together, as `Table.filter` does one.
+
+    A column applies to the tables that have it, of which one has to have each value.
+    """
+    import polars as pl
+
+    keeps: list[dict[str, pl.Expr]] = [{} for _ in tables]
+    for name, value in where.items():
+        column = str(name).strip().lower()
+        having = [table for table in tables if column in table.columns]
+        if not having and column in _SAME:
+            column = _SAME[column]
+            having = [table for table in tables if column in table.columns]
+        if not having:
+            if len(tables) == 1:
+                require(tables[0], [column])
+            present = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+            raise InputError(f"no column {column!r}; {present}")
+        texts = _texts_of(value)
+        as_numbers = any(re.fullmatch(_NUMBER, text) for text in texts)
+        wanted = [re.sub(_NUMBER, r"\1\2", text) for text in texts]
+        absent = {*wanted}
+        for table, keep in zip(tables, keeps, strict=True):
+            if column in table.columns:
+                key = as_text(table, column).fill_null("")
+                key = key.str.replace(_NUMBER, "${1}${2}") if as_numbers else key
+                keep[column] = key.is_in(wanted)
+                rows = table._rows_with([column]).select(key.filter(keep[column]).unique())
+                absent -= {*table.collect(rows)[column]}
+        if absent:
+            text = min(text for text, key in zip(texts, wanted, strict=True) if key in absent)
+            found = having[0].values(column).fill_null("").unique(maintain_order=True)
+            raise InputError(
+                f"{having[0].source}: no row has {column} {text!r}; found {listing(found)}"
+            )
+    parts = []
+    for table, keep in zip(tables, keeps, strict=True):
+        part = table._kept(pl.all_horizontal(keep.values()), [*keep]) if keep else table
+        if keep and not part.height:
+            pairs = " and ".join(f"{column} {value!r}" for column, value in where.items())
+            raise InputError(f"{table.source}: no row has {pairs}")
+        parts.append(part)
+    return parts
 
 
 def _texts_of(value: object) -> list[str]:

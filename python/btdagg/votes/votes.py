@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from btdagg.votes.join import LabelledCounts
     from btdagg.votes.labels import Labels
     from btdagg.votes.schema import Kind
-    from btdagg.votes.source import Source
+    from btdagg.votes.source import Columns, Source
     from btdagg.votes.strength import FullMargin, StrengthKind
 
 _CONFIDENCE = "\0confidence"  # no column of a source is called that
@@ -169,6 +169,11 @@ class Votes(Table, CountsItself):
     @property
     def _key_of_sums(self) -> list[str]:
         return [] if self.sums is None else [c for c in VOTES.key if c in self.sums.columns]
+
+    def _rows_with(self, columns: Iterable[str]) -> pl.LazyFrame:
+        if self.sums is None or not {*columns} <= {*self._key_of_sums}:
+            return super()._rows_with(columns)
+        return self.sums.lazy()
 
     def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
         part = super()._kept(keep, columns)
@@ -424,7 +429,8 @@ class Votes(Table, CountsItself):
 def read_votes(
     source: Source,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
+    where: Mapping[str, object] | None = None,
     words: Mapping[str, object] | None = None,
     order: Mapping[str, str] | None = None,
     strength: StrengthKind | None = None,
@@ -444,8 +450,11 @@ def read_votes(
         `confidence` (0 to 1 or empty), `template`, `temperature`, `task`; other columns are kept.
         Without `vote`, counts are read: `minus` (or `b`), `tie` (or `same`) and `plus` (or `a`),
         numbers below 2**53.
-    columns : mapping of str to str, optional
-        Names of columns in the source by the names above, such as ``{"item": "qid"}``.
+    columns : mapping of str to str, or to several; optional
+        Names of columns in the source by the names above, such as ``{"item": "qid"}``; several
+        columns make one key.
+    where : mapping, optional
+        Read only some rows, before their values are checked; see :meth:`btdagg.votes.Table.filter`.
     words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
         What the words in `vote` mean. ``first`` and ``second`` are the responses that the column
         `order` says were shown first and second.
@@ -497,7 +506,7 @@ def read_votes(
     >>> votes.frame["vote"].to_list()
     [1, -1]
     """
-    table = with_criteria(read_table(source, ["item"], columns=columns))
+    table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
     own_sides = getattr(table, "own_sides", None)
 
     def named(votes: Votes) -> Votes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, Selection, Splits, parse_filters, progress_bar
+from btdagg.cli.common import Json, Selection, Splits, progress_bar
 from btdagg.cli.reporting import (
     ReportOption,
     numbers_of_votes,
@@ -21,11 +20,9 @@ from btdagg.cli.reporting import (
 from btdagg.methods import by_name
 from btdagg.paper import leave_one_rater_out
 from btdagg.paper.tables import raters_table
-from btdagg.votes.table import require
 
 if TYPE_CHECKING:
-    from btdagg.paper import Ratings
-    from btdagg.votes import Votes
+    pass
 
 
 def raters(
@@ -77,12 +74,9 @@ def raters(
             "n_votes is of the votes of a judge, and none are given", argument="n_votes"
         )
     budgets = numbers_of_votes(n_votes)
-    raw_ratings, *raw_votes = selection.tables(ratings, votes)
-    sheet, table = _filtered(
-        btdagg.paper.read_ratings(raw_ratings),
-        selection.votes(raw_votes[0]) if raw_votes else None,
-        selection.filters,
-    )
+    raw_ratings, *raw_votes = selection.filtered(*selection.tables(ratings, votes))
+    sheet = btdagg.paper.read_ratings(raw_ratings)
+    table = selection.votes(raw_votes[0]) if raw_votes else None
     if table is not None:
         table.refuse_of_counts(n_votes=budgets)
     (aggregator,) = by_name([method])
@@ -121,17 +115,3 @@ def raters(
         json=json,
         remarks=remarks,
     )
-
-
-def _filtered(
-    ratings: Ratings, votes: Votes | None, filters: Sequence[str] | None
-) -> tuple[Ratings, Votes | None]:
-    """Filter ratings and votes, each by the columns that it has."""
-    values_of = parse_filters(filters)
-    unknown = set(values_of) - set(ratings.columns) - set(() if votes is None else votes.columns)
-    require(ratings if votes is None else votes, sorted(unknown))
-
-    def of(table: Ratings | Votes) -> dict[str, list[str]]:
-        return {column: v for column, v in values_of.items() if column in table.columns}
-
-    return ratings.filter(of(ratings)), None if votes is None else votes.filter(of(votes))

@@ -52,8 +52,8 @@ def votes(
 
     Example: btdagg paper votes votes.csv --labels labels.csv --report out
     """
-    raw_votes, *raw_labels = selection.tables(votes, labels)
-    table = selection.of(selection.votes(raw_votes))
+    raw_votes, *raw_labels = selection.filtered(*selection.tables(votes, labels))
+    table = selection.votes(raw_votes)
     gold = btdagg.read_labels(*raw_labels, raters=selection.raters) if raw_labels else None
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
