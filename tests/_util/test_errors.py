@@ -33,11 +33,18 @@ def test_fields_are_worded(fields: dict[str, object], message: str) -> None:
 
 def test_a_sentence_is_kept_and_a_command_calls_the_argument_by_its_option() -> None:
     plain = InputError("no item has a label")
-    assert str(plain) == plain.calling_it("--labels") == "no item has a label"
+    options = {"full_margin": "--full-margin", "columns": "--column"}.get
+    assert str(plain) == plain.in_options(options) == "no item has a label"
     error = InputError(argument="full_margin", came=-1, expected="a positive number")
-    assert error.calling_it("--full-margin") == "--full-margin is -1, expected a positive number"
-    advice = InputError("columns a, b: say columns={'item': 'a'}", argument="columns")
-    assert advice.calling_it("--column") == "columns a, b: say --column item=a"
+    assert error.in_options(options) == "--full-margin is -1, expected a positive number"
+    other = InputError("full_margins are two", argument="full_margin")
+    assert other.in_options(options) == "full_margins are two"
+    advice = InputError(
+        "a.csv: say {advice}", advice={"columns": {"item": "an id"}, "scale": "1-5", "rater": None}
+    )
+    assert str(advice) == "a.csv: say columns={'item': 'an id'}, scale='1-5', rater"
+    assert advice.in_options(options) == "a.csv: say --column 'item=an id' scale 1-5 rater"
+    assert advice.argument == "columns"
 
 
 def test_the_core_raises_the_same_error() -> None:

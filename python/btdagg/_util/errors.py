@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import shlex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _MOST = 60  # characters of a value that a message shows
 _ABSENT = object()
-_TEXT = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_MAPPING = rf"\{{{_TEXT}: {_TEXT}(?:, {_TEXT}: {_TEXT})*\}}"
+_ADVICE = "{advice}"
 
 
 class InputError(ValueError):
@@ -22,6 +23,12 @@ class InputError(ValueError):
     >>> print(InputError(source="a.csv", row=3, column="vote", came="Y", expected="A, tie or B"))
     a.csv, row 3, column vote: got 'Y', expected A, tie or B
 
+    A message says ``{advice}`` where it names arguments to pass, whose values are in `advice`; what
+    has no value is only named.
+
+    >>> print(InputError("no item; {advice} names it", advice={"columns": {"item": "id"}}))
+    no item; columns={'item': 'id'} names it
+
     Attributes
     ----------
     argument, source, column, expected : str or None
@@ -29,6 +36,8 @@ class InputError(ValueError):
         From 0 in an argument, from 1 in a source.
     came : object
         The value, None if it was not given.
+    advice : mapping
+        Arguments that the message says to pass, and their values.
     """
 
     __module__ = "btdagg"
@@ -43,26 +52,34 @@ class InputError(ValueError):
         row: int | tuple[int, ...] | None = None,
         column: str | None = None,
         source: str | None = None,
+        advice: Mapping[str, object] | None = None,
     ) -> None:
-        self.argument, self.row, self.column, self.source = argument, row, column, source
+        self.advice = dict(advice or {})
+        self.argument = argument or next(iter(self.advice), None)
+        self.row, self.column, self.source = row, column, source
         self.came, self.expected = None if came is _ABSENT else came, expected
         if message is None:
             value = None if came is _ABSENT else shown(came)
             message = self._in_source(value) if source is not None else self._in_argument(value)
-        super().__init__(message)
+        self._message = message
+        passed = (k if v is None else f"{k}={v!r}" for k, v in self.advice.items())
+        super().__init__(message.replace(_ADVICE, ", ".join(passed)))
 
-    def calling_it(self, name: str) -> str:
-        """Return the message with another name for the argument, such as a command's option.
+    def in_options(self, option_of: Callable[[str], str | None]) -> str:
+        """Return the message as a command words it, which has options for some arguments.
 
-        An argument given as ``columns={'item': 'id'}`` becomes ``--column item=id``.
+        A message that begins with its argument begins with the option, and advice to pass
+        ``columns={'item': 'id'}`` is to pass ``--column item=id``.
         """
-        if self.argument is None:
-            return str(self)
-        argument = rf"\b{re.escape(self.argument)}"
-        typed, n_typed = re.subn(
-            rf"{argument}=({_MAPPING})", lambda match: f"{name} {_typed(match[1])}", str(self)
+        passed = (
+            f"{option_of(name) or name}{'' if value is None else f' {_typed(value)}'}"
+            for name, value in self.advice.items()
         )
-        return typed if n_typed else re.sub(rf"{argument}\b", lambda _: name, str(self), count=1)
+        message = self._message.replace(_ADVICE, " ".join(passed))
+        rest = message.removeprefix(self.argument or "")
+        if rest is message or rest[:1].isidentifier():
+            return message
+        return f"{option_of(self.argument or '') or self.argument}{rest}"
 
     def _in_source(self, value: str | None) -> str:
         row = None if self.row is None else f"row {self.row}"
@@ -86,6 +103,8 @@ def shown(value: object) -> str:
     return line if len(line) <= _MOST else line[: _MOST - 3] + "..."
 
 
-def _typed(mapping: str) -> str:
-    """Return a mapping of texts as an option takes it: NAME=VALUE,..."""
-    return shlex.quote(",".join(f"{k}={v}" for k, v in ast.literal_eval(mapping).items()))
+def _typed(value: object) -> str:
+    """Return a value as an option takes it, a mapping as NAME=VALUE,..."""
+    if isinstance(value, dict):
+        value = ",".join(f"{name}={part}" for name, part in value.items())
+    return shlex.quote(str(value))

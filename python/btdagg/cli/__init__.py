@@ -6,7 +6,6 @@ Only fast imports stand here, because Ctrl-C prints a traceback until `main` run
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from contextlib import suppress
@@ -88,7 +87,7 @@ def run(arguments: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exception(error)
-        message = _of_input(error, arguments)
+        message = _of_input(error)
         if message is None:
             return _fail(_of_bug(error), _BUG)
         return _fail(message, _BAD_INPUT)
@@ -107,7 +106,7 @@ def _run(arguments: Sequence[str]) -> int:
             list(arguments or ["--help"]), prog_name="btdagg", standalone_mode=False
         )
     except typer.TyperException as error:
-        raise InputError(_in_own_words(error.format_message(), arguments)) from None
+        raise InputError(_in_own_words(error)) from None
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -115,24 +114,24 @@ def _run(arguments: Sequence[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _in_own_words(message: str, arguments: Sequence[str]) -> str:
-    """Say a message of typer as the package says its own, with the value that came."""
-    message = message.replace("Value error, ", "")
-    range_error = re.fullmatch(r"Invalid value for '(\S+?)': Input should be (.*)", message)
-    if range_error is None or range_error[1] not in arguments[:-1]:
-        return message
-    last = max(n for n, name in enumerate(arguments[:-1]) if name == range_error[1])
-    value = arguments[last + 1]
-    expected = range_error[2].split(",")[0].replace("greater than or equal to", "at least")
-    return f"{range_error[1]} is {value}, expected {expected}"
+def _in_own_words(error: Any) -> str:
+    """Say an error of typer; of a bad value with what came."""
+    from pydantic import ValidationError
+
+    from btdagg.cli.flags import name_of
+
+    if not isinstance(error.__cause__, ValidationError):
+        return str(error.format_message())
+    fault, name = error.__cause__.errors()[0], name_of(error.param)
+    limits = fault.get("ctx", {})
+    if "ge" in limits:
+        return f"{name} is {fault['input']}, expected at least {limits['ge']}"
+    return f"{name}: {limits.get('error', fault['msg'])}"
 
 
-def _of_input(error: BaseException, arguments: Sequence[str]) -> str | None:
+def _of_input(error: BaseException) -> str | None:
     """Return the message for an error that the input caused, or None if it is a bug."""
-    if isinstance(error, InputError):
-        option = error.argument and _option(error.argument, arguments)
-        return error.calling_it(option) if option else str(error)
-    if isinstance(error, MissingExtraError):
+    if isinstance(error, InputError | MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
         return "not enough memory for this much data"
@@ -140,32 +139,6 @@ def _of_input(error: BaseException, arguments: Sequence[str]) -> str | None:
         named = error.filename is not None and error.strerror
         return f"{error.filename}: {error.strerror}" if named else error.strerror or str(error)
     return None
-
-
-def _option(argument: str, arguments: Sequence[str]) -> str | None:
-    """Return the option, or the name of the positional argument, that gives an argument."""
-    import typer
-
-    from btdagg.cli.app import app
-
-    main: Any = typer.main.get_command(app)
-    command = main
-    for word in arguments:
-        if hasattr(command, "get_command"):
-            command = command.get_command(None, word) or command
-    if argument in ("epsilon", "price", "budget") and "--stop" in arguments:
-        return f"--stop {argument}"
-    by_name = {parameter.name: parameter for parameter in command.params}
-    # What the library calls n is -n.
-    parameter = by_name.get(argument) or by_name.get(
-        {"n": "n_votes", "scale": "grades"}.get(argument)
-    )
-    if parameter is None:
-        # Files in a user's own words are imported.
-        is_imported = argument in ("words", "order") and "import" not in arguments
-        return f"btdagg import --{argument}" if is_imported else None
-    is_option = parameter.param_type_name == "option"
-    return str(parameter.opts[0] if is_option else parameter.metavar)
 
 
 def _of_bug(error: BaseException) -> str:

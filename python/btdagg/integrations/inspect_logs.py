@@ -106,8 +106,8 @@ def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
     if number not in (NAMES if points is None else points):
         expected = "-1, 0, 1 or A, tie, B" if points is None else listed(points)
         raise InputError(
-            f"{where}: {value!r}, expected {expected}; words={{...}} says what other words mean",
-            argument="words",
+            f"{where}: {value!r}, expected {expected}; {{advice}} says what other words mean",
+            advice={"words": {"...": "..."}},
         )
     return int(number) if number.is_integer() else number
 

@@ -143,8 +143,8 @@ def _points_in(table: Table, column: str, words: Mapping[str, object] | None = N
             table,
             text_of.is_in(bad),
             column,
-            "a whole number of at least 0, or a scale that has it",
-            "scale",
+            "a whole number of at least 0, or a {advice} that has it",
+            {"scale": None},
         )
     return sorted(points)
 

@@ -168,9 +168,8 @@ def read_labels(
         if "rater" not in table.columns:
             raise InputError(
                 f"{table.source}: no column 'label', and votes do not say whose they are; "
-                "columns={'rater': 'NAME'} reads who they are from a column NAME; found "
-                f"{listing(table.columns)}",
-                argument="columns",
+                f"{{advice}} reads who they are from a column NAME; found {listing(table.columns)}",
+                advice={"columns": {"rater": "NAME"}},
             )
         table = read_table(table, [], columns={"label": "vote"})
     require(table, ["label"], "columns")
@@ -183,10 +182,10 @@ def read_labels(
     if "rater" in rows.columns:
         rows = _merged(rows, scale)
     remedy = (
-        "; where several people labelled it, columns={'rater': 'NAME'} reads who they are from a "
-        f"column NAME; found {listing(rows.columns)}"
+        "; where several people labelled it, {advice} reads who they are from a column NAME; found "
+        + listing(rows.columns)
     )
-    refuse_duplicates(rows, LABELS.key_of(rows), remedy, argument="columns")
+    refuse_duplicates(rows, LABELS.key_of(rows), remedy, advice={"columns": {"rater": "NAME"}})
     return _split(rows, scale, raters)
 
 

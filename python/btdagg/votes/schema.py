@@ -87,7 +87,13 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
     values = []
     for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
         for bad, expected in () if as_is else parser.checks:
-            refuse(table, bad, name, expected, "order" if kinds[name] is orders else None)
+            refuse(
+                table,
+                bad,
+                name,
+                expected,
+                {"order": {"...": "AB"}} if kinds[name] is orders else None,
+            )
         values.append((parser.plain if as_is else parser.value).alias(name))
     return values
 
@@ -266,7 +272,7 @@ amounts = _floats(0, sys.float_info.max, "a number of at least 0")
 finite_numbers = _floats(-sys.float_info.max, sys.float_info.max, "a number, or nothing")
 
 
-_ORDERS = "AB or BA; order={'...': 'AB', '...': 'BA'} says what other words mean"
+_ORDERS = "AB or BA; {advice} says what other words mean"
 
 
 def orders(table: Table, column: str) -> Parser:

@@ -136,9 +136,8 @@ def with_item(table: Table) -> Table:
     if len(names) > 1:
         both = " and ".join(map(repr, names))
         raise InputError(
-            f"{table.source}: columns {both} may both be the item; say which, as in "
-            f"columns={{'item': {names[0]!r}}}",
-            argument="columns",
+            f"{table.source}: columns {both} may both be the item; say which, as in {{advice}}",
+            advice={"columns": {"item": names[0]}},
         )
     return _renamed(table, {"item": names[0]})
 

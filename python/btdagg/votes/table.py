@@ -199,9 +199,9 @@ def require(table: Table, columns: Iterable[str], argument: str | None = None) -
     for column in columns:
         if column not in table.columns:
             text = f"{table.source}: no column {column!r}; found {listing(_titles(table))}"
-            if argument is not None:
-                text += f"; {argument}={{{column!r}: 'NAME'}} reads it from a column NAME"
-            raise InputError(text, argument=argument)
+            advice = None if argument is None else {argument: {column: "NAME"}}
+            text += "; {advice} reads it from a column NAME" if advice else ""
+            raise InputError(text, advice=advice)
 
 
 def _titles(table: Table) -> list[str]:
@@ -231,7 +231,7 @@ def refuse(
     bad: pl.Expr | pl.Series,
     column: str,
     expected: str,
-    argument: str | None = None,
+    advice: Mapping[str, object] | None = None,
 ) -> None:
     """Raise an :class:`InputError` for the first row where `bad` is true, if there is one."""
     rows = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
@@ -244,12 +244,16 @@ def refuse(
             column=table.title(column),
             came=came,
             expected=expected,
-            argument=argument,
+            advice=advice,
         )
 
 
 def refuse_duplicates(
-    table: Table, key: Sequence[str], remedy: str = "", argument: str | None = None
+    table: Table,
+    key: Sequence[str],
+    remedy: str = "",
+    argument: str | None = None,
+    advice: Mapping[str, object] | None = None,
 ) -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
     import polars as pl
@@ -257,11 +261,16 @@ def refuse_duplicates(
     rows = _with_first(table.numbered(), key)
     repeats = rows.filter(pl.col(_FIRST) != pl.col(NUMBER)).head(1)
     if repeats.height:
-        raise InputError(_both_have(table, repeats, key) + remedy, argument=argument)
+        raise InputError(_both_have(table, repeats, key) + remedy, argument=argument, advice=advice)
 
 
 def without_repeats(
-    table: AnyTable, key: Sequence[str], column: str, *others: str, remedy: str = ""
+    table: AnyTable,
+    key: Sequence[str],
+    column: str,
+    *others: str,
+    remedy: str = "",
+    advice: Mapping[str, object] | None = None,
 ) -> AnyTable:
     """Keep one row per key: the first with a value in `column`, or the first if all are null.
 
@@ -280,7 +289,7 @@ def without_repeats(
         if differing.height:
             values = f"{differing[PLACE][0]} and {differing[name][0]}"
             text = f"{_both_have(table, differing, key)}, with {name}s {values}{remedy}"
-            raise InputError(text, argument="columns" if remedy else None)
+            raise InputError(text, advice=advice)
     present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
     kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
     return table.with_data(kept.select(frame.columns))

@@ -65,11 +65,13 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
         counted = dict(bad.sort("len", column, descending=[True, False]).iter_rows())
         expected = f"{listing(list(words))} or {expected}" if words else expected
         if max(map(len, counted)) > _LONGEST:
-            advice = "columns={'answer': ...} reads verdicts in texts"
-            refuse(added, is_bad, column, f"{expected}; {advice}", "columns")
+            how = {"columns": {"answer": "..."}}
+            refuse(added, is_bad, column, f"{expected}; {{advice}} reads verdicts in texts", how)
         if all(re.fullmatch(r"-?[\d.]+", word) for word in counted):
-            refuse(added, is_bad, column, f"{expected}; if these are grades, pass scale", "scale")
-        refuse(added, is_bad, column, f"{expected}; {_advice(counted)}", "words")
+            text = f"{expected}; if these are grades, pass {{advice}}"
+            refuse(added, is_bad, column, text, {"scale": None})
+        words_to_say = {"words": dict.fromkeys([*counted][:_MOST_WORDS], "...")}
+        refuse(added, is_bad, column, f"{expected}; {_unknown(counted)}", words_to_say)
     return added.with_columns([parser.value.alias(VOTE)])
 
 
@@ -111,13 +113,12 @@ def _words_in(table: Table, column: str) -> pl.Expr:
     return words.str.replace(_WHOLE, "${1}")
 
 
-def _advice(unknown: Mapping[str, int]) -> str:
+def _unknown(unknown: Mapping[str, int]) -> str:
     """Say how often each unknown word comes, and where to say what it means."""
     words = list(unknown)[:_MOST_WORDS]
     counted = ", ".join(f"{word!r} {unknown[word]:,} times" for word in words)
     others = f" and {len(unknown) - len(words)} others" if len(unknown) > len(words) else ""
-    blanks = dict.fromkeys(words, "...")
     return (
-        f"unknown are {counted}{others}; say what they mean in words={blanks}: A, B, tie or "
-        "missing for each ..."
+        f"unknown are {counted}{others}; say what they mean in {{advice}}: A, B, tie or missing "
+        "for each ..."
     )

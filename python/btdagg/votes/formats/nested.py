@@ -74,9 +74,9 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
             kinds.add("score" if is_grade else "label")
     if len(kinds) != 1:
         raise InputError(
-            f"{content.name}: questions {listing(by_question)}; columns={{'label': ...}} says "
-            "which of them to read",
-            argument="columns",
+            f"{content.name}: questions {listing(by_question)}; {{advice}} says which of them to "
+            "read",
+            advice={"columns": {"label": "..."}},
         )
     rows = [
         {n: None if v is None else str(v) for n, v in row.items() if n not in table.VERDICTS}

@@ -314,9 +314,8 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
         keys = content.columns if content.document is None else content.document
         raise InputError(
             f"{content.name}: not in the format {name or ' or '.join(FORMATS)}; it has "
-            f"{listing(sorted(keys))}; columns={{'item': 'id', 'vote': 'winner'}} says which is "
-            "which",
-            argument="columns",
+            f"{listing(sorted(keys))}; {{advice}} says which is which",
+            advice=table.WHICH,
         )
     for use in sorted(used.difference(fitting[0].uses)):
         others = " or ".join(name for name, other in FORMATS.items() if use in other.uses)

@@ -130,11 +130,11 @@ def graded(table: Table, options: ImportOptions) -> pl.DataFrame:
         grade = text.replace(passed).cast(pl.Float64, strict=False)
     grade = pl.when(grade.is_finite()).then(grade)
     if options.times > 1:
-        refuse(table, ~grade.is_between(0, 1), "score", "a number from 0 to 1", "scale")
+        refuse(table, ~grade.is_between(0, 1), "score", "a number from 0 to 1", {"scale": None})
         grade = (grade * options.times).round()
     elif options.points is not None:
         is_point = grade.is_in([float(point) for point in options.points])
-        refuse(table, ~is_point, "score", listed(options.points), "scale")
+        refuse(table, ~is_point, "score", listed(options.points), {"scale": None})
     why = pl.when(text.fill_null("") == "").then(pl.lit("empty"))
     status = pl.coalesce("status", why) if "status" in table.columns else why
     frame = table.frame.with_columns(grade.alias("vote"), status.alias("status")).drop("score")
@@ -242,8 +242,10 @@ def as_labels(rows: Table) -> pl.DataFrame:
     """Return the label of each item, which its rows agree on, and the columns that are of items."""
     labels = rows.frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
     key = [name for name in ("item", "criterion") if name in labels]
-    remedy = "; where several people labelled it, columns={'rater': 'NAME'} reads who they are"
-    frame = without_repeats(rows.with_data(labels), key, "label", remedy=remedy).frame
+    remedy = "; where several people labelled it, {advice} reads who they are"
+    advice = {"columns": {"rater": "NAME"}}
+    whole = rows.with_data(labels)
+    frame = without_repeats(whole, key, "label", remedy=remedy, advice=advice).frame
     return frame.select("item", "label", pl.exclude("item", "label", "format"), "format")
 
 

@@ -23,7 +23,8 @@ _ALONE: dict[str, StrengthKind] = {"margin": "margin", "p_minus": "probabilities
 _PAIR = ("group", "system_a", "system_b")
 _OF_PAIRS = ("vote", "answer", "margin", "score_a", "p_tie")
 _STATUS = "\0status"
-_HOW = "columns={'item': 'id', 'vote': 'winner'} says which is which"
+WHICH = {"columns": {"item": "id", "vote": "winner"}}
+"""An example of what says which columns a table has."""
 
 KINDS: dict[str, schema.Kind] = {
     "item": schema.ids,
@@ -130,7 +131,8 @@ def _grades(
     rows = parse(whole, {name: KINDS[name] for name in kept if name in KINDS})
     if {"item", "system"} <= {*kept}:
         several = pl.col("system").n_unique().over("item") > 1
-        refuse(rows, several, "item", "an item for each system's response; columns={'group': ...}")
+        expected = "an item for each system's response; {advice}"
+        refuse(rows, several, "item", expected, {"columns": {"group": "..."}})
     return rows.numbered()
 
 
@@ -153,10 +155,11 @@ def _verdict(table: Table, mapped: Sequence[str]) -> str:
     needed = {"score_a": ("score_b",), "p_minus": PROBABILITIES}.get(str(verdict), ())
     if verdict is None or not {*needed} <= {*table.columns}:
         raise InputError(
-            f"{table.source}: no column of votes among {listing(table.columns)}; {_HOW}: vote, "
-            "answer for texts, score (with system) for scores of responses, score_a and score_b "
-            "for scores of both, margin for A's score less B's, or p_minus, p_tie and p_plus",
-            argument="columns",
+            f"{table.source}: no column of votes among {listing(table.columns)}; {{advice}} says "
+            "which is which: vote, answer for texts, score (with system) for scores of responses, "
+            "score_a and score_b for scores of both, margin for A's score less B's, or p_minus, "
+            "p_tie and p_plus",
+            advice=WHICH,
         )
     return verdict
 
@@ -175,8 +178,8 @@ def _require_items(table: Table, verdict: str, options: ImportOptions) -> None:
 def _without(table: Table, absent: Sequence[str]) -> InputError:
     return InputError(
         f"{table.source}: no column for {' and '.join(absent)} among {listing(table.columns)}; "
-        f"{_HOW}",
-        argument="columns",
+        "{advice} says which is which",
+        advice=WHICH,
     )
 
 
