@@ -97,6 +97,7 @@ def write(pairs: PairsFile, flags: JobFlags, store: Store = None, json: Json = F
 
 
 @batch.command()
+@with_flags
 def send(batches: Numbers = None, store: Store = None, config: Config = None) -> int:
     """Send batches that are written. One that was sent is not sent again, whatever happened since.
 
@@ -116,6 +117,7 @@ def send(batches: Numbers = None, store: Store = None, config: Config = None) ->
 
 
 @batch.command()
+@with_flags
 def collect(
     batches: Numbers = None,
     store: Store = None,
@@ -145,6 +147,7 @@ def collect(
 
 
 @batch.command("list")
+@with_flags
 def list_batches(store: Store = None) -> None:
     """List batches that are not collected.
 
@@ -162,6 +165,7 @@ def list_batches(store: Store = None) -> None:
 
 
 @batch.command()
+@with_flags
 def cancel(
     batches: Annotated[list[int], typer.Argument(metavar="BATCH...", help="Numbers of batches.")],
     store: Store = None,

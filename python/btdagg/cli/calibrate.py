@@ -15,15 +15,14 @@ from btdagg.cli.common import (
     Json,
     VoteOptions,
     VotesFile,
-    is_given,
     model_or_panel,
     note,
     parse_filters,
     print_json,
-    require_output,
     say,
     what_is_pooled,
 )
+from btdagg.cli.flags import FILE, Call
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
@@ -45,11 +44,9 @@ if TYPE_CHECKING:
 
     AnyCalibration = btdagg.Calibration | GradeCalibration
 
-_OF_SINGLE_VOTES = {"n_votes": "-n", "strength": "--strength", "full_margin": "--full-margin"}
-
 
 def calibrate(
-    context: typer.Context,
+    call: Call,
     votes: VotesFile,
     reading: VoteOptions,
     labels: Annotated[
@@ -65,6 +62,7 @@ def calibrate(
         typer.Option(
             "--output", "-o", help="Write the model to this JSON file.", rich_help_panel="Output"
         ),
+        FILE,
     ] = Path("model.json"),
     n_votes: FirstVotes = None,
     prior: PriorOption = None,
@@ -80,15 +78,15 @@ def calibrate(
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
-    require_output(context)
-    if output.exists() and not is_given(context, "output"):
+    if output.exists() and not call.is_given("output"):
         try:
             model_or_panel(output)
         except InputError:
             raise InputError(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
-    table, items, neighbours, about = _read(context, reading)
+    is_alone = prior not in (None, "neighbours")
+    table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
     scales = items.scale, items.label_scale
     calibration: AnyCalibration
     fitted_prior = chosen_prior(prior, neighbours, *scales)
@@ -134,8 +132,8 @@ def calibrate(
 
 
 def _read(
-    context: typer.Context, reading: VoteOptions
-) -> tuple[Votes | Histogram, LabelledCounts, Mapping[str, Any] | None, list[str]]:
+    votes: str, labels: Path | None, reading: VoteOptions, n_votes: int | None, is_alone: bool
+) -> tuple[Votes | Histogram, LabelledCounts, Mapping[str, Any], list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     import numpy as np
 
@@ -143,32 +141,33 @@ def _read(
     from btdagg.evaluation.parts import Part
     from btdagg.votes.join import LabelledCounts
 
-    options = context.params
-    n_votes, with_neighbours = options["n_votes"], options["prior"] in (None, "neighbours")
-    if options["labels"] is not None:
-        data = reading.data(options["votes"], options["labels"])
+    if labels is not None:
+        data = reading.data(votes, labels)
         items = data.votes.labelled(data.gold, n_votes)
-        neighbours = neighbours_of(data, n_votes) if with_neighbours else None
+        neighbours = {} if is_alone else neighbours_of(data, n_votes)
         if data.votes.kind == "none":
             return data.votes, items, neighbours, []
         labelled = Part((), data.votes, data.gold).labelled(n_votes)
         return data.votes, items, neighbours, about_strength(labelled, warn=True)
-    (raw,) = reading.tables(options["votes"])
+    (raw,) = reading.tables(votes)
     if "number" not in raw.columns:
         raise InputError(
             f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
             "sql --labels has"
         )
-    for name, option in _OF_SINGLE_VOTES.items():
-        if options[name] is not None:
+    for option, value in {
+        "-n": n_votes,
+        "--strength": reading.strength,
+        "--full-margin": reading.full_margin,
+    }.items():
+        if value is not None:
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
     table = everything.filter(parse_filters(reading.filters))
-    counts, labels = table.items()
-    rows = np.arange(len(labels))
-    of_histogram = LabelledCounts(rows, counts, rows, labels, None, table.n_unlabelled, 0)
-    neighbours = neighbours_in(everything, table) if with_neighbours else None
-    return table, of_histogram, neighbours, []
+    counts, gold = table.items()
+    rows = np.arange(len(gold))
+    of_histogram = LabelledCounts(rows, counts, rows, gold, None, table.n_unlabelled, 0)
+    return table, of_histogram, {} if is_alone else neighbours_in(everything, table), []
 
 
 def _as_json(calibration: AnyCalibration) -> dict[str, Any]:

@@ -21,22 +21,21 @@ from btdagg.cli.common import (
     model_or_panel,
     note,
     print_json,
-    require_output,
-    require_table,
     say,
     what_is_pooled,
 )
-from btdagg.cli.reporting import ReportOption, open_report, say_where
+from btdagg.cli.flags import FILE, TABLE
+from btdagg.cli.reporting import ReportOption, say_where
 from btdagg.estimates.certificate import certify_items
 from btdagg.estimates.items import all_items
 from btdagg.estimates.looks import worth_a_look
 
 
 def certify(
-    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
     reading: VoteOptions,
+    reporting: ReportOption,
     agreement: Annotated[
         float, typer.Option(help="How often trusted labels are to agree with people.")
     ] = 0.8,
@@ -60,6 +59,7 @@ def certify(
     to_label: Annotated[
         Path | None,
         typer.Option(help="Write these items to this table, for btdagg label --drawn."),
+        TABLE,
     ] = None,
     output: Annotated[
         Path | None,
@@ -69,8 +69,8 @@ def certify(
             help="Write the certificate to this JSON file.",
             rich_help_panel="Output",
         ),
+        FILE,
     ] = None,
-    report: ReportOption = None,
     json: Json = False,
 ) -> None:
     """Say which labels can be used without a look, by labels of some items.
@@ -85,14 +85,12 @@ def certify(
 
     Example: btdagg certify votes.csv labels.csv --agreement 0.8 -o certificate.json
     """
-    require_output(context)
-    require_table(context, "to_label")
     if (people is None) != (to_label is None):
         raise InputError("people and to_label are given together or not at all", argument="people")
     share = None if people is None else _share(people)
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
-    folder = open_report(context, f"Trusted labels of {Path(data.votes.source).name}")
+    folder = reporting.open(f"Trusted labels of {Path(data.votes.source).name}")
     panel = None if panel is None else panel.strip().lower()
     items = all_items(data.votes, data.gold, panel=panel, model=fitted, n_votes=n_votes)
     looks, promise = None, {"agreement": agreement, "confidence": confidence, "within": within}

@@ -17,7 +17,6 @@ from btdagg.cli.common import (
     VotesFile,
     note,
     out,
-    require_table,
     say,
     what_is_pooled,
 )
@@ -27,7 +26,6 @@ from btdagg.report.table import Entry
 
 
 def choose(
-    context: typer.Context,
     votes: VotesFile,
     n: Annotated[
         int,
@@ -72,7 +70,6 @@ def choose(
 
     Example: btdagg choose votes.csv --items 50 -o to_label.csv
     """
-    require_table(context)
     if output is not None:
         _refuse_to_lose_labels(output)
     raw_votes, *before = selection.tables(votes, after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg._util.files import TABLE_SUFFIXES, load_any
-from btdagg._util.outputs import require_file
+from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
+from btdagg.cli.flags import TABLE
 
 # What reads and computes is imported where it is used, so that help begins without NumPy.
 if TYPE_CHECKING:
@@ -144,6 +143,7 @@ TableOutput = Annotated[
         show_default="standard output, as CSV",
         rich_help_panel="Output",
     ),
+    TABLE,
 ]
 Splits = Annotated[
     int | None,
@@ -382,38 +382,6 @@ def renames(columns: Sequence[str] | None) -> dict[str, str | list[str]]:
     used = [column for column in new_names.values() if isinstance(column, str)]
     same = {c: c for c in used if c in ("vote", "label") and c not in new_names}
     return {**same, **new_names}
-
-
-def require_output(context: typer.Context, argument: str = "output") -> None:
-    """Check, before the work, that the file of an option can be written, and is not read."""
-    path = context.params[argument]
-    if path is not None:
-        require_file(argument, path, reads=files_named(context, argument))
-
-
-def require_table(context: typer.Context, argument: str = "output") -> None:
-    """Check the same of a table, whose name says in which format it is written."""
-    path = context.params[argument]
-    if path is not None and path.suffix.lower() not in TABLE_SUFFIXES:
-        expected = f"a name in {', '.join(TABLE_SUFFIXES)}"
-        raise InputError(argument=argument, came=str(path), expected=expected)
-    require_output(context, argument)
-
-
-def files_named(context: typer.Context, *but: str) -> list[str]:
-    """Return every text on the command line that could name a file, except of some options."""
-    texts: list[str] = []
-    for parameter, value in context.params.items():
-        if parameter not in but:
-            values = value if isinstance(value, list) else [value]
-            texts += (os.fspath(text) for text in values if isinstance(text, (str, Path)))
-    return texts
-
-
-def is_given(context: typer.Context, name: str) -> bool:
-    """Whether a parameter was given on the command line (or by the environment)."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
 
 
 def print_json(value: Any) -> None:

@@ -21,7 +21,6 @@ from btdagg.cli.common import (
     differences_said,
     note,
     print_json,
-    require_table,
     say,
     say_differences,
     what_is_pooled,
@@ -49,7 +48,6 @@ _OTHERS = {
 
 
 def decide(
-    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -105,7 +103,6 @@ def decide(
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
-    require_table(context)
     from btdagg.votes.scale import listed
 
     with differences_said():

@@ -27,7 +27,7 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.cli.reporting import ReportOption, names, open_report, print_report_table, say_where
+from btdagg.cli.reporting import ReportOption, names, print_report_table, say_where
 from btdagg.estimates.items import all_items, with_remarks
 from btdagg.estimates.prediction_powered import estimate_items
 from btdagg.estimates.sample_design import REQUIRED
@@ -50,10 +50,10 @@ _MOST_COMPARED = 8  # values of a column whose differences are printed
 
 
 def estimate(
-    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
     reading: VoteOptions,
+    reporting: ReportOption,
     by: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +81,6 @@ def estimate(
             "grade, so wide.",
         ),
     ] = None,
-    report: ReportOption = None,
     json: Json = False,
 ) -> None:
     """Estimate how often A wins, or the mean grade, over all items, from labels of some.
@@ -106,7 +105,7 @@ def estimate(
         expected = "nothing where votes are grades; by compares their systems"
         raise InputError(argument="systems", came=systems, expected=expected)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
-    folder = open_report(context, title)
+    folder = reporting.open(title)
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
     if by is None and not data.votes.scale.mirrored and "task" in data.votes.columns:
         several = data.votes.values("task").n_unique() > 1

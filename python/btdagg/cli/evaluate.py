@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,6 @@ from btdagg.cli.reporting import (
     ReportOption,
     names,
     numbers_of_votes,
-    open_report,
     print_scores,
     say_where,
 )
@@ -103,18 +102,19 @@ NumbersOfVotes = Annotated[
 ]
 
 
-def evaluate(
-    context: typer.Context,
-    votes: VotesFile,
-    labels: LabelsFile,
-    reading: VoteOptions,
-    by: By = None,
-    methods: Methods = None,
-    n_votes: NumbersOfVotes = None,
-    prior: PriorOption = None,
-    report: ReportOption = None,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Evaluated(ReportOption):
+    """What is evaluated, and what is shown of it."""
+
+    votes: VotesFile
+    labels: LabelsFile
+    by: By = None
+    methods: Methods = None
+    n_votes: NumbersOfVotes = None
+    json: Json = False
+
+
+def evaluate(evaluated: Evaluated, reading: VoteOptions, prior: PriorOption = None) -> None:
     """Compare the calibrated model with other methods on your labelled items.
 
     Every item is decided by models that were calibrated without its group, by repeated ten-fold
@@ -124,12 +124,13 @@ def evaluate(
 
     Example: btdagg evaluate votes.parquet labels.csv -n 4,8 --report out
     """
-    compare(context, reading, Protocol(CrossFit(), GroupTest()))
+    compare(evaluated, reading, prior, Protocol(CrossFit(), GroupTest()))
 
 
 def compare(
-    context: typer.Context,
+    evaluated: Evaluated,
     reading: Selection,
+    prior: str | None,
     protocol: Protocol,
     questions: Sequence[Question] = QUESTIONS,
     **settings: Any,
@@ -139,13 +140,12 @@ def compare(
     The paper's fit keeps its name where the questions are the paper's, and is what they are of
     unless --prior says otherwise.
     """
-    options = context.params
-    data = reading.data(options["votes"], options["labels"])
+    data = reading.data(evaluated.votes, evaluated.labels)
     (gold, everything), table = data.beside, data.votes
     confidence = None
     if "confidence" in renames(reading.columns):
         confidence = "confidence"  # which may be any numbers of at least 0
-    budgets, by = numbers_of_votes(options["n_votes"]), names(options["by"], "by")
+    budgets, by = numbers_of_votes(evaluated.n_votes), names(evaluated.by, "by")
     scales, is_mirrored = (table.scale, gold.scale), table.scale.mirrored
     if not is_mirrored and by is not None:
         by = ["task" if name == "criterion" else name for name in by]
@@ -155,14 +155,14 @@ def compare(
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
     is_slow = not is_mirrored and min(map(len, parts.values()), default=0) >= _MANY
-    aggregators = _aggregators(options["methods"], table, confidence, budgets, n_parts, *scales)
+    aggregators = _aggregators(evaluated.methods, table, confidence, budgets, n_parts, *scales)
     is_papers = questions is not QUESTIONS
-    if is_papers and options["prior"] in (None, "none") and is_mirrored:
+    if is_papers and prior in (None, "none") and is_mirrored:
         aggregators = by_name(PAPERS) if aggregators is None else aggregators
     else:
         n_parts, plain = 1 if is_slow else n_parts, "Davidson" if is_papers else None
-        aggregators = methods_with_priors(aggregators, options["prior"], n_parts, *scales, plain)
-    has_varied = is_papers and options["report"] and is_mirrored
+        aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
+    has_varied = is_papers and evaluated.report and is_mirrored
     study = Study(
         table,
         gold,
@@ -175,8 +175,7 @@ def compare(
         neighbours=beside,
         progress=progress_bar,
     )
-    title = f"Evaluation of {Path(table.source).name}"
-    folder = open_report(context, title)
+    folder = evaluated.open(f"Evaluation of {Path(table.source).name}")
     evaluation, is_whole = _scored(study)
     # Missing votes are among the remarks of the evaluation.
     about_data = [
@@ -192,9 +191,9 @@ def compare(
     # Criteria have means of their own.
     has_mean = is_mirrored or len(evaluation.by_key()) == 1
     overall = over_all_items(study.votes, gold) if is_whole and has_mean else None
-    if options["json"]:
+    if evaluated.json:
         print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
-    show_scores(study, overall, folder, questions, printed=not options["json"], is_whole=is_whole)
+    show_scores(study, overall, folder, questions, printed=not evaluated.json, is_whole=is_whole)
 
 
 def show_scores(

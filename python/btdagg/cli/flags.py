@@ -1,16 +1,19 @@
-"""Groups of options, which a command takes as one value, and names of options in its errors."""
+"""What every command takes alike: groups of options, outputs, and names of options in errors."""
 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, wraps
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import typer
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
+from btdagg._util.files import TABLE_SUFFIXES
 
 _OPTIONS = {
     "n": "-n",
@@ -26,37 +29,88 @@ _OPTIONS = {
 """Options of arguments that no parameter of the command is called like."""
 
 
+@dataclass(frozen=True)
+class Call:
+    """A command and what was typed, which a parameter of this type, or a field of a group, gets."""
+
+    context: typer.Context
+
+    def files(self, *but: str) -> list[str]:
+        """Return every text on the command line that could name a file, but of some parameters."""
+        values = [value for name, value in self.context.params.items() if name not in but]
+        texts = (text for v in values for text in (v if isinstance(v, list) else [v]))
+        return [os.fspath(text) for text in texts if isinstance(text, str | Path)]
+
+    def is_given(self, name: str) -> bool:
+        """Whether a parameter was given on the command line (or by the environment)."""
+        source = self.context.get_parameter_source(name)
+        return source is not None and source.name != "DEFAULT"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Marks a parameter whose file the command writes, and never reads: checked before the work."""
+
+    suffixes: tuple[str, ...] = ()
+
+    def check(self, argument: str, path: Path | None, reads: list[str]) -> None:
+        """Check that the file can be written, and that its name says in which format."""
+        if path is None:
+            return
+        if self.suffixes and path.suffix.lower() not in self.suffixes:
+            expected = f"a name in {', '.join(self.suffixes)}"
+            raise InputError(argument=argument, came=str(path), expected=expected)
+        from btdagg._util.outputs import require_file
+
+        require_file(argument, path, reads=reads)
+
+
+FILE, TABLE = Written(), Written(TABLE_SUFFIXES)
+
+
 def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command each field of its dataclasses, such as `VoteOptions`, as an option.
 
-    An `InputError` then names the command's options, where it names arguments of the library.
+    Its outputs are checked first, and an `InputError` names the command's options where it names
+    arguments of the library.
     """
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     groups: dict[str, Any] = {}
-    takes_context = False
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         group = parameter.annotation
-        if group is typer.Context:
-            takes_context = True
-            continue
-        if not is_dataclass(group):
+        if group is Call:
+            groups[parameter.name] = Call
+        elif is_dataclass(group):
+            groups[parameter.name] = group
+            hints = get_type_hints(group, include_extras=True)
+            options += (
+                inspect.Parameter(flag.name, keyword, annotation=hints[flag.name])
+                if flag.default is MISSING
+                else inspect.Parameter(
+                    flag.name, keyword, default=flag.default, annotation=hints[flag.name]
+                )
+                for flag in fields(group)
+                if hints[flag.name] is not Call
+            )
+        else:
             options.append(parameter.replace(kind=keyword))
-            continue
-        groups[parameter.name] = group
-        hints = get_type_hints(group, include_extras=True)
-        options += (
-            inspect.Parameter(flag.name, keyword, default=flag.default, annotation=hints[flag.name])
-            for flag in fields(group)
-        )
+    outputs = {
+        option.name: mark
+        for option in options
+        for mark in getattr(option.annotation, "__metadata__", ())
+        if isinstance(mark, Written)
+    }
 
     @wraps(command)
     def called(context: typer.Context, **values: Any) -> Any:
-        for name, group in groups.items():
-            values[name] = group(**{flag.name: values.pop(flag.name) for flag in fields(group)})
-        if takes_context:
-            values["context"] = context
+        call = Call(context)
         try:
+            for name, mark in outputs.items():
+                mark.check(name, values[name], call.files(name))
+            for name, group in groups.items():
+                own = {f.name: values.pop(f.name, call) for f in fields(group)}
+                values[name] = call if group is Call else group(**own)
             return command(**values)
         except InputError as error:
             raise InputError(error.in_options(partial(_option_of, context.command))) from error

@@ -21,11 +21,11 @@ from btdagg.cli.common import (
     model_or_panel,
     note,
     print_json,
-    require_output,
     say,
     what_is_pooled,
 )
 from btdagg.cli.estimate import about_drawing
+from btdagg.cli.flags import FILE
 from btdagg.cli.reporting import print_report_table
 from btdagg.estimates.items import with_remarks
 from btdagg.estimates.non_inferiority import not_worse
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 def gate(
-    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
     reading: VoteOptions,
@@ -76,6 +75,7 @@ def gate(
     junit: Annotated[
         Path | None,
         typer.Option(help="Write JUnit XML to this file.", rich_help_panel="Output"),
+        FILE,
     ] = None,
     summary: Annotated[
         Path | None,
@@ -83,6 +83,7 @@ def gate(
             help="Write a table in Markdown to this file, for a pull request.",
             rich_help_panel="Output",
         ),
+        FILE,
     ] = None,
     json: Json = False,
 ) -> int:
@@ -95,8 +96,6 @@ def gate(
 
     Example: btdagg gate votes.csv labels.csv --candidate chat-new --baseline chat-old --margin 0.03
     """
-    for output in ("junit", "summary"):
-        require_output(context, output)
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
     by = None if by is None else by.strip().lower()

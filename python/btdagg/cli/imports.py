@@ -12,7 +12,8 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import require_file
-from btdagg.cli.common import note, parse_pairs, require_table, say
+from btdagg.cli.common import note, parse_pairs, say
+from btdagg.cli.flags import TABLE
 from btdagg.report.wording import counted
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def import_(
-    context: typer.Context,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -35,6 +35,7 @@ def import_(
             "-o",
             help="Write a table: .parquet, .csv, .tsv, .jsonl or .ndjson.",
         ),
+        TABLE,
     ],
     format: Annotated[
         str | None,
@@ -131,7 +132,6 @@ def import_(
     from btdagg.votes.formats.content import files_in
     from btdagg.votes.scale import Scale, points_of
 
-    require_table(context)
     require_file("output", output, reads=[file for place in files for file in files_in(place)])
     for place in filter(os.path.isdir, files):
         if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):

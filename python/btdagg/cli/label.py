@@ -15,10 +15,10 @@ from btdagg.cli.common import (
     SideNames,
     note,
     parse_pairs,
-    require_table,
     say,
     tables_of,
 )
+from btdagg.cli.flags import TABLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,6 @@ TOKEN = "BTDAGG_LABEL_TOKEN"
 
 
 def label(
-    context: typer.Context,
     pairs: Annotated[
         str,
         typer.Argument(
@@ -50,6 +49,7 @@ def label(
             "follows the labels as they come.",
             rich_help_panel="Output",
         ),
+        TABLE,
     ],
     sides: SideNames,
     grades: Annotated[
@@ -137,7 +137,6 @@ def label(
     Example: btdagg label pairs.jsonl -o human.csv --items 50
     """
     place = store if store is not None else str(output.with_suffix(".db"))
-    require_table(context)
     require_file("output", output, reads=[place])
     from btdagg.judge.pairs import read_pairs
     from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels

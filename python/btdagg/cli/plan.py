@@ -18,11 +18,11 @@ from btdagg.cli.common import (
     differences_said,
     note,
     print_json,
-    require_output,
     say,
     say_differences,
     what_is_pooled,
 )
+from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
 from btdagg.report.wording import counted
 from btdagg.votes.provenance import Provenance
@@ -31,7 +31,6 @@ _N_CURVE = 6  # numbers of votes in the curve
 
 
 def plan(
-    context: typer.Context,
     n_votes: Annotated[
         int,
         typer.Option(
@@ -90,6 +89,7 @@ def plan(
             show_default="not written",
             rich_help_panel="Output",
         ),
+        FILE,
     ] = None,
     json: Json = False,
 ) -> None:
@@ -117,7 +117,6 @@ def plan(
         return
     if votes is None or labels is None:
         raise InputError("MODEL is given, expected VOTES and LABELS too")
-    require_output(context)
     fitted = load_any(model, btdagg.DavidsonModel, btdagg.GradeModel)
     if fitted.provenance is not None and fitted.provenance.n_votes not in (None, n_votes):
         n_fitted = fitted.provenance.n_votes

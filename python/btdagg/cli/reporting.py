@@ -6,6 +6,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,8 @@ import typer
 from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
-from btdagg.cli.common import err, files_named, note, out, print_json, say_in_words
+from btdagg.cli.common import err, note, out, print_json, say_in_words
+from btdagg.cli.flags import Call
 from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits
 from btdagg.report.table import ReportTable
 from btdagg.report.tables.scores import answers_table, scores_table
@@ -25,51 +27,49 @@ if TYPE_CHECKING:
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
 
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        help="Write a report to this folder: a page, tables (Markdown, CSV, LaTeX), figures (SVG, "
-        "PNG).",
-        rich_help_panel="Output",
-    ),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOption:
+    """Where a command writes a report, if it does."""
+
+    call: Call
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write a report to this folder: a page, tables (Markdown, CSV, LaTeX), figures "
+            "(SVG, PNG).",
+            rich_help_panel="Output",
+        ),
+    ] = None
+
+    def open(self, title: str) -> ReportFolder | None:
+        """Return the report, if there is one; nothing is written yet."""
+        return None if self.report is None else open_report(self.call, title, self.report)
 
 
-def open_report(
-    context: typer.Context, title: str, path: Path | None = None
-) -> ReportFolder | None:
-    """Return the report of --report, if it is given; nothing is written yet.
-
-    Its settings are the command, its options and versions.
-    """
-    path = path or context.params["report"]
-    if path is None:
-        return None
+def open_report(call: Call, title: str, path: Path) -> ReportFolder:
+    """Return a report, whose settings are the command, its options and versions."""
     with needs("report", "--report"):
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     from btdagg.report.folder import ReportFolder
 
-    usual = {option.name: option.default for option in context.command.params}
+    command, values = call.context.command, call.context.params
+    usual = {option.name: option.default for option in command.params}
+    # Under another program, such as a test, the command alone.
+    words = sys.argv[1:] if command.name in sys.argv else [command.name or ""]
     settings = {
-        "command": shlex.join(shown_address(word) for word in _words(context)),
+        "command": shlex.join(shown_address(word) for word in ("btdagg", *words)),
         **{
             name: _shown(value)
-            for name, value in context.params.items()
+            for name, value in values.items()
             if not (value is None or value is False or value == "") or value != usual.get(name)
         },
         "Python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "polars", "scipy")},
     }
-    reads = files_named(context, "report", "output")
-    return ReportFolder(path, title, settings=settings, reads=reads)
-
-
-def _words(context: typer.Context) -> list[str]:
-    """Return the command line; under another program, such as a test, the command alone."""
-    name = context.command.name or ""
-    return ["btdagg", *(sys.argv[1:] if name in sys.argv else [name])]
+    return ReportFolder(path, title, settings=settings, reads=call.files("report", "output"))
 
 
 def _shown(value: object) -> object:

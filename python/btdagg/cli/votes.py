@@ -10,8 +10,9 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
-from btdagg.cli.common import Json, Selection, note, out, print_json, require_table, say
-from btdagg.cli.reporting import ReportOption, open_report, show_exhibits
+from btdagg.cli.common import Json, Selection, note, out, print_json, say
+from btdagg.cli.flags import TABLE
+from btdagg.cli.reporting import ReportOption, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable, Row
@@ -28,7 +29,6 @@ _HEADER = ("judge", "template", "method", "temp.", "items", "votes", "no vote")
 
 
 def votes(
-    context: typer.Context,
     votes: Annotated[
         str,
         typer.Argument(
@@ -39,6 +39,7 @@ def votes(
         ),
     ],
     selection: Selection,
+    reporting: ReportOption,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -48,6 +49,7 @@ def votes(
             ".ndjson.",
             rich_help_panel="Output",
         ),
+        TABLE,
     ] = None,
     methods: Annotated[
         str | None,
@@ -57,7 +59,6 @@ def votes(
             show_default="sample",
         ),
     ] = None,
-    report: ReportOption = None,
     json: Json = False,
 ) -> None:
     """Summarize votes: how many there are, how many are missing, shares of ties, positional bias.
@@ -67,20 +68,19 @@ def votes(
 
     Example: btdagg votes votes.csv --report out
     """
-    looks = report is not None or selection != type(selection)()
+    looks = reporting.report is not None or selection != type(selection)()
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(
                 "--export writes the votes of a store, those of --method; other options are for "
                 "the exported file"
             )
-        require_table(context, "export")
         _export_store(votes, export, [name.strip() for name in (methods or "sample").split(",")])
     elif is_store(votes) and not looks:
         _show_store(votes, json=json)
     else:
         table = selection.votes(selection.filtered(*selection.tables(votes))[0])
-        folder = open_report(context, f"Votes of {Path(table.source).name}")
+        folder = reporting.open(f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 
 

@@ -6,21 +6,15 @@ from typing import Annotated
 
 import typer
 
-from btdagg.cli.common import Json, LabelsFile, Selection, VotesFile
-from btdagg.cli.evaluate import By, Methods, NumbersOfVotes, compare
-from btdagg.cli.reporting import ReportOption
+from btdagg.cli.common import Selection
+from btdagg.cli.evaluate import Evaluated, compare
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits
 from btdagg.paper.questions import QUESTIONS
 
 
 def evaluate(
-    context: typer.Context,
-    votes: VotesFile,
-    labels: LabelsFile,
+    evaluated: Evaluated,
     selection: Selection,
-    by: By = None,
-    methods: Methods = None,
-    n_votes: NumbersOfVotes = None,
     prior: Annotated[
         str | None,
         typer.Option(
@@ -33,12 +27,10 @@ def evaluate(
         int | None, typer.Option(help="Number of items to calibrate on.", show_default="5%")
     ] = None,
     splits: Annotated[int, typer.Option(min=2, help="Number of random splits.")] = 100,
-    report: ReportOption = None,
-    json: Json = False,
 ) -> None:
     """Compare methods on random splits that calibrate on few items, with the paper's test.
 
     Example: btdagg paper evaluate votes.parquet labels.csv --report out
     """
     protocol = Protocol(RandomSplits(size=size, n_splits=splits), PAPER_TEST)
-    compare(context, selection, protocol, QUESTIONS, splits=splits)
+    compare(evaluated, selection, prior, protocol, QUESTIONS, splits=splits)

@@ -13,7 +13,6 @@ from btdagg.cli.common import Json, Selection, Splits, progress_bar
 from btdagg.cli.reporting import (
     ReportOption,
     numbers_of_votes,
-    open_report,
     protocol_of,
     show_exhibits,
 )
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def raters(
-    context: typer.Context,
     ratings: Annotated[
         Path,
         typer.Argument(
@@ -36,6 +34,7 @@ def raters(
         ),
     ],
     selection: Selection,
+    reporting: ReportOption,
     votes: Annotated[
         str | None,
         typer.Argument(
@@ -57,7 +56,6 @@ def raters(
         ),
     ] = None,
     splits: Splits = None,
-    report: ReportOption = None,
     json: Json = False,
 ) -> None:
     """Score every human rater, and a judge, against the majority vote of the other raters.
@@ -80,7 +78,7 @@ def raters(
     if table is not None:
         table.refuse_of_counts(n_votes=budgets)
     (aggregator,) = by_name([method])
-    folder = open_report(context, f"Raters of {Path(sheet.source).name}")
+    folder = reporting.open(f"Raters of {Path(sheet.source).name}")
     n_used: list[int | None] = [None] if budgets is None else [*budgets]
     with progress_bar("comparing") as progress:
         step = progress(len(sheet.raters) * len(n_used))

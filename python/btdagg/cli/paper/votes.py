@@ -10,7 +10,7 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, Selection, Splits, VotesFile, note, progress_bar
-from btdagg.cli.reporting import ReportOption, open_report, protocol_of, show_exhibits
+from btdagg.cli.reporting import ReportOption, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
 from btdagg.evaluation import Protocol
 from btdagg.paper.conditions import compare_orders
@@ -29,9 +29,9 @@ _BESIDES = ("template", "temperature", "task", "order")
 
 
 def votes(
-    context: typer.Context,
     votes: VotesFile,
     selection: Selection,
+    reporting: ReportOption,
     labels: Annotated[
         Path | None,
         typer.Option(help="Gold labels, to compare votes in one order, in the other, and in both."),
@@ -43,7 +43,6 @@ def votes(
         ),
     ] = False,
     splits: Splits = None,
-    report: ReportOption = None,
     json: Json = False,
 ) -> None:
     """Tabulate tie rates and positional bias, and with labels the error by order.
@@ -57,7 +56,7 @@ def votes(
     gold = btdagg.read_labels(*raw_labels, raters=selection.raters) if raw_labels else None
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
-    folder = open_report(context, f"Votes of {Path(table.source).name}")
+    folder = reporting.open(f"Votes of {Path(table.source).name}")
     exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol_of(splits))
     show_exhibits(exhibits, folder, "votes", "What votes look like", json=json)
 
