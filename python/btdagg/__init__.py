@@ -7,6 +7,19 @@
 1
 """
 
+from typing import Any
+
 from lazy_loader import attach_stub
 
+from btdagg._util.display import Displayed
+
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+
+
+def _renderers() -> Any:
+    from btdagg.report import renderers
+
+    return renderers
+
+
+Displayed.renderers = staticmethod(_renderers)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from btdagg._util.extras import MissingExtraError
 
-if TYPE_CHECKING:
-    from btdagg.report.figure import ReportFigure
+
+class Picture(Protocol):
+    """A figure."""
+
+    name: str
+    title: str
+    note: str
+
+    def svg(self) -> str:
+        """Return SVG."""
+
+    def png(self) -> bytes:
+        """Return a PNG."""
 
 
 class Displayed:
-    """A result that `btdagg.report.renderers` has tables for."""
+    """A result that has tables."""
+
+    renderers: ClassVar[Any]  # returns what has tables and figures; `btdagg` sets it
 
     def _repr_html_(self) -> str | None:
         """Return HTML, or None without the extra `report`: a notebook then shows the repr."""
         try:
-            html: str | None = _renderers().as_html(self)
+            html: str | None = self.renderers().as_html(self)
         except MissingExtraError:
             return None
         return html
@@ -26,17 +38,12 @@ class Displayed:
 class Drawn(Displayed):
     """A displayed result that has one figure."""
 
-    def plot(self) -> ReportFigure:
+    def plot(self) -> Picture:
         """Draw the figure of the result; its `svg` and `png` are for files."""
         return picture(self)
 
 
-def picture(result: object, *options: Any) -> ReportFigure:
+def picture(result: object, *options: Any) -> Picture:
     """Return the figure of a result."""
-    figure: ReportFigure = _renderers().figure_of(result, *options)
+    figure: Picture = Displayed.renderers().figure_of(result, *options)
     return figure
-
-
-def _renderers() -> Any:
-    # By name, since it imports every class of results: they do not depend on what shows them.
-    return import_module("btdagg.report.renderers")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, picture
+from btdagg._util.display import Displayed, Picture, picture
 from btdagg._util.readable import readable
 from btdagg.evaluation.cells import Sweep
 from btdagg.evaluation.metrics import Interval, mean_interval
@@ -19,7 +19,6 @@ from btdagg.evaluation.protocol import Score
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell, MethodScores
     from btdagg.evaluation.parts import Key
-    from btdagg.report.figure import ReportFigure
 
 _SCORES: tuple[Score, ...] = ("mae", "accuracy")
 _OF_GRADES: tuple[Score, ...] = ("kappa", "bias")
@@ -66,7 +65,7 @@ class Scores(Displayed):
         """What a reader has to know before using the numbers."""
         return _remarks_of(self)
 
-    def plot(self, choice: str | None = None) -> ReportFigure:
+    def plot(self, choice: str | None = None) -> Picture:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.
 
         Parameters

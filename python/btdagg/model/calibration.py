@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, picture
+from btdagg._util.display import Displayed, Picture, picture
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_integer, as_number
 from btdagg.model.calibration_set import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from btdagg._core import CalibrationSet, Fit
     from btdagg.model.prior import Prior
-    from btdagg.report.figure import ReportFigure
 
 
 class _Default(StrEnum):
@@ -84,7 +83,7 @@ class Calibration(Displayed):
     warnings: tuple[str, ...]
     posterior: Posterior | None = None
 
-    def plot(self, n_votes: int | None = None) -> ReportFigure:
+    def plot(self, n_votes: int | None = None) -> Picture:
         """Draw how the model decides every way in which votes can fall, and majority vote beside.
 
         `n_votes` is as many as an item had at most, up to 50, unless given.

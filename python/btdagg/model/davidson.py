@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, picture
+from btdagg._util.display import Displayed, Picture, picture
 from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.model.sql.queries import VotesTable
-    from btdagg.report.figure import ReportFigure
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
 
@@ -214,7 +213,7 @@ class DavidsonModel(FittedModel):
         except OverflowError:
             return math.inf
 
-    def plot(self, n_votes: int | None = None) -> ReportFigure:
+    def plot(self, n_votes: int | None = None) -> Picture:
         """Draw how every way in which votes can fall is decided.
 
         `n_votes` is as many as the model was fitted for, 50 at most, unless given.

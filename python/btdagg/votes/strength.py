@@ -128,16 +128,16 @@ def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
         ] or present[:1]
     if len(present) > 1:
         raise InputError(
-            f"{table.source}: strength is not chosen, and there are columns for {present[0]} and "
+            f"{table.source}: {{advice}} is not chosen, and there are columns for {present[0]} and "
             f"{present[1]}; none counts signs",
-            argument="strength",
+            advice={"strength": None},
         )
     if strength and not present:
         column = " and ".join(STRENGTH_COLUMNS[strength])
         raise InputError(
-            f"{table.source}: strength is {strength}, and there is no column {column}; found "
+            f"{table.source}: {{advice}} is {strength}, and there is no column {column}; found "
             f"{listing(table.columns)}",
-            argument="strength",
+            advice={"strength": None},
         )
     return present[0] if present else None  # type: ignore[return-value]
 
@@ -177,8 +177,8 @@ def strength_of(
     vote, (low, tie, high) = pl.col("vote"), scale.points
     if full_margin not in (None, ()) and kind != "margin":
         raise InputError(
-            f"{table.source}: full_margin is for a column margin, and votes count by their {kind}",
-            argument="full_margin",
+            f"{table.source}: {{advice}} is for a column margin, and votes count by their {kind}",
+            advice={"full_margin": None},
         )
     column = STRENGTH_COLUMNS[kind][0]
     size, is_win = pl.col(column), vote != tie
@@ -210,8 +210,8 @@ def strength_of(
         is_bad = is_win & size.is_null() & pl.all_horizontal(is_of_judge or [pl.lit(True)])
         few = f"{mixed['n_absent'][0]} of {mixed['n'][0] + mixed['n_absent'][0]} votes have none"
         of_whom = "every vote" if kind == "probabilities" else "every vote but ties"
-        expected = f"a {column} of {of_whom} ({few}); strength none counts signs"
-        refuse(table, is_bad, column, expected, "strength")
+        expected = f"a {column} of {of_whom} ({few}); {{advice}} none counts signs"
+        refuse(table, is_bad, column, expected, {"strength": None})
     if (sums["least"] < 0).any():
         expected = f"a {column} of the sign of its vote, or sizes of at least 0 in all rows"
         refuse(table, (vote == high) & (size < 0), column, expected)

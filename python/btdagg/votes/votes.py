@@ -315,9 +315,8 @@ class Votes(Table, CountsItself):
         """Raise an :class:`InputError` if something that only single votes have is not None."""
         for name, value in arguments.items():
             if value is not None and self.are_counts:
-                raise InputError(
-                    f"{self.source}: {name} needs single votes, and these are counts", argument=name
-                )
+                text = f"{self.source}: {{advice}} needs single votes, and these are counts"
+                raise InputError(text, advice={name: None})
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
         """Sums of every item, in the order in which items are first seen."""

@@ -413,9 +413,9 @@ def _strengths(table: VotesTable, words: Dialect, origin: Provenance) -> dict[st
         return {}
     if origin.strength == "probabilities":
         raise InputError(
-            "the model was fitted to probabilities of votes, which no query sums; strength none "
+            "the model was fitted to probabilities of votes, which no query sums; {advice} none "
             "counts signs",
-            argument="strength",
+            advice={"strength": None},
         )
     cell = f"v.{words.name(table.margin or origin.strength)}"
     real, largest = f"CAST({cell} AS {words.real})", _LARGEST_MARGIN

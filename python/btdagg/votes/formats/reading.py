@@ -320,8 +320,9 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
     for use in sorted(used.difference(fitting[0].uses)):
         others = " or ".join(name for name, other in FORMATS.items() if use in other.uses)
         raise InputError(
-            f"{content.name}: {use} is not used by the format {fitting[0].name}, but by {others}",
-            argument=use,
+            f"{content.name}: {{advice}} is not used by the format {fitting[0].name}, but by "
+            f"{others}",
+            advice={use: None},
         )
     return fitting[0]
 
