@@ -45,6 +45,8 @@ def test_a_sentence_is_kept_and_a_command_calls_the_argument_by_its_option() -> 
     assert str(advice) == "a.csv: say columns={'item': 'an id'}, scale='1-5', rater"
     assert advice.in_options(options) == "a.csv: say --column 'item=an id' scale 1-5 rater"
     assert advice.argument == "columns"
+    assert str(error.within("task x: ")) == "task x: full_margin is -1, expected a positive number"
+    assert error.within("x: ").in_options(options).startswith("x: --full-margin is -1")
 
 
 def test_the_core_raises_the_same_error() -> None:

@@ -129,5 +129,6 @@ def test_sql_reads_scores_of_another_name_as_decide_does(cli):
     status, out, _ = cli("sql", "model.json", "--votes", "t", "--column", "score=points")
     assert status == 0
     assert '"points"' in out
-    status, _, err = cli("sql", "pairs.json", "--votes", "t", "--column", "score=points")
-    assert (status, "score=points" in err) == (2, True)
+    assert cli("sql", "model.json", "--votes", "t", "--column", "vote=points")[1] == out
+    status, _, err = cli("sql", "model.json", "--column", "tie=points")
+    assert (status, "tie=points" in err) == (2, True)

@@ -593,7 +593,7 @@ def test_repeated_grades_of_a_sample_count_once(engine):
     rows = [("x", 0, 4), ("x", 0, 4), ("x", 1, 2), ("y", 0, 4), ("y", 0, 2), ("z", 0, None)]
     engine.table("votes", {"item": "text", "sample": "int", "vote": "int"}, rows)
     model = GradeModel(2, (2.5,), Scale((2, 4)), PASS_FAIL)
-    query = model.to_sql_query(engine.dialect, VotesTable("votes", sample="sample"))
+    query = model.to_sql_query(engine.dialect, VotesTable("votes", vote="vote", sample="sample"))
     expected = {"x": (1, 1, 3.0, 1), "y": (None,) * 4, "z": (0, 0, None, None)}
     assert by_item(engine.rows(query)) == expected
 
@@ -609,14 +609,14 @@ def test_pass_and_fail_are_votes(engine):
 def test_the_command_writes_grades_as_sql(tmp_path, cli):
     model, path = GRADED[0], tmp_path / "grades.json"
     model.save(path)
-    scores = VotesTable("t", vote="score")
+    scores = VotesTable("t")
     for arguments, printed in (
         ([], model.to_sql("duckdb")),
         (["--column", "mean=m"], model.to_sql("duckdb", mean="m")),
         (["--votes", "t", "-d", "sqlite"], model.to_sql_query("sqlite", scores)),
         (
             ["--votes", "t", "--column", "vote=vote", "--probabilities"],
-            model.to_sql_query("duckdb", VotesTable("t"), probabilities=True),
+            model.to_sql_query("duckdb", VotesTable("t", vote="vote"), probabilities=True),
         ),
     ):
         assert cli("sql", path, *arguments) == (0, printed + "\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from copy import copy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class InputError(ValueError):
         if message is None:
             value = None if came is _ABSENT else shown(came)
             message = self._in_source(value) if source is not None else self._in_argument(value)
-        self._message = message
+        self._message, self._where = message, ""
         passed = (k if v is None else f"{k}={v!r}" for k, v in self.advice.items())
         super().__init__(message.replace(_ADVICE, ", ".join(passed)))
 
@@ -78,8 +79,14 @@ class InputError(ValueError):
         message = self._message.replace(_ADVICE, " ".join(passed))
         rest = message.removeprefix(self.argument or "")
         if rest is message or rest[:1].isidentifier():
-            return message
-        return f"{option_of(self.argument or '') or self.argument}{rest}"
+            return self._where + message
+        return f"{self._where}{option_of(self.argument or '') or self.argument}{rest}"
+
+    def within(self, where: str) -> InputError:
+        """Return the error with what it is about before its message."""
+        error = copy(self)
+        error.args, error._where = (f"{where}{self}",), where + self._where
+        return error
 
     def _in_source(self, value: str | None) -> str:
         row = None if self.row is None else f"row {self.row}"

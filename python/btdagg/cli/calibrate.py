@@ -22,7 +22,7 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.cli.flags import FILE, Call
+from btdagg.cli.flags import FILE, CommandLine
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    call: Call,
+    typed: CommandLine,
     votes: VotesFile,
     reading: VoteOptions,
     labels: Annotated[
@@ -78,7 +78,7 @@ def calibrate(
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
-    if output.exists() and not call.is_given("output"):
+    if output.exists() and not typed.is_given("output"):
         try:
             model_or_panel(output)
         except InputError:

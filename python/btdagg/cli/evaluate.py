@@ -166,7 +166,7 @@ def compare(
     study = Study(
         table,
         gold,
-        varied=_varied(table, context, reading) if has_varied else {},
+        varied=_varied(table, evaluated, reading) if has_varied else {},
         by=by,
         n_votes=budgets,
         aggregators=aggregators,
@@ -262,7 +262,7 @@ def _scored(study: Study) -> tuple[Scores, bool]:
         return finished[-1], False
 
 
-def _varied(used: Votes, context: typer.Context, reading: Selection) -> dict[str, Votes]:
+def _varied(used: Votes, evaluated: Evaluated, reading: Selection) -> dict[str, Votes]:
     """Return the votes for the ablation of each column, without the filters on that column."""
     varied = {}
     for column in _VARIED:
@@ -271,8 +271,8 @@ def _varied(used: Votes, context: typer.Context, reading: Selection) -> dict[str
         ]
         votes = used
         if len(others) < len(reading.filters or ()):
-            files = (context.params[name] for name in ("votes", "labels"))
-            votes = replace(reading, filters=others).data(*files).votes
+            wider = replace(reading, filters=others)
+            votes = wider.data(evaluated.votes, evaluated.labels).votes
         by = [name for name in USUAL if name in votes.columns and name != column]
         if not votes.are_counts and (compared := varying(votes, by, column)):
             varied[column] = compared

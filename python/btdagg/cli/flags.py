@@ -30,7 +30,7 @@ _OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Call:
+class CommandLine:
     """A command and what was typed, which a parameter of this type, or a field of a group, gets."""
 
     context: typer.Context
@@ -79,8 +79,8 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         group = parameter.annotation
-        if group is Call:
-            groups[parameter.name] = Call
+        if group is CommandLine:
+            groups[parameter.name] = CommandLine
         elif is_dataclass(group):
             groups[parameter.name] = group
             hints = get_type_hints(group, include_extras=True)
@@ -91,7 +91,7 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
                     flag.name, keyword, default=flag.default, annotation=hints[flag.name]
                 )
                 for flag in fields(group)
-                if hints[flag.name] is not Call
+                if hints[flag.name] is not CommandLine
             )
         else:
             options.append(parameter.replace(kind=keyword))
@@ -104,13 +104,13 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def called(context: typer.Context, **values: Any) -> Any:
-        call = Call(context)
+        typed = CommandLine(context)
         try:
             for name, mark in outputs.items():
-                mark.check(name, values[name], call.files(name))
+                mark.check(name, values[name], typed.files(name))
             for name, group in groups.items():
-                own = {f.name: values.pop(f.name, call) for f in fields(group)}
-                values[name] = call if group is Call else group(**own)
+                own = {f.name: values.pop(f.name, typed) for f in fields(group)}
+                values[name] = typed if group is CommandLine else group(**own)
             return command(**values)
         except InputError as error:
             raise InputError(error.in_options(partial(_option_of, context.command))) from error

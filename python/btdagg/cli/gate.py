@@ -115,8 +115,7 @@ def gate(
             with differences_said():
                 result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **told)
         except InputError as error:
-            where = "" if by is None else f"{by} {name}: "
-            raise InputError(f"{where}{error}", argument=error.argument) from None
+            raise error.within("" if by is None else f"{by} {name}: ") from None
         has_design = "probability" in data.gold.columns or result.n_labels == result.n_items
         remarks = what_is_pooled(part, "takes", [] if by is None else [by])
         results[name] = with_remarks(result, remarks + about_drawing(data, has_design))

@@ -32,7 +32,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.estimate import over_all_items
 from btdagg.cli.evaluate import scores_as_json, show_scores
-from btdagg.cli.flags import Call
+from btdagg.cli.flags import CommandLine
 from btdagg.cli.judge_output import run_asking, say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
@@ -51,7 +51,7 @@ _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluati
 
 
 def run(
-    call: Call,
+    typed: CommandLine,
     pairs: PairsFile,
     flags: JudgeFlags,
     strengths: Strengths,
@@ -126,8 +126,8 @@ def run(
     kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]
     names = _files(pipeline.tasks, kinds)
     title = f"{judging.setup.judge} on {pairs.name}"
-    open_report(call, title, page)  # which is refused before the work
-    folder = OutputFolder(output, reads=call.files("output")).claim(names)
+    open_report(typed, title, page)  # which is refused before the work
+    folder = OutputFolder(output, reads=typed.files("output")).claim(names)
     place = settings.store or str(output / "votes.db")
     if flags.dry_run:
         wanted = say_estimate(judging, pipeline.pairs_to_ask, settings.base_url, place, json)
@@ -190,7 +190,7 @@ def run(
             overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
         results["evaluation"] = scores_as_json(evaluation, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
-        opened_report = open_report(call, title, page)
+        opened_report = open_report(typed, title, page)
         show_scores(study, overall, opened_report, printed=not json, certificates=certificates)
     if json:
         print_json({**results, "run": done.run.as_dict()})

@@ -17,7 +17,7 @@ from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
 from btdagg.cli.common import err, note, out, print_json, say_in_words
-from btdagg.cli.flags import Call
+from btdagg.cli.flags import CommandLine
 from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits
 from btdagg.report.table import ReportTable
 from btdagg.report.tables.scores import answers_table, scores_table
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class ReportOption:
     """Where a command writes a report, if it does."""
 
-    call: Call
+    typed: CommandLine
     report: Annotated[
         Path | None,
         typer.Option(
@@ -45,17 +45,17 @@ class ReportOption:
 
     def open(self, title: str) -> ReportFolder | None:
         """Return the report, if there is one; nothing is written yet."""
-        return None if self.report is None else open_report(self.call, title, self.report)
+        return None if self.report is None else open_report(self.typed, title, self.report)
 
 
-def open_report(call: Call, title: str, path: Path) -> ReportFolder:
+def open_report(typed: CommandLine, title: str, path: Path) -> ReportFolder:
     """Return a report, whose settings are the command, its options and versions."""
     with needs("report", "--report"):
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     from btdagg.report.folder import ReportFolder
 
-    command, values = call.context.command, call.context.params
+    command, values = typed.context.command, typed.context.params
     usual = {option.name: option.default for option in command.params}
     # Under another program, such as a test, the command alone.
     words = sys.argv[1:] if command.name in sys.argv else [command.name or ""]
@@ -69,7 +69,7 @@ def open_report(call: Call, title: str, path: Path) -> ReportFolder:
         "Python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "polars", "scipy")},
     }
-    return ReportFolder(path, title, settings=settings, reads=call.files("report", "output"))
+    return ReportFolder(path, title, settings=settings, reads=typed.files("report", "output"))
 
 
 def _shown(value: object) -> object:

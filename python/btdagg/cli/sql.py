@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Filters, model_or_panel, parse_pairs
 from btdagg.cli.console import write_data
@@ -20,10 +20,10 @@ _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
 
 
 _COLUMNS = (
-    *("item", "vote", "sample", "task", "judge", "label", "label_task", "margin", "template"),
+    *("item", "vote", "score", "sample", "task", "judge", "label", "label_task", "margin"),
+    "template",
 )
 _OF_VOTES = ("task", "judge", "margin", "template")
-_COUNTS = ("minus", "tie", "plus")
 
 
 def sql(
@@ -91,10 +91,12 @@ def sql(
     Example: btdagg sql model.json --votes votes --dialect postgresql
     """
     fitted = None if model is None else model_or_panel(model)
-    is_graded = isinstance(fitted, btdagg.GradeModel)
-    of_decision = ("mean",) if is_graded else _COUNTS
-    of_votes = (*_COLUMNS, "score") if is_graded else _COLUMNS
-    column, samples = _columns(columns, of_decision if votes is None else of_votes)
+    allowed: Sequence[str] = _COLUMNS
+    if votes is None:
+        # Names that the decision alone can have: of counts, or of a mean.
+        named = {} if fitted is None else signature(fitted.to_sql).parameters
+        allowed = [name for name in named if name not in ("dialect", "columns")]
+    column, samples = _columns(columns, allowed)
     if votes is None:
         for option, value in {
             "--labels": labels,
@@ -115,7 +117,7 @@ def sql(
         table = VotesTable(
             _parts(votes, dialect),
             item=item,
-            vote=column.get("score", column.get("vote", "score" if is_graded else "vote")),
+            vote=column.get("vote", column.get("score")),
             sample=samples,
             where=where,
             strength=strength,
@@ -136,12 +138,9 @@ def sql(
         raise InputError("MODEL is missing, expected a model from btdagg calibrate")
     if table is not None:
         written = fitted.to_sql_query(dialect, table, probabilities=probabilities)
-    elif not isinstance(fitted, btdagg.PanelModel):
-        written = fitted.to_sql(dialect, **column)
-    elif column:
-        raise InputError("--column is of a single model, and MODEL is a panel", argument="columns")
     else:
-        written = fitted.to_sql(dialect)
+        names: Any = column
+        written = fitted.to_sql(dialect, **names)
     write_data(f"{written}\n")
 
 
@@ -153,7 +152,7 @@ def _columns(
     samples = []
     for name, value in parse_pairs(texts, "columns"):
         if name not in allowed or name in column:
-            expected = f"one of each of {', '.join(allowed)}"
+            expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
             raise InputError(argument="columns", came=f"{name}={value}", expected=expected)
         if name == "sample":
             samples.append(value)

@@ -47,7 +47,8 @@ class VotesTable:
     name : str or sequence of str
         The table; several parts are a qualified name such as ``("main", "btdagg_votes")``.
     item, vote : str
-        Columns of the items and of the votes from A's point of view.
+        Columns of the items and of the votes from A's point of view; those of a model of grades are
+        in a column `score` unless one is named.
     sample : str or sequence of str
         Columns that tell the votes of an item apart: ``("judge", "order", "sample")`` for what
         `btdagg votes --export` writes. Equal votes of a sample count once; different ones give the
@@ -72,7 +73,7 @@ class VotesTable:
 
     name: Name
     item: str = "item"
-    vote: str = "vote"
+    vote: str | None = None
     sample: str | Sequence[str] = ()
     task: str | None = None
     judge: str | None = None
@@ -119,7 +120,7 @@ def query_of(
     words = dialect_named(dialect)
     table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
     if not model.scale.mirrored:
-        table = table if table is votes else replace(table, vote="score")
+        table = replace(table, vote=table.vote or "score")
         return _graded(model, dialect, words, table, probabilities)
     judges = getattr(model, "judges", ())
     if judges and table.judge is None:
@@ -243,7 +244,7 @@ class _Steps:
         columns |= {f"sample_{number}": column for number, column in enumerate(samples)}
         # A column of the table may have the name of another one in the query.
         rows = {name: f"v.{words.name(column)}" for name, column in columns.items()}
-        cell = f"v.{words.name(table.vote)}"
+        cell = f"v.{words.name(table.vote or 'vote')}"
         strengths = {} if origin is None else _strengths(table, words, origin)
         # Without samples, numbers that are no votes are found by counting.
         plain = table.numbers and not samples and not strengths
