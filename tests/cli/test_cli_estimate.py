@@ -326,7 +326,9 @@ def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
         ),
         ({}, ("--grades", "5-1"), "--grades is '5-1', expected 1-5, 0,0.5,1 or pass/fail"),
         ({}, ("--by", "task", "--width", "5"), "--width is 5.0, expected a number above 0"),
-        ({}, ("--systems", "a,b"), "--systems is 'a,b', expected nothing where votes are grades"),
+        ({}, ("--systems", "a,b"), "--systems is 'a,b', expected the column that names the system"),
+        ({}, ("--systems", "item"), "column item is the name of items"),
+        ({}, ("--systems", "prompt"), "scores.csv: no column 'prompt'"),
         ({}, ("--panel", "system"), "--panel is 'system', expected nothing where"),
     ],
 )
@@ -382,6 +384,31 @@ def test_systems_are_ranked(cli, folder):
     assert "Systems by strength" in out
     assert "Which system is best" in (folder / "out/index.html").read_text()
     assert pl.read_csv("out/tables/systems.csv").height == 3
+
+
+def test_systems_are_ranked_by_their_grades(cli, scores):
+    options = ("scores.csv", "grades.csv", "--systems", "system", "--grades", "1-5")
+    rows, arrays = counted(["helpful", "safe"])
+    expected = btdagg.estimate_systems(**arrays, system_a=rows["system"], groups=rows["item"])
+    found = json.loads(cli("estimate", *options, "--json")[1])
+    assert [row["system"] for row in found["systems"]] == list(expected.systems)
+    for row, system in zip(found["systems"], expected.systems.values(), strict=True):
+        numbers = system.mean.value, system.mean.low, system.mean.high
+        names = ("value", "low", "high")
+        assert [row[f"mean_grade_{name}"] for name in names] == pytest.approx(numbers, abs=1e-9)
+        assert (row["rank"], row["n_labels"]) == (system.rank, system.n_labels)
+    assert found["pvalues"] == pytest.approx(expected.pvalues, abs=1e-9)
+    assert "tie_parameter" not in found
+    by = json.loads(cli("estimate", *options[:2], "--by", "system", "--json")[1])
+    assert by["by"]["v1"]["mean grade"]["low"] in [
+        pytest.approx(row["mean_grade_low"], abs=1e-9) for row in found["systems"]
+    ]
+    status, out, err = cli("estimate", *options, "--report", "out")
+    assert status == 0
+    assert "Systems by mean grade" in out
+    assert "pooling" in err  # two criteria
+    assert "Which system is best" in (scores / "out/index.html").read_text()
+    assert pl.read_csv("out/tables/systems.csv")["system"].to_list() == list(expected.systems)
 
 
 def test_votes_and_labels_may_be_in_columns_of_one_name(cli, folder):

@@ -267,7 +267,7 @@ def test_which_response_is_a_is_all_the_same():
     assert strengths_of(one) == pytest.approx(strengths_of(two), rel=1e-6)
     assert one.covariance == pytest.approx(two.covariance, rel=1e-5)
     for name in one.systems:
-        rates = [found.systems[name].win_rate for found in (one, two)]
+        rates = [found.systems[name].mean for found in (one, two)]
         assert rates[0].value == pytest.approx(rates[1].value, rel=1e-6)
         assert rates[0].high == pytest.approx(rates[1].high, rel=1e-6)
 
@@ -293,13 +293,13 @@ def test_win_rates_are_estimates_of_items_turned_to_the_system():
         one = found.systems[name]
         assert (one.n_items, one.n_labels) == (expected.n_items, expected.n_labels)
         rate = expected.estimates["win rate"]
-        assert (one.win_rate.value, one.win_rate.low) == pytest.approx((rate.value, rate.low))
+        assert (one.mean.value, one.mean.low) == pytest.approx((rate.value, rate.low))
         if name == "x":
-            assert against.systems[name].win_rate is None
+            assert against.systems[name].mean is None
             continue
         both = mine & ((given["system_a"] == "x") | (given["system_b"] == "x"))
         rate = btdagg.estimate(**turned_to(given, name, both), model=MODEL).estimates["win rate"]
-        one = against.systems[name].win_rate
+        one = against.systems[name].mean
         assert (one.value, one.high) == pytest.approx((rate.value, rate.high))
 
 

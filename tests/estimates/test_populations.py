@@ -149,7 +149,7 @@ def test_a_gate_and_systems_of_these_items():
     for system in estimate_systems(
         counts, gold.astype(float), a, b, population="finite"
     ).systems.values():
-        strength, rate = system.strength, system.win_rate
+        strength, rate = system.strength, system.mean
         assert strength.low == strength.estimate == strength.high
         assert rate.low == rate.value == rate.high
 

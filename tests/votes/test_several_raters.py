@@ -80,7 +80,7 @@ def test_shares_are_what_single_raters_are_as_rows_of_a_group():
         assert system.strength.estimate == pytest.approx(
             rows.systems[name].strength.estimate, abs=1e-6
         )
-        assert system.win_rate.value == pytest.approx(rows.systems[name].win_rate.value, abs=1e-9)
+        assert system.mean.value == pytest.approx(rows.systems[name].mean.value, abs=1e-9)
 
 
 def test_ties_of_two_raters_are_not_overestimated():

@@ -68,7 +68,7 @@ def estimate(
         typer.Option(
             metavar="COLUMN,COLUMN",
             help="Columns of the votes that name the systems whose responses are A and B, such as "
-            "system_a,system_b: rank the systems.",
+            "system_a,system_b, or of grades one column, such as system: rank the systems.",
         ),
     ] = None,
     population: PopulationOption = "new",
@@ -101,13 +101,13 @@ def estimate(
             )
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
-    if not data.votes.scale.mirrored and systems is not None:
-        expected = "nothing where votes are grades; by compares their systems"
-        raise InputError(argument="systems", came=systems, expected=expected)
+    columns = _columns_of_systems(systems, 2 if data.votes.scale.mirrored else 1)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = reporting.open(title)
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
-    if by is None and not data.votes.scale.mirrored and "task" in data.votes.columns:
+    if len(columns) == 1:
+        by = columns[0]
+    elif by is None and not data.votes.scale.mirrored and "task" in data.votes.columns:
         several = data.votes.values("task").n_unique() > 1
         by = "criterion" if several else None
     items = all_items(
@@ -116,7 +116,7 @@ def estimate(
         by=by,
         panel=panel,
         model=fitted,
-        systems=_columns_of_systems(systems),
+        systems=columns if len(columns) == 2 else None,
         n_votes=n_votes,
     )
     has_design = items.probabilities is not None or not np.isnan(items.outcomes).any()
@@ -124,18 +124,11 @@ def estimate(
     pooled = [name for name in (by, of_panel) if name is not None]
     pooled += ["task"] if by == "criterion" else []
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
-    if items.systems is not None:
+    if columns:
+        sides = [items.by] if items.systems is None else items.systems.T
+        how: Any = {**items.columns, **items.drawn, "population": population, "model": fitted}
         with differences_said():
-            ranked = btdagg.estimate_systems(
-                items.counts,
-                items.outcomes,
-                *items.systems.T,
-                groups=items.groups,
-                probabilities=items.probabilities,
-                population=population,
-                **items.drawn,
-                model=fitted,
-            )
+            ranked = btdagg.estimate_systems(items.counts, items.outcomes, *sides, **how)
         ranked = with_remarks(ranked, (*remarks, *items.remarks))
         note(*ranked.remarks)
         _show_systems(ranked, json=json)
@@ -248,30 +241,32 @@ def estimates_as_json(estimates: Estimates) -> dict[str, Any]:
     }
 
 
-def _columns_of_systems(option: str | None) -> tuple[str, str] | None:
-    columns = names(option, "systems")
-    if columns is None:
-        return None
-    if len(columns) != 2 or columns[0] == columns[1]:
-        raise InputError(
-            argument="systems",
-            came=option,
-            expected="the two columns that name the systems of A and B, such as system_a,system_b",
-        )
-    return columns[0], columns[1]
+def _columns_of_systems(option: str | None, n: int) -> Any:
+    columns = names(option, "systems") or ()
+    if columns and (len(columns) != n or len(set(columns)) != n):
+        expected = "the column that names the system of each grade, such as system"
+        if n == 2:
+            expected = "the two columns that name the systems of A and B, such as system_a,system_b"
+        raise InputError(argument="systems", came=option, expected=expected)
+    return tuple(columns)
 
 
 def _show_systems(ranked: SystemEstimates, *, json: bool) -> None:
-    """Print systems from the strongest to the weakest, as a table or as JSON."""
+    """Print systems from the best to the worst, as a table or as JSON."""
     if not json:
         print_report_table(systems_table(ranked))
+        best = "best" if ranked.tie_parameter is None else "strongest"
         first = [str(name) for name, system in ranked.systems.items() if system.is_tied]
         if len(first) == 1:
-            say(f"{first[0]} is the strongest")
+            say(f"{first[0]} is the {best}")
         else:
-            say(f"{len(first)} may be strongest: {', '.join(first)}")
+            say(f"{len(first)} may be {best}: {', '.join(first)}")
         return
-    nu = ranked.tie_parameter
+    of_strengths = {}
+    if (nu := ranked.tie_parameter) is not None:
+        of_strengths = {"baseline": ranked.baseline, "weight": ranked.weight}
+        ends = {"value": nu.estimate, "low": nu.low, "high": nu.high}
+        of_strengths["tie_parameter"] = {n: None if np.isnan(v) else v for n, v in ends.items()}
     print_json(
         {
             "n_items": ranked.n_items,
@@ -279,15 +274,12 @@ def _show_systems(ranked: SystemEstimates, *, json: bool) -> None:
             "n_groups": ranked.n_groups,
             "level": ranked.level,
             "population": ranked.population,
-            "baseline": ranked.baseline,
-            "systems": [system_fields(str(name), s) for name, s in ranked.systems.items()],
-            "tie_parameter": {
-                "value": nu.estimate,
-                "low": None if np.isnan(nu.low) else nu.low,
-                "high": None if np.isnan(nu.high) else nu.high,
-            },
+            "systems": [
+                system_fields(str(name), system, ranked.quantity)
+                for name, system in ranked.systems.items()
+            ],
             "pvalues": ranked.pvalues.tolist(),
-            "weight": ranked.weight,
+            **of_strengths,
             "remarks": list(ranked.remarks),
         }
     )

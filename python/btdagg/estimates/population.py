@@ -104,6 +104,13 @@ def said_of(population: Population, n_items: int) -> str:
     return "new items like these" if population == "new" else f"these {n_items:,} items"
 
 
+def too_few(name: Any, n: int, *, grouped: bool) -> InputError:
+    """Say that something has labels of no two groups."""
+    s = "" if n == 1 else "s"
+    what = f"group{s} with labels" if grouped else f"label{s}"
+    return InputError(f"{name} has {n} {what}, expected at least 2", argument="labels")
+
+
 def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, scales: Scales) -> Predictions:
     """Predict by a model that was there before the labels."""
     own = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
@@ -272,11 +279,7 @@ class PredictedItems:
         own_group = None if group is None else group[labelled]
         n_groups = len(np.unique(labelled if own_group is None else own_group))
         if n_groups < 2:
-            what = "label" if group is None else "group with labels"
-            raise InputError(
-                f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2",
-                argument="labels",
-            )
+            raise too_few("labels", n_groups, grouped=group is not None)
         weights = None
         if probabilities is not None:
             inverse = _inverse(probabilities, outcomes)

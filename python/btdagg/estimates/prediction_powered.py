@@ -23,7 +23,7 @@ from btdagg.estimates.mean import (
     differences_of,
     limits_at,
 )
-from btdagg.estimates.population import NET, PredictedItems, Predictor
+from btdagg.estimates.population import NET, PredictedItems, Predictor, too_few
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels, scales_of
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
@@ -118,7 +118,7 @@ class Estimates(Drawn):
         They are those of `differences` without a correction for other pairs. Of pairs the two can
         be the sides, whose difference is the net win rate of the first.
         """
-        parts = self._domains(first, second)
+        parts = self.domains(first, second)
         return _differences(parts, [(first, second)], self.level)[first, second]
 
     @property
@@ -132,6 +132,11 @@ class Estimates(Drawn):
         if other is None:
             return None
         return replace(_estimates_of(other, self._inside, self.level), sides=self.sides)
+
+    @property
+    def of_population(self) -> str:
+        """What the estimates are of."""
+        return self._items.of_population
 
     @property
     def remarks_on_differences(self) -> tuple[str, ...]:
@@ -178,7 +183,7 @@ class Estimates(Drawn):
 
     def compared(self, quantity: str | None, between: tuple[Any, Any] | None) -> list[DomainMean]:
         """Return what a mean over all items, or those of two values of `by`, are made of."""
-        parts = {None: self._whole} if between is None else self._domains(*between)
+        parts = {None: self._whole} if between is None else self.domains(*between)
         name = self.main if quantity is None else quantity
         for part in parts.values():
             if name not in part:
@@ -193,21 +198,17 @@ class Estimates(Drawn):
             return self._parts
         return dict(zip(self.sides, ({NET: self._whole[NET]}, {NET: NOTHING}), strict=True))
 
-    def _domains(self, *values: Any) -> dict[Any, Domain]:
-        """Return the means of two values of `by`, or of the two sides of pairs."""
+    def domains(self, *values: Any) -> dict[Any, Domain]:
+        """Return the means of two or more values of `by`, or of the two sides of pairs."""
         parts = self.comparable
-        if len(set(values)) != 2 or not parts.keys() >= set(values):
+        if not 1 < len(set(values)) == len(values) or not parts.keys() >= set(values):
             names = ", ".join(map(str, parts))
             expected = f"two of {names}" if names else "values of by, of which there are none"
             raise InputError(argument="between", came=values, expected=expected)
         for value in values:
             if not _has_interval(parts[value]):
                 n = parts[value][self.main].sample.n_groups
-                what = "label" if self.n_groups == self.n_labels else "group with labels"
-                raise InputError(
-                    f"{value} has {n} {what}{'' if n == 1 else 's'}, expected at least 2",
-                    argument="labels",
-                )
+                raise too_few(value, n, grouped=self.n_groups < self.n_labels)
         return {value: parts[value] for value in values}
 
     def __str__(self) -> str:

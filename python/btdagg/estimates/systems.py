@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,18 +11,23 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
+from btdagg.estimates.mean import differences_of
 from btdagg.estimates.population import PredictedItems
+from btdagg.estimates.prediction_powered import estimate
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
+from btdagg.votes.join import scales_of
 from btdagg.votes.labels import Labels
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.mean import MeanEstimate, Population
     from btdagg.estimates.population import Predictor
-    from btdagg.model.prior import Prior
+    from btdagg.votes.scale import Scale
 
 
 _MOST_NAMED = 5  # systems in a remark
@@ -37,23 +42,23 @@ class SystemEstimate:
     ----------
     n_items, n_labels : int
         Items with a response of the system, and those of them with a label.
-    win_rate : MeanEstimate or None
-        Share of these items that the system wins, ties as half; where there is a baseline, of those
-        against it. Of the baseline None. It is unknown (NaN, from 0 to 1) with labels of fewer than
-        two groups.
-    strength : ParameterInterval
-        On the scale of log odds: of two systems that do not tie, the first wins with odds of exp of
-        its strength less that of the second.
+    mean : MeanEstimate or None
+        Mean grade of these items. Of pairs the share that the system wins, ties as half; where
+        there is a baseline, of those against it. Of the baseline None. It is unknown (NaN, from 0
+        to 1) with labels of fewer than two groups.
+    strength : ParameterInterval or None
+        Of pairs, on the scale of log odds: of two systems that do not tie, the first wins with odds
+        of exp of its strength less that of the second.
     rank : int
-        Rank cluster by strength, 1 the best; see `btdagg.rank_clusters`.
+        Rank cluster by strength or mean grade, 1 the best; see `btdagg.rank_clusters`.
     is_tied : bool
-        Whether it cannot be told from the strongest.
+        Whether it cannot be told from the best.
     """
 
     n_items: int
     n_labels: int
-    win_rate: MeanEstimate | None
-    strength: ParameterInterval
+    mean: MeanEstimate | None
+    strength: ParameterInterval | None
     rank: int
     is_tied: bool
 
@@ -61,23 +66,16 @@ class SystemEstimate:
 @readable
 @dataclass(frozen=True, eq=False)
 class SystemEstimates(Drawn):
-    """Systems from the strongest to the weakest.
+    """Systems from the best to the worst.
 
     Attributes
     ----------
     systems : dict of name to SystemEstimate
-    tie_parameter : ParameterInterval
-        Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``. The
-        interval is that of the share of ties, brought to this scale.
+    quantity : str
+        What the mean of a system is: ``"win rate"`` or ``"mean grade"``.
     pvalues : (S, S) array
-        Of two systems having one strength, two-sided, by the test that intervals of strengths are,
-        and corrected for the number of pairs (Holm), in the order of `systems`.
-    covariance : (S, S) array
-        Of the strengths, in the order of `systems`.
-    weight : float
-        Weight of the judge's probabilities in the strengths, from 0 (labels alone) to 1.
-    baseline : object
-        Name of the system with strength 0; None where strengths sum to 0.
+        Of two systems having one strength, or mean grade, two-sided, by the test that intervals
+        are, and corrected for the number of pairs (Holm), in the order of `systems`.
     n_items, n_labels, n_groups : int
         All items; those with a label; their groups.
     level : float
@@ -86,28 +84,39 @@ class SystemEstimates(Drawn):
         What a reader has to know before using the numbers.
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
+    tie_parameter : ParameterInterval or None
+        Of pairs, Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``.
+        The interval is that of the share of ties, brought to this scale.
+    covariance : (S, S) array, or None
+        Of the strengths, in the order of `systems`.
+    weight : float or None
+        Weight of the judge's probabilities in the strengths, from 0 (labels alone) to 1.
+    baseline : object
+        Name of the system with strength 0; None where strengths sum to 0.
     """
 
     systems: dict[Any, SystemEstimate]
-    tie_parameter: ParameterInterval
+    quantity: str
     pvalues: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-    weight: float
-    baseline: Any
     n_items: int
     n_labels: int
     n_groups: int
     level: float
     remarks: tuple[str, ...]
     population: Population = "new"
+    tie_parameter: ParameterInterval | None = None
+    covariance: NDArray[np.float64] | None = None
+    weight: float | None = None
+    baseline: Any = None
 
     def __str__(self) -> str:
-        lines = [
-            f"{system.rank} {name}: strength {system.strength}"
-            + ("" if system.win_rate is None else f", win rate {system.win_rate}")
-            for name, system in self.systems.items()
-        ]
-        lines.append(f"tie parameter {self.tie_parameter}")
+        lines = []
+        for name, system in self.systems.items():
+            strength = "" if system.strength is None else f"strength {system.strength}"
+            mean = "" if system.mean is None else f"{self.quantity} {system.mean}"
+            lines.append(f"{system.rank} {name}: {', '.join(filter(None, (strength, mean)))}")
+        if self.tie_parameter is not None:
+            lines.append(f"tie parameter {self.tie_parameter}")
         return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
 
 
@@ -115,8 +124,10 @@ def estimate_systems(
     counts: ArrayLike,
     labels: ArrayLike,
     system_a: ArrayLike,
-    system_b: ArrayLike,
+    system_b: ArrayLike | None = None,
     *,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
     groups: ArrayLike | None = None,
     probabilities: ArrayLike | None = None,
     baseline: Any = None,
@@ -124,19 +135,22 @@ def estimate_systems(
     units: ArrayLike | None = None,
     strata: ArrayLike | None = None,
     model: Predictor | None = None,
-    prior: Prior | Literal["weak"] = "weak",
+    prior: Any = "weak",
     level: float = 0.95,
 ) -> SystemEstimates:
-    """Rank systems whose responses were compared, from a few labels and a judge's votes of all.
+    """Rank systems by a few labels and a judge's votes of all: of compared or graded responses.
 
     Parameters
     ----------
-    counts, labels, groups, probabilities, population, units, strata, model, prior
+    counts, labels, scale, label_scale, groups, probabilities, population, units, strata, model
         Arrays as `btdagg.estimate` takes them.
     system_a, system_b : (N,) arrays
-        Names of the systems whose responses are A and B of each item.
+        Names of the systems whose responses are A and B of each item. Where votes are grades,
+        `system_a` has the system of each item's response, and there is no `system_b`.
     baseline : object, optional
-        Name of a system: win rates are against it, and its strength is 0.
+        Of pairs, the name of a system: win rates are against it, and its strength is 0.
+    prior
+        As `btdagg.estimate` takes it.
     level : float
         Of the intervals.
 
@@ -145,7 +159,8 @@ def estimate_systems(
     InputError
         As `btdagg.estimate` does, and if an item compares a system with itself, the baseline is no
         system, systems are not connected by comparisons, or a system has no finite strength because
-        it won or lost everything.
+        it won or lost everything; of grades, if there is one system alone, or one has labels of
+        fewer than two groups.
 
     Notes
     -----
@@ -159,6 +174,9 @@ def estimate_systems(
     where the model is wrong; quantiles are Student's t with one degree of freedom less than there
     are labelled groups. Calibrations are cross-fitted by the folds of ``estimate(seed=0)``.
 
+    Mean grades are those of ``estimate(by=system)``. Systems are compared as its differences are,
+    with p-values by Holm's method, as strengths have them. Items that share a group pair systems.
+
     References
     ----------
     Davidson, On extending the Bradley-Terry model to accommodate ties (1970); Angelopoulos, Duchi
@@ -171,6 +189,10 @@ def estimate_systems(
     >>> a, b = ["x", "x", "y"] * 24, ["y", "z", "z"] * 24
     >>> list(estimate_systems(counts, labels, a, b).systems)
     ['x', 'y', 'z']
+    >>> counts, grades = [[0, 1, 4], [3, 2, 0], [1, 3, 1]] * 9, [3, 1, 2] * 4 + [None] * 15
+    >>> found = estimate_systems(counts, grades, ["x", "y", "y"] * 9, scale=Scale((1, 2, 3)))
+    >>> [(name, system.rank) for name, system in found.systems.items()]
+    [('x', 1), ('y', 2)]
     """
     level = as_level(level)
     if isinstance(labels, Labels):
@@ -178,76 +200,134 @@ def estimate_systems(
             "labels are a table, expected an array with a label or NaN for every row of counts",
             argument="labels",
         )
-    columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
-    columns |= {"units": units, "strata": strata}
-    same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
+    how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
+    same_index(counts=counts, labels=labels, system_a=system_a, system_b=system_b, **how)
+    how |= {"population": population, "model": model, "prior": prior}
+    scales = scales_of(counts, labels, scale, label_scale)
+    if not scales[0].mirrored:
+        for name, came in (("system_b", system_b), ("baseline", baseline)):
+            if came is not None:
+                expected = "nothing where votes are grades: each is of one response"
+                raise InputError(argument=name, came=came, expected=expected)
+        return _of_grades(counts, labels, system_a, level, scales, how)
+    if system_b is None:
+        expected = "the systems whose responses are B"
+        raise InputError(argument="system_b", came=system_b, expected=expected)
     names, a, b = _systems_of(system_a, system_b, len(labels))  # type: ignore[arg-type]
     if baseline is not None and baseline not in names:
         expected = f"one of the systems {listed(names)}"
         raise InputError(argument="baseline", came=baseline, expected=expected)
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
-    how: Any = {"groups": groups, "probabilities": probabilities, "model": model, "prior": prior}
-    how |= {"population": population, "units": units, "strata": strata}
-    items = PredictedItems.of(counts, labels, comparisons.pair, sign=comparisons.sign, **how)
-    ties = items.domain()["tie"]
-    fitted = corrected_strengths(items, ties.sample, comparisons).relative_to(reference)
-    strengths, degrees_of_freedom = fitted.strengths, ties.sample.degrees_of_freedom
-    intervals = fitted.intervals(level, degrees_of_freedom)
-    pvalues = holm(fitted.pvalues(degrees_of_freedom))
-    ranks = rank_clusters(-strengths, pvalues, 1 - level)
-    tied = statistically_tied(-strengths, pvalues, 1 - level)
+    told = {"sign": comparisons.sign, "scales": scales, **how}
+    items = PredictedItems.of(counts, labels, comparisons.pair, **told)
+    ties = [*items.domain().values()][1]
+    sample, degrees_of_freedom = ties.sample, ties.sample.degrees_of_freedom
+    fitted = corrected_strengths(items, sample, comparisons).relative_to(reference)
     is_labelled = np.zeros(len(a), dtype=np.bool_)
     is_labelled[items.labelled] = True
-    systems = {}
-    order = np.argsort(-strengths, kind="stable")
-    for system in order.tolist():
+    parts: list[dict[str, Any]] = []
+    for system, strength in enumerate(fitted.intervals(level, degrees_of_freedom)):
         mine = (a == system) | (b == system)
         rate = None
         if system != reference:
             against = mine if reference is None else mine & ((a == reference) | (b == reference))
             of_system = items.turned(np.flatnonzero(against), b == system).domain()
             rate = of_system["win rate"].estimate(level)
-        systems[names[system]] = SystemEstimate(
-            int(mine.sum()),
-            int((mine & is_labelled).sum()),
-            rate,
-            intervals[system],
-            int(ranks[system]),
-            bool(tied[system]),
+        n_labels = int((mine & is_labelled).sum())
+        parts.append(
+            {"n_items": int(mine.sum()), "n_labels": n_labels, "mean": rate, "strength": strength}
         )
+    pvalues = fitted.pvalues(degrees_of_freedom)
+    systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
+    remarks = [*items.remarks, *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone)]
+    if (other := items.other) is not None:
+        of = other.sample()
+        own = corrected_strengths(other, of, comparisons).relative_to(reference)
+        intervals = own.intervals(level, of.degrees_of_freedom)
+        remarks.append(f"strengths of {_named(other, dict(zip(names, intervals, strict=True)))}")
     return SystemEstimates(
         systems,
+        "win rate",
+        pvalues,
+        ties.n_items,
+        ties.n_labels,
+        sample.n_groups,
+        level,
+        tuple(remarks),
+        population,
         fitted.tie_parameter(ties.estimate(level), comparisons),
-        pvalues[np.ix_(order, order)],
         fitted.covariance[np.ix_(order, order)],
         fitted.weight,
         baseline,
-        ties.n_items,
-        ties.n_labels,
-        ties.sample.n_groups,
-        level,
-        (
-            *items.remarks,
-            *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
-            *_of_other_population(items, comparisons, reference, level),
-        ),
-        population,
     )
 
 
-def _of_other_population(
-    items: PredictedItems, comparisons: Comparisons, reference: int | None, level: float
-) -> list[str]:
-    """Say what the strengths and their intervals are for the other population."""
-    if (other := items.other) is None:
-        return []
-    sample = other.sample()
-    fitted = corrected_strengths(other, sample, comparisons).relative_to(reference)
-    intervals = fitted.intervals(level, sample.degrees_of_freedom)
-    named = [f"{name} {own}" for name, own in zip(comparisons.names, intervals, strict=True)]
+def _of_grades(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    system: ArrayLike,
+    level: float,
+    scales: tuple[Scale, Scale],
+    how: dict[str, Any],
+) -> SystemEstimates:
+    """Rank systems by their mean grades."""
+    as_groups(system, "counts", len(labels), "system_a")  # type: ignore[arg-type]
+    names = sorted({*as_names(system, "system_a").tolist()})
+    if len(names) < 2:
+        expected = "two systems or more"
+        raise InputError(argument="system_a", came=names, expected=expected)
+    how |= {"scale": scales[0], "label_scale": scales[1], "level": level}
+    found = estimate(counts, labels, by=system, **how)
+    quantity = found.main
+    means = [domain[quantity] for domain in found.domains(*names).values()]
+    pvalues = np.ones((len(means), len(means)))
+    first, second = np.triu_indices(len(means), 1)
+    *_, p = differences_of(first, second, means, level)
+    pvalues[first, second] = pvalues[second, first] = p
+    parts: list[dict[str, Any]] = [
+        {
+            "n_items": own.n_items,
+            "n_labels": own.n_labels,
+            "mean": own.estimate(level),
+            "strength": None,
+        }
+        for own in means
+    ]
+    scores = np.array([own.mean.value for own in means])
+    systems, pvalues, _ = _ranked(names, scores, pvalues, parts, level)
+    remarks = found.remarks_on_differences
+    if (other := found.other_population) is not None:
+        own_means = {name: other.by[name][quantity] for name in names}
+        remarks += (f"{quantity}s of {_named(other, own_means)}",)
+    numbers = found.n_items, found.n_labels, found.n_groups
+    return SystemEstimates(systems, quantity, pvalues, *numbers, level, remarks, found.population)
+
+
+def _ranked(
+    names: list[Any],
+    scores: NDArray[np.float64],
+    pvalues: NDArray[np.float64],
+    parts: list[dict[str, Any]],
+    level: float,
+) -> tuple[dict[Any, SystemEstimate], NDArray[np.float64], NDArray[np.int64]]:
+    """Return systems from the best to the worst, their corrected p-values, and their order."""
+    pvalues = holm(pvalues)
+    ranks = rank_clusters(-scores, pvalues, 1 - level).tolist()
+    tied = statistically_tied(-scores, pvalues, 1 - level).tolist()
+    order = np.argsort(-scores, kind="stable")
+    systems = {
+        names[place]: SystemEstimate(**parts[place], rank=ranks[place], is_tied=tied[place])
+        for place in order.tolist()
+    }
+    return systems, pvalues[np.ix_(order, order)], order
+
+
+def _named(other: Any, values: Mapping[Any, object]) -> str:
+    """Write what systems have in the other population."""
+    named = [f"{name} {value}" for name, value in values.items()]
     more = ", ..." if len(named) > _MOST_NAMED else ""
-    return [f"strengths of {other.of_population}: {', '.join(named[:_MOST_NAMED])}{more}"]
+    return f"{other.of_population}: {', '.join(named[:_MOST_NAMED])}{more}"
 
 
 def _systems_of(
@@ -279,7 +359,7 @@ def _remarks(
             f"fewer than 2 labels of {listed(bare)}: the strength rests on the judge, whose bias "
             "is seen on other systems alone"
         )
-    rates = {name: system.win_rate for name, system in systems.items()}
+    rates = {name: system.mean for name, system in systems.items()}
     unknown = [name for name, rate in rates.items() if rate and np.isnan(rate.standard_error)]
     if unknown:
         remarks.append(

@@ -320,12 +320,12 @@ def write_certificate(report: ReportFolder, certificate: Certificate, task: str 
 
 
 def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
-    """Write how strong systems are, and how often each wins, with the judge and without."""
-    report.section(
-        "systems",
-        "Which system is best",
-        "How strong each system is, by labels of some of its items and the votes of all. Strengths "
-        "allow for opponents, win rates do not.",
-    )
+    """Write how good systems are, with the judge and without."""
+    text = "How strong each system is, by labels of some of its items and the votes of all. "
+    text += "Strengths allow for opponents, win rates do not."
+    if systems.tie_parameter is None:
+        report.show_models(None)
+        text = f"The {systems.quantity} of each system, by labels of some items and votes of all."
+    report.section("systems", "Which system is best", text)
     report.remark(*systems.remarks)
     report.add(tables.systems_table(systems), figures.systems_figure(systems))

@@ -73,13 +73,15 @@ def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigur
 
 
 def systems_figure(systems: SystemEstimates) -> ReportFigure:
-    """Draw the win rates of systems from the strongest, with the judge and without."""
-    rates = {str(name): system.win_rate for name, system in systems.systems.items()}
+    """Draw the means of systems from the best, with the judge and without."""
+    means = {str(name): system.mean for name, system in systems.systems.items()}
     rows = {
-        name: rate for name, rate in rates.items() if rate is not None and rate.value == rate.value
+        name: mean for name, mean in means.items() if mean is not None and mean.value == mean.value
     }
     against = "" if systems.baseline is None else f" against {systems.baseline}"
-    return _estimates("systems", f"Win rates{against}", rows, "win rate", systems.level)
+    of = systems.quantity
+    title, unit = f"{of.capitalize()}s{against}", 100 if _is_rate(of) else 1
+    return _estimates("systems", title, rows, of, systems.level, unit=unit)
 
 
 def _estimates(

@@ -137,52 +137,56 @@ def _worth(estimate: MeanEstimate) -> str:
 
 
 def systems_table(systems: SystemEstimates) -> ReportTable:
-    """Tabulate systems from the strongest to the weakest."""
+    """Tabulate systems from the best to the worst."""
 
     def rows() -> Iterator[Row]:
         for name, system in systems.systems.items():
-            rate = system.win_rate
-            yield Row(
-                (str(name),),
-                {
-                    "rank": str(system.rank),
-                    "items": f"{system.n_items:,}",
-                    "labels": f"{system.n_labels:,}",
-                    "win rate": MISSING if rate is None or math.isnan(rate.value) else str(rate),
-                    "strength": _strength(system.strength),
-                },
-                [system_fields(str(name), system)],
-            )
+            mean = system.mean
+            cells: dict[str, str | Entry] = {
+                "rank": str(system.rank),
+                "items": f"{system.n_items:,}",
+                "labels": f"{system.n_labels:,}",
+                systems.quantity: MISSING if mean is None or math.isnan(mean.value) else str(mean),
+            }
+            if system.strength is not None:
+                cells["strength"] = _strength(system.strength)
+            yield Row((str(name),), cells, [system_fields(str(name), system, systems.quantity)])
 
     of = "of these items" if systems.population == "finite" else "for new items of the kind"
-    against = "" if systems.baseline is None else f" against {systems.baseline}"
+    title, what = f"Systems by {systems.quantity}", ""
+    if systems.tie_parameter is not None:
+        against = "" if systems.baseline is None else f" against {systems.baseline}"
+        title = "Systems by strength"
+        what = (
+            f" Win rate{against}: ties as half, over the items of the system. Strength: log odds "
+            "of a win by the Davidson model, which allows for opponents; tie parameter "
+            f"{fixed(systems.tie_parameter.estimate)}."
+        )
     return ReportTable.of_rows(
         "systems",
-        "Systems by strength",
-        f"{counted(systems.n_items, 'item')}, {systems.n_labels:,} of them with a label. Win rate"
-        f"{against}: ties as half, over the items of the system. Strength: log odds of a win by "
-        "the Davidson model, which allows for opponents; tie parameter "
-        f"{fixed(systems.tie_parameter.estimate)}. Systems of one rank cannot be told apart. "
-        f"{100 * systems.level:.3g}% intervals {of}.",
+        title,
+        f"{counted(systems.n_items, 'item')}, {systems.n_labels:,} of them with a label.{what} "
+        f"Systems of one rank cannot be told apart. {100 * systems.level:.3g}% intervals {of}.",
         ("system",),
         rows(),
     )
 
 
-def system_fields(name: str, system: SystemEstimate) -> dict[str, Any]:
+def system_fields(name: str, system: SystemEstimate, quantity: str) -> dict[str, Any]:
     """Return the numbers of a system in full precision; NaN as None."""
-    ends = _numbers(system.strength, "low", "high")
-    rate = {} if system.win_rate is None else fields_of(system.win_rate)
-    return {
+    fields = {
         "system": name,
         "rank": system.rank,
         "is_tied": system.is_tied,
         "n_items": system.n_items,
         "n_labels": system.n_labels,
-        "strength": system.strength.estimate,
-        **{f"strength_{end}": value for end, value in ends.items()},
-        **{f"win_rate_{field}": value for field, value in rate.items()},
     }
+    if (strength := system.strength) is not None:
+        ends = _numbers(strength, "low", "high")
+        fields |= {"strength": strength.estimate}
+        fields |= {f"strength_{end}": value for end, value in ends.items()}
+    mean = {} if system.mean is None else fields_of(system.mean)
+    return fields | {f"{quantity.replace(' ', '_')}_{field}": own for field, own in mean.items()}
 
 
 def _strength(interval: ParameterInterval) -> str:
