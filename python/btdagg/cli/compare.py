@@ -81,46 +81,40 @@ def compare(
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
     names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
-    tasks: list[str] = []
-    if not data.votes.scale.mirrored and "task" in data.votes.columns:
-        tasks = data.votes.values("task").drop_nulls().unique().sort().to_list()
-    if len(tasks) < 2 or any("task" in settings for settings in both):
-        result, remarks = _compared(both, names, data, reading, population)
-        if json:
-            print_json({**result.as_dict(), "remarks": remarks})
-            return
-        _show(result)
-        note(*remarks)
-        return
-    rows, skipped = {}, {}
+    tasks = [""]
+    if not data.votes.scale.mirrored and "task" in data.votes.columns:  # criteria are not pooled
+        found = data.votes.values("task").drop_nulls().unique().sort().to_list()
+        is_said = len(found) < 2 or any("task" in settings for settings in both)
+        tasks = tasks if is_said else found
+    results, skipped, notes = {}, {}, []
     for task in tasks:
+        ways = [way | ({"task": [task]} if task else {}) for way in both]
+        where = f"{task}: " if task else ""
         try:
-            ways = [way | {"task": [task]} for way in both]
-            rows[task] = _compared(ways, names, data, reading, population)
+            results[task], remarks = _compared(ways, names, data, reading, population)
+            notes += [f"{where}{remark}" for remark in remarks]
         except InputError as error:
-            skipped[task] = str(error)
-    if not rows:
-        raise InputError(f"nothing could be compared; {tasks[0]}: {skipped[tasks[0]]}")
+            if not task:
+                raise
+            skipped[task] = f"{task}: not compared: {error}"
+    if not results:
+        raise InputError(f"nothing could be compared; {skipped[tasks[0]]}")
+    notes += skipped.values()
     # The criteria on which the better way errs most are first.
-    order = sorted(rows, key=lambda task: -min(interval.mean for interval in rows[task][0].mae))
-    notes = [f"{task}: {remark}" for task in order for remark in rows[task][1]]
-    notes += [f"{task}: not compared: {reason}" for task, reason in skipped.items()]
+    order = sorted(results, key=lambda task: -min(interval.mean for interval in results[task].mae))
     if json:
-        print_json({"tasks": {task: rows[task][0].as_dict() for task in order}, "remarks": notes})
+        shown = {task: results[task].as_dict() for task in order}
+        print_json({**(shown.get("") or {"tasks": shown}), "remarks": notes})
         return
     for task in order:
-        _show(rows[task][0], f"{task}: ")
+        result = results[task]
+        grouped = "" if result.n_groups == result.n_items else f" in {result.n_groups} groups"
+        say(f"{task}: {result}".removeprefix(": "))
+        say(
+            f"{result.n_items} labelled items{grouped}, each decided by models calibrated on "
+            f"{result.n_calibration:.0f} others; p = {result.pvalue:.2g}"
+        )
     note(*notes)
-
-
-def _show(result: Comparison, where: str = "") -> None:
-    """Print the sentence of a comparison, and what it is of."""
-    say(f"{where}{result}")
-    grouped = "" if result.n_groups == result.n_items else f" in {result.n_groups} groups"
-    say(
-        f"{result.n_items} labelled items{grouped}, each decided by models calibrated on "
-        f"{result.n_calibration:.0f} others; p = {result.pvalue:.2g}"
-    )
 
 
 def _compared(

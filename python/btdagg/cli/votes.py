@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +25,22 @@ if TYPE_CHECKING:
 
 
 _LETTERS = {"plus": "A", "minus": "B"}
-_HEADER = ("judge", "template", "method", "temp.", "items", "votes", "no vote")
+# Of a store, with the header and the format of each.
+_COLUMNS = {
+    "judge": ("judge", ""),
+    "template": ("template", ""),
+    "method": ("method", ""),
+    "temperature": ("temp.", "g"),
+    "n_items": ("items", ""),
+    "n_votes": ("votes", ""),
+    "missing": ("no vote", ""),
+    "mean_grade": ("mean", ".2f"),
+    "tie_rate": ("ties", ".1%"),
+    "positional_bias": ("bias", "+.3f"),
+    "tokens": ("tokens", ""),
+    "cost": ("cost", ".4g"),
+    "latency": ("seconds", ".2f"),
+}
 
 
 def votes(
@@ -101,27 +116,30 @@ def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> 
 
 
 def _counts(table: Votes, judge: list[str]) -> ReportTable:
-    """Count votes, missing votes, and the share of each vote, by judge."""
+    """Count votes, missing votes, and the share of each vote, by judge; of grades their mean."""
+    points, tasks = table.columns_of_counts, []
+    if table.scale.mirrored:  # A first
+        points = dict(reversed(points.items()))
+    else:
+        tasks = [column for column in ("task",) if column in table.columns]
     rows = []
-    tasks = ["task"] if not table.scale.mirrored and "task" in table.columns else []
     for key, part in table.partition([*tasks, *judge]):
-        (ids, counts), total = part.counts(), len(part.frame)
-        sums = dict(zip(table.columns_of_counts, counts.sum(axis=0).tolist(), strict=True))
-        if table.scale.mirrored:  # A first
-            sums = dict(reversed(sums.items()))
-        present = max(sum(sums.values()), 1)
-        *task, name = key if judge else (*key, "all")
-        cells = {"items": str(len(ids)), "votes": str(total), "missing": str(part.n_missing)}
-        record = {"judge": name, "n_items": len(ids), "n_votes": total, "n_missing": part.n_missing}
-        record = dict(zip(tasks, task, strict=True)) | record
+        ids, counts = part.counts()
+        by_column = dict(zip(table.columns_of_counts, counts.sum(axis=0).tolist(), strict=True))
+        sums = {column: by_column[column] for column in points}
+        n_votes = sum(sums.values())
+        labels = key if judge else (*key, "all")
+        record: dict[str, Any] = dict(zip((*tasks, "judge"), labels, strict=True))
+        record |= {"n_items": len(ids), "n_votes": len(part.frame), "n_missing": part.n_missing}
+        names = {"n_items": "items", "n_votes": "votes", "n_missing": "missing"}
+        cells = {name: str(record[column]) for column, name in names.items()}
         if not table.scale.mirrored:
-            points = table.columns_of_counts.values()
-            mean = sum(map(mul, sums.values(), points)) / present if any(sums.values()) else None
-            cells["mean"] = MISSING if mean is None else f"{mean:.2f}"
-            record["mean"] = mean
+            total = sum(map(mul, sums.values(), points.values()))
+            record["mean"] = total / n_votes if n_votes else None
+            cells["mean"] = f"{total / n_votes:.2f}" if n_votes else MISSING
         for column, number in sums.items():
-            cells[_LETTERS.get(column, column)] = f"{100 * number / present:.1f}"
-        rows.append(Row((*task, name), cells, [record | sums]))
+            cells[_LETTERS.get(column, column)] = f"{100 * number / max(n_votes, 1):.1f}"
+        rows.append(Row(labels, cells, [record | sums]))
     note = "Shares are of the votes that are not missing, in percent."
     return ReportTable.of_rows("votes", "Votes", note, (*tasks, "judge"), rows)
 
@@ -138,34 +156,23 @@ def _show_store(store: str, *, json: bool = False) -> None:
     if not summed:
         say("no votes yet")
         return
-    rows = []
-    is_graded = any(row["mean_grade"] is not None for row in summed)
-    of_votes = ("mean_grade",) if is_graded else ("tie_rate", "positional_bias")
     for row in summed:
-        formats = {"temperature": "g", "tie_rate": ".1%", "positional_bias": "+.3f"}
-        formats |= {"mean_grade": ".2f", "cost": ".4g", "latency": ".2f"}
-        shown = {
-            name: "" if row[name] is None else format(row[name], form)
-            for name, form in formats.items()
-        }
-        cells = (
-            *(row["judge"], row["template"], row["method"], shown["temperature"]),
-            *(str(row["n_items"]), str(row["n_votes"])),
-            str(sum(row["statuses"].values()) - row["n_votes"]),
-            *(shown[name] for name in of_votes),
-            str(row["prompt_tokens"] + row["completion_tokens"]),
-            *(shown["cost"], shown["latency"]),
-        )
-        rows.append([Entry(cell) for cell in cells])
-    names = ("mean",) if is_graded else ("ties", "bias")
-    out.print_rows((*_HEADER, *names, "tokens", "cost", "seconds"), rows, n_labels=3)
+        row["missing"] = sum(row["statuses"].values()) - row["n_votes"]
+        row["tokens"] = row["prompt_tokens"] + row["completion_tokens"]
+    # Of grades there are no ties, of pairs no means.
+    columns = [c for c in _COLUMNS if any(row[c] is not None for row in summed)]
+    rows = [
+        [Entry("" if row[c] is None else format(row[c], _COLUMNS[c][1])) for c in columns]
+        for row in summed
+    ]
+    out.print_rows([_COLUMNS[column][0] for column in columns], rows, n_labels=3)
     for row in summed:
         without = {name: n for name, n in row["statuses"].items() if name != "ok"}
         way = f"{row['judge']}, {row['template']}"
         if without:
             listed = ", ".join(f"{n} {name}" for name, n in without.items())
             note(f"{way}, {row['method']}: samples without a vote: {listed}")
-        if not is_graded and row["method"] == "sample" and row["n_ab"] != row["n_ba"]:
+        if row["method"] == "sample" and row["n_ab"] != row["n_ba"]:
             note(f"{way}: {row['n_ab']} votes with A first, {row['n_ba']} with B first")
 
 
