@@ -39,7 +39,7 @@ from btdagg.votes.grades import scale_of
 from btdagg.votes.join import LabelledCounts, with_task
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS
-from btdagg.votes.sides import UNNAMED, refuse_names, sides_of
+from btdagg.votes.sides import UNNAMED, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
 from btdagg.votes.table import Table, counts_of, listing, refuse, text
@@ -170,31 +170,28 @@ class Pipeline:
             came = strength or full_margin
             name = "strength" if strength else "full_margin"
             raise InputError(argument=name, came=came, expected=expected)
-        points = judging.setup.grades
-        self._step = 2 if judging.order == "both" and points is None else 1
+        scale = judging.scale
         self.labels = labels if isinstance(labels, Labels) else labels_for(judging, labels)
-        if points is not None and (strength or full_margin or isinstance(prior, Prior)):
+        if not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)):
             expected = "no strength, full margin or prior of pairs for a template of grades"
             raise InputError(f"{strength or full_margin or prior} came, expected {expected}")
-        if (points is None) != self.labels.scale.mirrored:
-            kinds = ("pairs", "grades") if points is None else ("grades", "pairs")
+        if scale.mirrored != self.labels.scale.mirrored:
             raise InputError(
-                f"{self.labels.source}: labels of {kinds[1]}, and the template is for {kinds[0]}",
+                f"{self.labels.source}: labels of {self.labels.scale.in_words}, and the template "
+                f"is for {scale.in_words}",
                 argument="labels",
             )
         if isinstance(self.rule, RuleKind):
-            self.rule.refuse_out_of_range(judging.n, self._step, self.labels.scale)
+            self.rule.refuse_out_of_range(judging.n, judging.step, self.labels.scale)
         self.pairs = _with_tasks(pairs if isinstance(pairs, Pairs) else read_pairs(pairs))
         _refuse_other_labels(self.pairs, self.labels)
-        is_shared = points is not None and self.pairs.frame["item"].is_duplicated().any()
+        is_shared = not scale.mirrored and self.pairs.frame["item"].is_duplicated().any()
         if is_shared and "task" not in self.labels.columns:
             raise InputError(
                 f"{self.labels.source}: no column criterion, expected one, since items of "
                 f"{self.pairs.source} are graded by several"
             )
-        if points is not None:
-            refuse_names(a, b)
-        self._sides = sides_of(self.pairs, a, b) if points is None else UNNAMED
+        self._sides = sides_of(self.pairs, a, b, mirrored=scale.mirrored)
         judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
         self._others: Pairs | None = None
@@ -249,11 +246,10 @@ class Pipeline:
         labelling.all_votes = votes
         labelling.decided = decided = _decided(votes, self.labels, labelling.fitted, self.pairs)
         is_empty = decided[[*votes.columns_of_counts]].sum_horizontal() == 0
-        if not votes.scale.mirrored:  # a rule may need no vote
-            is_empty &= decided["label"].is_null()
-        if n_empty := is_empty.sum():
-            how = "are decided without any" if votes.scale.mirrored else "get no label"
-            labelling.notes.append(f"{n_empty} items have no vote, and {how}")
+        is_left = decided["label"].is_null()
+        for rows, how in ((~is_left, "are decided without any"), (is_left, "get no label")):
+            if n_empty := (is_empty & rows).sum():
+                labelling.notes.append(f"{n_empty} items have no vote, and {how}")
         return labelling
 
     def _votes(self, store: VoteStore, pairs: Pairs, alike: Provenance | None = None) -> Votes:
@@ -326,14 +322,16 @@ class Pipeline:
         return fit_prior(counted) if counted else "weak"
 
     def _fit_task(self, votes: Votes, prior: Any) -> Fitted:
-        n, rule = self.judging.n, self.rule
+        judging, rule = self.judging, self.rule
         items = votes.labelled(self.labels)
-        origin = replace(Provenance.of(votes), n_votes=n)
+        origin = replace(Provenance.of(votes), n_votes=judging.n)
         calibration = _calibrated(items, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
             own = items.counts, items.labels
             single = votes.strengths()
-            rule = rule.learn(calibration.model, n, *own, step=self._step, strengths=single)
+            rule = rule.learn(
+                calibration.model, judging.n, *own, step=judging.step, strengths=single
+            )
         return Fitted(calibration, rule)
 
     def _certified(self, fitted: Fitted, votes: Votes, prior: Any, notes: list[str]) -> Fitted:

@@ -72,7 +72,7 @@ def say_estimate(
 
 
 def _thing(judging: Judging) -> str:
-    return "pair" if judging.setup.grades is None else "response"
+    return "pair" if judging.scale.mirrored else "response"
 
 
 @contextmanager

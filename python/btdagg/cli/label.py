@@ -143,7 +143,7 @@ def label(
     from btdagg.votes import read_votes
     from btdagg.votes.grades import scale_of
     from btdagg.votes.scale import PAIRS, Scale, points_of
-    from btdagg.votes.sides import UNNAMED, refuse_names, sides_of
+    from btdagg.votes.sides import sides_of
 
     raw = tables_of(columns, pairs, drawn, votes)
     asked = dict(parse_pairs(criteria, "criteria", "NAME=RUBRIC"))
@@ -156,11 +156,7 @@ def label(
     of_votes = scale if scale.mirrored else scale_of(raw[-1])[0]
     of_votes = scale if of_votes.mirrored else of_votes
     of_judge = None if votes is None else read_votes(raw[-1], scale=of_votes)
-    called = UNNAMED
-    if scale.mirrored:
-        called = sides_of(all_pairs, sides.a, sides.b)
-    else:
-        refuse_names(sides.a, sides.b)
+    called = sides_of(all_pairs, sides.a, sides.b, mirrored=scale.mirrored)
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:

@@ -35,6 +35,7 @@ from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.runs import JudgeRun, Limits
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
@@ -202,7 +203,7 @@ class Judging:
             object.__setattr__(self, "again", STATUSES[1:])
         if not self.model.strip():
             raise InputError("model is empty, expected its name at the endpoint")
-        if self.prompt.answer.grades is not None:
+        if not self.scale.mirrored:
             for name in ("order", "confidence"):
                 came = getattr(self, name)
                 if came != getattr(Judging, name) and came != "verbal":
@@ -250,10 +251,20 @@ class Judging:
         )
 
     @property
+    def scale(self) -> Scale:
+        """The scale of the votes."""
+        points = self.prompt.answer.grades
+        return PAIRS if points is None else Scale(points)
+
+    @property
+    def step(self) -> int:
+        """How many votes come together: of a pair in both orders, two."""
+        return 2 if self.order == "both" and self.scale.mirrored else 1
+
+    @property
     def samples(self) -> tuple[tuple[Order, int], ...]:
         """Orders and numbers of the samples of an item; a single response has no other order."""
-        is_pair = self.prompt.answer.grades is None
-        return samples_of(self.n, self.order if is_pair else "AB")
+        return samples_of(self.n, self.order if self.scale.mirrored else "AB")
 
     @cached_property
     def setup(self) -> Setup:

@@ -24,7 +24,6 @@ from btdagg.model.grades import GradeModel
 from btdagg.online import StoppingRule
 from btdagg.votes.grades import with_criteria
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.scale import listed
 from btdagg.votes.strength import given_margins, rounded, rounded_probability
 
 if TYPE_CHECKING:
@@ -109,11 +108,11 @@ def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
         raise InputError(
             argument="n", came=judging.n, expected=f"the {rule.n} of the stopping rule"
         )
-    points = rule.model.scale.points if isinstance(rule.model, GradeModel) else None
-    if points != judging.setup.grades:
-        expected = f"a template for grades {listed(points)}" if points else "a template for pairs"
+    scale = rule.model.scale
+    if scale != judging.scale:
+        expected = f"a template for {scale.in_words}"
         raise InputError(argument="template", came=judging.setup.template, expected=expected)
-    if points is None and judging.order == "both" and rule.step % 2:
+    if rule.step % judging.step:
         raise InputError(
             f"the rule has step {rule.step}, expected an even one: votes come in pairs of both "
             "orders"

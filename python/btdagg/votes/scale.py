@@ -193,6 +193,11 @@ class Scale:
         has_votes = np.asarray(reduce(np.logical_or, counts.T))
         require_rows(has_votes, counts, "counts", "at least one vote of each item")
 
+    @property
+    def in_words(self) -> str:
+        """What messages call votes and labels on it."""
+        return "pairs" if self.mirrored else f"grades {listed(self.points)}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the points, their names and whether there are sides."""
         return {"points": list(self.points), "names": list(self.names), "mirrored": self.mirrored}

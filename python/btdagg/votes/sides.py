@@ -34,19 +34,20 @@ class Sides(NamedTuple):
 UNNAMED = Sides()
 
 
-def refuse_names(a: str | None, b: str | None) -> None:
-    """Refuse names of A and B where votes are grades."""
-    if a is not None or b is not None:
-        expected = "no names where votes are grades of single responses"
-        raise InputError(argument="b" if a is None else "a", came=a or b, expected=expected)
-
-
-def sides_of(table: Table, a: str | None = None, b: str | None = None) -> Sides:
+def sides_of(
+    table: Table, a: str | None = None, b: str | None = None, *, mirrored: bool = True
+) -> Sides:
     """Return the names of A and B, or those that columns of a table have in all rows.
 
-    The columns `system_a` and `system_b` must not contradict a name.
+    The columns `system_a` and `system_b` must not contradict a name. Votes whose scale is not
+    mirrored have no sides.
     """
     names = {side: name for side, name in {"a": a, "b": b}.items() if name is not None}
+    if not mirrored:
+        for side, name in names.items():
+            expected = "no names where votes are grades of single responses"
+            raise InputError(argument=side, came=name, expected=expected)
+        return UNNAMED
     for side, name in names.items():
         if not isinstance(name, str) or not name.strip():
             raise InputError(argument=side, came=name, expected="a name")

@@ -31,7 +31,7 @@ from btdagg.votes.join import join
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
-from btdagg.votes.sides import UNNAMED, Sides, refuse_names, sides_of
+from btdagg.votes.sides import Sides, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
@@ -123,17 +123,13 @@ class Votes(Table, CountsItself):
 
         The columns name them where each has one value, as it may have after a filter.
         """
-        if self.own_sides is not None or not self.scale.mirrored:
-            return self.own_sides or UNNAMED
-        return sides_of(self)
+        return self.own_sides or sides_of(self, mirrored=self.scale.mirrored)
 
     def with_names(self, a: str | None, b: str | None) -> Self:
         """Return the same votes with names of A and B, which columns must not contradict."""
         if a is None and b is None:
             return self
-        if not self.scale.mirrored:
-            refuse_names(a, b)
-        return replace(self, own_sides=sides_of(self, a, b))
+        return replace(self, own_sides=sides_of(self, a, b, mirrored=self.scale.mirrored))
 
     @property
     def are_counts(self) -> bool:
