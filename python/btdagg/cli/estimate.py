@@ -172,13 +172,20 @@ def about_drawing(data: Data, has_design: bool) -> list[str]:
     return remarks
 
 
-def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Estimates | None:
+def over_all_items(
+    votes: Votes, labels: Labels, n_parts: int, *, as_many: bool = False
+) -> Estimates | None:
     """Estimate over all items for another command, and print remarks; None where it cannot.
 
-    With ``as_many`` each item has its first votes, as many as there are of every item, so that
-    labelled and other items are judged alike.
+    Criteria, which have means of their own, are not averaged. With ``as_many`` each item has its
+    first votes, as many as there are of every item, so that labelled and other items are judged
+    alike.
     """
-    name = "win rate" if votes.scale.mirrored else "mean grade"
+    name = "win rate"
+    if not votes.scale.mirrored:
+        if n_parts > 1:
+            return None
+        name = "mean grade"
     try:
         items = all_items(votes, labels)
         if as_many:

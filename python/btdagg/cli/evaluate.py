@@ -188,9 +188,8 @@ def compare(
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
     evaluation = replace(evaluation, about_data=tuple(about_data))
     study = replace(study, scores=evaluation)
-    # Criteria have means of their own.
-    has_mean = is_mirrored or len(evaluation.by_key()) == 1
-    overall = over_all_items(study.votes, gold) if is_whole and has_mean else None
+    n_parts = len(evaluation.by_key())
+    overall = over_all_items(study.votes, gold, n_parts) if is_whole else None
     if evaluated.json:
         print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
     show_scores(study, overall, folder, questions, printed=not evaluated.json, is_whole=is_whole)

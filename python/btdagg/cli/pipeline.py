@@ -184,10 +184,8 @@ def run(
         about_data = (*evaluation.about_data, *study.about_strength())
         evaluation = replace(evaluation, about_data=about_data)
         study = replace(study, scores=evaluation)
-        # Criteria have means of their own.
-        overall = None
-        if votes.scale.mirrored or len(done.fitted) == 1:
-            overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
+        many = {"as_many": rule is not None}
+        overall = over_all_items(done.all_votes, gold, len(done.fitted), **many)
         results["evaluation"] = scores_as_json(evaluation, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         opened_report = open_report(typed, title, page)

@@ -127,6 +127,7 @@ def plan(
     data = reading.data(votes, labels, fitted.provenance)
     items = data.votes.labelled(data.gold)
     fitted_prior: AnyPrior = None
+    of_prior = "with the prior of grades"
     if items.scale != fitted.scale:
         raise InputError(
             argument="scale", came=str(items.scale), expected=f"that of {model}, {fitted.scale}"
@@ -134,6 +135,7 @@ def plan(
     if items.scale.mirrored:
         neighbours = neighbours_of(data) if prior in (None, "neighbours") else None
         fitted_prior = chosen_prior(prior, neighbours)
+        of_prior = words_of(fitted_prior)
     elif prior is not None:
         raise InputError(argument="prior", came=prior, expected="none for grades")
     # Imported here, so that the other commands begin without it.
@@ -200,7 +202,6 @@ def plan(
         f"\nBy number of votes and rule, of the model at {rule.n} votes and of models fitted to "
         "these items at fewer; calls include those for a calibration set:"
     )
-    of_prior = "with the prior of grades" if not items.scale.mirrored else words_of(fitted_prior)
     say(f"{planned}\nlabels are for calibrations; {of_prior}")
 
 

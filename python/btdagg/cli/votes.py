@@ -119,7 +119,7 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
     """Count votes, missing votes, and the share of each vote, by judge; of grades their mean."""
     points, tasks = table.columns_of_counts, []
     if table.scale.mirrored:  # A first
-        points = dict(reversed(points.items()))
+        points = dict(reversed([*points.items()]))
     else:
         tasks = [column for column in ("task",) if column in table.columns]
     rows = []
