@@ -70,7 +70,7 @@ def main() -> None:
     print("| MAE on the splits of the peer | " + " | ".join(METHODS) + " |")
     print("|---|" + "---:|" * len(METHODS))
     for cell, mae in zip(found.cells, scores, strict=True):
-        mine = [method.mae[:n_peer].mean() for method in cell.comparison.methods]
+        mine = [method.mae[:n_peer].mean() for method in cell.methods]
         for who, row in (("btdagg", mine), ("peer", mae)):
             print(f"| {cell.n_votes} votes, {who} | " + " | ".join(f"{m:.4f}" for m in row) + " |")
 

@@ -75,7 +75,7 @@ def coverage(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
         model = btdagg.calibrate(known.evidence.counts, known.labels, prior=None).model
         error = np.abs(model.decide(others.evidence.counts) - others.labels)
         majority = np.abs(btdagg.majority_vote(others.evidence.counts) - others.labels)
-        intervals = found.methods[0].mae_interval, found.new_items.difference(0, 1)
+        intervals = found.methods[0].interval(), found.new_items.difference(0, 1)
         for place, truth in enumerate((error.mean(), (error - majority).mean())):
             hits[place] += intervals[place].low <= truth <= intervals[place].high
         biases.append(intervals[0].mean - error.mean())
@@ -127,8 +127,8 @@ def level_and_power(items: LabelledItems, n_prompts: int, n_sets: int) -> list[f
         below.append(
             [
                 both.pvalues()[0, 1] < 0.05,
-                found.mae_ranking.pvalues[0, 1] < 0.05,
-                paper.mae_ranking.pvalues[0, 1] < 0.05,
+                found.rankings["mae"].pvalues[0, 1] < 0.05,
+                paper.rankings["mae"].pvalues[0, 1] < 0.05,
             ]
         )
     return np.mean(below, axis=0).tolist()

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from btdagg import calibrate, majority_vote
-from btdagg.evaluation import MethodComparison, Protocol, RandomSplits, evaluate
-from btdagg.evaluation.cells import MethodScores
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.paper.transfer import Transfer
 
 
@@ -39,7 +39,7 @@ def transfer_of(tasks, mae):
         matrices[:, 1, 0] = np.rint(1000 * errors)
         matrices[:, 1, 1] = 1000 - matrices[:, 1, 0]
         scores = MethodScores("m", matrices)
-        return MethodComparison((scores,), n_items=1000, n_calibration=9, gold_tie_share=1)
+        return Cell((scores,), n_items=1000, n_calibration=9)
 
     return Transfer(tuple(tasks), tuple(tuple(map(compared, row)) for row in mae))
 
@@ -47,7 +47,7 @@ def transfer_of(tasks, mae):
 def comparison_of(counts, labels, aggregators=None, **options):
     """Methods on the same splits of arrays."""
     (cell,) = evaluate(counts, labels, aggregators=aggregators, **options).cells
-    return cell.comparison
+    return cell
 
 
 def distributions(items, aggregators=None, **settings):

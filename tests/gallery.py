@@ -54,7 +54,7 @@ def _gallery():
     refits = btdagg.bootstrap(counts, labels, n_refits=20)
     short = btdagg.Protocol(btdagg.evaluation.RandomSplits(n_splits=3, size=40))
     few_methods = by_name(["davidson", "majority"])
-    compared = btdagg.evaluate(counts, labels, aggregators=few_methods).cells[0].comparison
+    compared = btdagg.evaluate(counts, labels, aggregators=few_methods).cells[0]
     scores = btdagg.evaluate(votes, gold, n_votes=[4, 8], aggregators=few_methods, protocol=short)
     chances = online.fit_votes(counts, labels)
     rule = online.StoppingRule.risk_bounded(model, 8, chances, epsilon=0.05)
@@ -85,17 +85,15 @@ def _gallery():
         ),
         "comparison": compared,
         "new items": compared.new_items,
-        "ranking": compared.mae_ranking,
+        "ranking": compared.rankings["mae"],
         "random splits": btdagg.evaluate(counts, labels, aggregators=few_methods, protocol=short),
         "scores": scores,
         "scores at one number": btdagg.evaluate(
             votes, gold, aggregators=few_methods, protocol=short
         ),
-        "labels swept": evaluation.sweep_calibration(
-            votes, gold, [20, 40], aggregators=few_methods, protocol=short
+        "labels swept": btdagg.evaluate(
+            votes, gold, n_labels=[20, 40], aggregators=few_methods, protocol=short
         ),
-        "cell": scores.cells[0],
-        "sweep": scores.sweeps[0],
         "votes": votes,
         "labels": gold,
         "labelled votes": votes.labelled(gold),

@@ -63,7 +63,7 @@ def draw_curve(axis: Axes) -> None:
         for place, budget in enumerate(BUDGETS):
             methods = [MajorityVote(), Davidson(prior=None)]
             scores = evaluate(judge.first(budget), judge.labels, aggregators=methods)
-            of_methods = scores.cells[0].comparison.methods
+            of_methods = scores.cells[0].methods
             errors[:, place] += [method.mae.mean() / len(REGIMES) for method in of_methods]
     labels = ("majority vote", "calibrated on 50 labels")
     calibrated, majority = series_styles(("calibrated", "majority vote")).values()

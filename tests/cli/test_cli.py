@@ -13,7 +13,6 @@ from btdagg import DavidsonModel, calibrate, read_labels, read_votes
 from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, evaluate
-from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import by_name
 from btdagg.methods.registry import PAPERS
 from commands import ended, one_line
@@ -139,8 +138,8 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
         n_votes=[4, 8],
         protocol=Protocol(RandomSplits(n_splits=100)),
     )
-    assert told["lines"] == [line.as_dict(["task"]) for line in lines(by_hand)]
-    assert told["averages"] == [line.as_dict([]) for line in averages(by_hand)]
+    assert told["lines"] == by_hand.as_dict()["lines"]
+    assert told["averages"] == by_hand.as_dict()["averages"]
     assert told["remarks"] == list(by_hand.remarks)
     votes, labels = (pl.read_csv(f"demo/demo_{name}.csv") for name in ("votes", "labels"))
     for task in REGIMES:
@@ -187,8 +186,8 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
     assert list(told) == ["settings", "by", "lines", "averages", "remarks", "estimates"]
     assert told["settings"]["splits"] == 4
     assert told["by"] == ["judge"]
-    assert told["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
-    assert told["averages"] == [line.as_dict([]) for line in averages(expected)]
+    assert told["lines"] == expected.as_dict()["lines"]
+    assert told["averages"] == expected.as_dict()["averages"]
     assert told["remarks"] == list(expected.remarks)
     # Judge h votes the opposite of judge g.
     majority = {
@@ -212,7 +211,7 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
         filtered, read_labels("labels.csv"), aggregators=by_name(PAPERS), protocol=protocol
     )
     told = json.loads(cli(*command, *filters)[1])
-    assert told["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
+    assert told["lines"] == expected.as_dict()["lines"]
 
 
 def test_rows_without_a_label_are_said(cli, folder):

@@ -177,7 +177,7 @@ def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monk
     def press_ctrl_c(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("btdagg.report.sections.sweep_calibration", press_ctrl_c)
+    monkeypatch.setattr("btdagg.report.study.Study.calibration_sizes", press_ctrl_c)
     status, _, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
     assert (status, err.splitlines()[-1]) == (130, "btdagg: interrupted")
     found = described(folder / "out")

@@ -98,9 +98,9 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
     options["aggregators"] = [Panel(("1", "2")), Panel(("2",), name="one"), *methods[2:]]
     (of_array,) = evaluate(items.counts, items.labels, **options).cells
     for other in (of_rows, of_array):
-        for one, same in zip(cell.comparison.methods, other.comparison.methods, strict=True):
+        for one, same in zip(cell.methods, other.methods, strict=True):
             assert one.mae.tolist() == same.mae.tolist()
-    panel, one, pooled, _ = (method.mae.tolist() for method in cell.comparison.methods)
+    panel, one, pooled, _ = (method.mae.tolist() for method in cell.methods)
     assert panel != one != pooled
     with pytest.raises(btdagg.InputError, match="no counts of judge 'c'; found a, b"):
         evaluate(votes, labels, aggregators=[Panel(("a", "c"))], protocol=protocol)

@@ -82,10 +82,10 @@ def test_swapping_the_ways_or_the_sides_mirrors_the_difference(groups):
 def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
     methods = Davidson(), MajorityVote()
     found = compare(SAMPLE.counts, SAMPLE.counts, LABELS, methods=methods)
-    scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0].comparison
-    assert found.mae == tuple(method.mae_interval for method in scores.methods)
+    scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0]
+    assert found.mae == tuple(method.interval() for method in scores.methods)
     assert found.difference == scores.new_items.difference(0, 1)
-    assert found.pvalue == scores.mae_ranking.pvalues[0, 1]
+    assert found.pvalue == scores.rankings["mae"].pvalues[0, 1]
 
 
 def test_ways_that_decide_alike_do_not_differ():
@@ -152,7 +152,7 @@ def test_a_panel_is_compared_with_one_of_its_judges():
         Evidence(counts.sum(axis=1), by_judge={"1": counts[:, 0], "2": counts[:, 1]}), LABELS
     )
     panel = evaluate(items.evidence, LABELS, aggregators=[Panel(("1", "2"))], protocol=few)
-    mean = panel.cells[0].comparison.methods[0].mae_interval.mean
+    mean = panel.cells[0].methods[0].interval().mean
     assert found.mae[0].mean == pytest.approx(mean, abs=0.1)  # by other folds
     names = {**SAMPLE.vote_columns(), "judge": ["a"] * N * 8}
     both = {
@@ -239,7 +239,7 @@ def test_a_line_says_whether_strength_is_better_than_signs():
     assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
     assert line.startswith("math: better: strength, MAE 0.")
     weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Davidson(prior="weak")])
-    assert f"MAE {weak.cells[0].comparison.methods[0].mae_interval.mean:.3f} against" in line
+    assert f"MAE {weak.cells[0].methods[0].interval().mean:.3f} against" in line
     assert about_strength(items, warn=True) == []
 
 

@@ -62,7 +62,7 @@ def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
     assert found.new_items.losses["mae"].of_items[0].tolist() == (errors / 2).tolist()
     majority = np.abs(btdagg.majority_vote(COUNTS) - LABELS)
     assert found.new_items.losses["mae"].of_items[1].tolist() == majority.tolist()
-    assert found.methods[0].mae_interval.mean == pytest.approx(errors.mean() / 2)
+    assert found.methods[0].interval().mean == pytest.approx(errors.mean() / 2)
     assert found.new_items.losses["mae"].of_refits[1].tolist() == [majority.mean()] * 3
     assert found.n_calibration == 72
 
@@ -142,8 +142,8 @@ def test_methods_of_which_one_is_always_right_have_different_ranks():
     decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
     evidence = Evidence(np.ones((30, 3), dtype=np.int64), decisions=decided)
     found = comparison_of(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
-    assert found.mae_ranking.ranks.tolist() == [2, 1]
-    assert 2.0**-29 < found.mae_ranking.pvalues[0, 1] < 0.001
+    assert found.rankings["mae"].ranks.tolist() == [2, 1]
+    assert 2.0**-29 < found.rankings["mae"].pvalues[0, 1] < 0.001
 
 
 def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
@@ -188,8 +188,8 @@ def test_models_that_decide_all_items_alike_share_a_rank():
         found.new_items.losses["mae"].of_items[0].mean()
         > found.new_items.losses["mae"].of_items[1].mean()
     )
-    assert found.mae_ranking.ranks.tolist() == [1, 1]
-    assert found.mae_ranking.pvalues[0, 1] == 1
+    assert found.rankings["mae"].ranks.tolist() == [1, 1]
+    assert found.rankings["mae"].pvalues[0, 1] == 1
     _, low, high = found.new_items.difference(0, 1)
     assert low <= 0 <= high
 
@@ -263,7 +263,7 @@ def test_refits_of_one_task_decide_another():
     protocol = Protocol(splitter, None)
     found = transfer_matrix({"a": first, "b": second}, protocol=protocol)
     ((own,),) = cross_scores([second], [Davidson(prior=None)], protocol)
-    assert found.mae_interval("b", "b") == own.methods[0].mae_interval
+    assert found.mae_interval("b", "b") == own.methods[0].interval()
     assert found.change_interval("b", "b").mean == 0
     weights = splitter.resampled(first.units, first.content).astype(int)
     errors = []

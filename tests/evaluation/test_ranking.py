@@ -78,8 +78,8 @@ def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
     mae = [method.mae.mean() for method in found.methods]
     accuracy = [-method.accuracy.mean() for method in found.methods]
     for ranking, pvalues, scores in (
-        (found.mae_ranking, found.pvalues["mae"], mae),
-        (found.accuracy_ranking, found.pvalues["accuracy"], accuracy),
+        (found.rankings["mae"], found.pvalues["mae"], mae),
+        (found.rankings["accuracy"], found.pvalues["accuracy"], accuracy),
     ):
         combined = combine_pvalues(pvalues, rule=rule)
         if correction == "holm":
@@ -98,4 +98,4 @@ def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
     )
     hits = found.pvalues["mae"][:, 0, 1] * 101
     assert hits == pytest.approx(np.round(hits), abs=1e-9)
-    assert (found.mae_ranking.pvalues[0, 1] == found.pvalues["mae"][:, 0, 1].mean()).all()
+    assert (found.rankings["mae"].pvalues[0, 1] == found.pvalues["mae"][:, 0, 1].mean()).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
-from btdagg.evaluation import Protocol, RandomSplits, evaluate, sweep_calibration
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from draws import balanced_counts, made, mae_on, random_splits, table
 
 
@@ -22,20 +22,20 @@ def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
         protocol=Protocol(RandomSplits(size=15, n_splits=4)),
     )
     assert found.by == ("judge",)
-    (sweep,) = found.sweeps
-    assert (sweep.key, sweep.points) == (("j",), (2, 4, 8))
-    assert [curve[0].name for curve in sweep.curves] == ["calibrated", "majority vote"]
-    for cell in sweep.cells:
-        assert cell.comparison.n_items == 60
-        assert cell.comparison.n_calibration == 16  # whole groups of two
-        assert cell.comparison.n_evaluation == 44
-    for point, n in enumerate(sweep.points):
+    ((key, cells),) = found.by_key().items()
+    assert (key, [cell.point for cell in cells]) == (("j",), [2, 4, 8])
+    for cell in cells:
+        assert [method.name for method in cell.methods] == ["calibrated", "majority vote"]
+        assert cell.n_items == 60
+        assert cell.n_calibration == 16  # whole groups of two
+        assert cell.n_evaluation == 44
+    for cell, n in zip(cells, (2, 4, 8), strict=True):
         counts = balanced_counts(votes, items, n)
         for number, (inside, outside) in enumerate(
             random_splits(60, size=15, n_splits=4, groups=groups)
         ):
             wanted = mae_on(counts, known, inside, outside)
-            got = [curve[point].mae[number] for curve in sweep.curves]
+            got = [method.mae[number] for method in cell.methods]
             assert got == pytest.approx(wanted, abs=1e-12)
 
 
@@ -47,27 +47,28 @@ def test_a_sweep_over_labels_keeps_the_evaluation_set():
     items = list(dict.fromkeys(vote["item"] for vote in votes))
     gold = {row["item"]: row["label"] for row in labels}
     known = np.array([gold[item] for item in items])
-    found = sweep_calibration(
+    found = evaluate(
         read_votes(table(votes)),
         read_labels(table(labels)),
-        [30, 10, 20],
-        n_votes=4,
+        n_labels=[30, 10, 20],
+        n_votes=[4],
         protocol=Protocol(RandomSplits(n_splits=5)),
     )
-    (sweep,) = found.sweeps
-    assert sweep.points == (10, 20, 30)
-    assert [cell.comparison.n_calibration for cell in sweep.cells] == [10, 20, 30]
-    assert [cell.comparison.n_evaluation for cell in sweep.cells] == [30, 30, 30]
+    (cells,) = found.by_key().values()
+    assert [cell.point for cell in cells] == [10, 20, 30]
+    assert [cell.n_calibration for cell in cells] == [10, 20, 30]
+    assert [cell.n_evaluation for cell in cells] == [30, 30, 30]
     counts = balanced_counts(votes, items, 4)
     for number in range(5):
         # The order of the items of split k, as it is documented to come from seed and k alone.
         order = np.random.default_rng([0, number]).permutation(60)
-        for point, size in enumerate(sweep.points):
+        for cell in cells:
+            size = cell.n_labels
             wanted = mae_on(counts, known, np.sort(order[:size]), order[30:])
-            got = [curve[point].mae[number] for curve in sweep.curves]
+            got = [method.mae[number] for method in cell.methods]
             assert got == pytest.approx(wanted, abs=1e-12)
     # What learns nothing does not change with the number of labels.
-    assert len({tuple(point.mae) for point in sweep.curves[1]}) == 1
+    assert len({tuple(cell.methods[1].mae) for cell in cells}) == 1
 
 
 def test_sweeps_say_what_is_wrong():
@@ -75,10 +76,10 @@ def test_sweeps_say_what_is_wrong():
     votes, labels = read_votes(table(votes)), read_labels(table(labels))
     with pytest.raises(InputError, match=r"^n_votes is 4, expected a sequence of at least one"):
         evaluate(votes, labels, n_votes=4)
-    with pytest.raises(InputError, match=r"^sizes is 0, expected an integer of at least 1$"):
-        sweep_calibration(votes, labels, [10, 0])
+    with pytest.raises(InputError, match=r"^n_labels is 0, expected an integer of at least 1$"):
+        evaluate(votes, labels, n_labels=[10, 0])
     with pytest.raises(InputError, match=r"^calibrating on 60 of 60 items leaves none"):
-        sweep_calibration(votes, labels, [10, 60])
+        evaluate(votes, labels, n_labels=[10, 60])
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'protocl'$"):
         evaluate(votes, labels, protocl=1)
     with pytest.raises(InputError, match=r"^labels is a ndarray, expected what read_labels"):
@@ -92,15 +93,14 @@ def test_parts_that_fail_are_named():
             row["vote"] = None
     few = [{**row, "judge": "few"} for row in votes if row["item"] in ("i0", "i1")]
     labels = read_labels(table(labels))
-    found = sweep_calibration(
+    found = evaluate(
         read_votes(table(votes + few)),
         labels,
-        [10, 20],
-        n_votes=6,
+        n_labels=[10, 20],
+        n_votes=[6],
         protocol=Protocol(RandomSplits(n_splits=2)),
     )
-    (sweep,) = found.sweeps
-    assert sweep.key == ("j",)
+    assert list(found.by_key()) == [("j",)]
     ((key, reason),) = found.skipped
     assert key == ("few",)
     assert reason.startswith("calibrating on 10 of 2 items leaves none")

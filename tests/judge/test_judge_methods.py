@@ -167,7 +167,7 @@ def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, sto
         protocol=protocol,
     )
     (cell,) = found.cells
-    assert (cell.comparison.n_items, cell.n_undecided) == (N_ITEMS - 4, 4)
+    assert (cell.n_items, cell.n_undecided) == (N_ITEMS - 4, 4)
     assert (
         "4 items have no decision of some method (its prompt shows them as examples, or an answer "
         "is missing) and count for none"

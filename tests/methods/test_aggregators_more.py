@@ -375,7 +375,7 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
     ids, evidence = votes.evidence(decisions=["gsa"])
     assert ids.tolist() == sample.items.tolist()
     direct = comparison_of(evidence, sample.labels, methods, **settings)
-    for one, other in zip(found.cells[0].comparison.methods, direct.methods, strict=True):
+    for one, other in zip(found.cells[0].methods, direct.methods, strict=True):
         assert one.mae.tolist() == other.mae.tolist()
     assert not direct.methods[2].mae.any()
     plain = comparison_of(sample.counts, sample.labels, [methods[3]], **settings).methods[0]

@@ -13,8 +13,7 @@ import pytest
 
 import btdagg
 from btdagg import read_labels, read_votes
-from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, evaluate, sweep_calibration
-from btdagg.evaluation.scores import averages, lines
+from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, evaluate
 from btdagg.methods import by_name
 from btdagg.methods.registry import PAPERS
 from btdagg.online import forecast, plan
@@ -47,22 +46,25 @@ def scores(votes, labels):
         evaluate(votes, labels, n_votes=[8], protocol=protocol, **of_margin),
         evaluate(votes, labels, n_votes=[2, 4], protocol=paper, aggregators=by_name(PAPERS)),
     ]
+    plain = [result.as_dict() for result in results]
+    every = [of["lines"] + of["averages"] for of in plain]
     return [
-        [line.as_dict(result.by) for line in lines(result)]
-        + [line.as_dict(()) for line in averages(result)]
-        for result in results
+        [{k: v for k, v in line.items() if k != "n_calibration"} for line in of] for of in every
     ]
 
 
 def curves(votes, labels):
     protocol = Protocol(RandomSplits(n_splits=3))
     papers = by_name(PAPERS)
-    swept = sweep_calibration(votes, labels, [20, 60], protocol=protocol, aggregators=papers)
+    swept = evaluate(votes, labels, n_labels=[20, 60], protocol=protocol, aggregators=papers)
     tasks = btdagg.evaluation.labelled_tasks(votes, labels)
     moved = transfer_matrix(tasks, protocol=protocol)
     of_sweeps = [
-        [[point.mae.tolist() for point in curve] for curve in sweep.curves]
-        for sweep in swept.sweeps
+        [
+            [method.mae.tolist() for method in curve]
+            for curve in zip(*(cell.methods for cell in cells), strict=True)
+        ]
+        for cells in swept.by_key().values()
     ]
     return [*of_sweeps, moved.mae.tolist()]
 

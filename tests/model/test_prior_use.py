@@ -87,7 +87,7 @@ def test_evaluations_hand_neighbours_to_who_wants_them():
     found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
     assert len(found.cells) == 3
     mean = {
-        method.name: np.mean([c.comparison.methods[i].mae.mean() for c in found.cells])
+        method.name: np.mean([c.methods[i].mae.mean() for c in found.cells])
         for i, method in enumerate(methods)
     }
     assert len(set(mean.values())) == 4

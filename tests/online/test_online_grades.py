@@ -125,7 +125,7 @@ def test_a_plan_of_grades_follows_the_votes_of_the_pilot():
     # Cross-fitted: on items that a model did not see, whatever the given one makes of its own.
     methods = [CalibratedGrades(FIVE, FIVE)]
     (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, aggregators=methods).cells
-    evaluated = cell.comparison.new_items.interval(0).mean
+    evaluated = cell.new_items.interval(0).mean
     assert every.mae == stopped.mae == pytest.approx(evaluated, abs=0.02)
     assert every.low < every.mae < every.high
     orders = [np.repeat(FIVE.points, row) for row in counts]

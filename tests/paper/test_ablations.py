@@ -38,10 +38,10 @@ def test_an_ablation_has_the_same_items_and_splits_for_all_values():
         counts = balanced_counts(
             [v for v in votes if v["template"] == cell.value], items, cell.n_votes
         )
-        assert cell.comparison.n_items == 58
+        assert cell.n_items == 58
         for number, split in enumerate(random_splits(58, size=12, n_splits=3, groups=groups)):
             wanted = mae_on(counts, known, *split, prior=None)
-            got = [method.mae[number] for method in cell.comparison.methods]
+            got = [method.mae[number] for method in cell.methods]
             assert got == pytest.approx(wanted, abs=1e-12)
 
 

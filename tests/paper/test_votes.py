@@ -50,7 +50,7 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
     found = compare_orders(
         table(rows), labels, 4, protocol=Protocol(RandomSplits(size=10, n_splits=3))
     )
-    orders = {cell.value: cell.comparison for cell in found.cells}
+    orders = {cell.value: cell for cell in found.cells}
     assert (found.by, found.skipped, found.n_left_out) == (("judge",), (), {("j",): 1})
     items = [i for i in dict.fromkeys(row["item"] for row in rows) if i != "i3"]
     for name, wanted in (

@@ -98,7 +98,7 @@ def test_numbers_are_those_of_the_result(results):
     assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("with a prior")
     refits = results["bootstrap"].nu
     assert any(f"{refits.low:.4g} to {refits.high:.4g}" in one for one in cells("bootstrap"))
-    scores = [f"{method.mae_interval.mean:.3f}" for method in results["comparison"].methods]
+    scores = [f"{method.interval().mean:.3f}" for method in results["comparison"].methods]
     assert set(scores) <= {text.split(" ±")[0] for text in cells("comparison")}
     net = results["estimates"].estimates["net win rate"]
     assert f"{net.low:.3f} to {net.high:.3f}".replace("-", "−") in cells("estimates")

@@ -84,11 +84,10 @@ class Facts:
                         numbers = dict(zip(names, of[series], strict=True))
                         self.add(source, (), {"quantity": row}, **numbers)
         elif exhibit.title.startswith("Error against"):
-            for cell in (cell for sweep in made_of.values() for cell in sweep.cells):
-                compared = cell.comparison
-                of = {name: getattr(compared, name) for name in ("n_items", "n_calibration")}
+            for cell in (cell for cells in made_of.values() for cell in cells):
+                of = {name: getattr(cell, name) for name in ("n_items", "n_calibration")}
                 own = {"n_labels": cell.n_labels} if cell.n_labels else {"n_votes": cell.n_votes}
-                for method in compared.methods:
+                for method in cell.methods:
                     for name in ("mae", "accuracy"):
                         mean, low, high = method.interval(name)
                         ends = {name: mean, f"{name}_low": low, f"{name}_high": high}

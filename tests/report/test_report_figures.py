@@ -3,6 +3,7 @@
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import matplotlib
@@ -15,7 +16,6 @@ from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     LabelledItems,
-    MethodComparison,
     Scores,
 )
 from btdagg.evaluation.bias import PositionalBias
@@ -54,12 +54,12 @@ def compared(names, rng, n_splits=3):
     """Methods with confusion matrices drawn at random."""
     matrices = rng.integers(1, 2000, (len(names), n_splits, 3, 3))
     methods = tuple(MethodScores(*of_method) for of_method in zip(names, matrices, strict=True))
-    return MethodComparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
+    return Cell(methods, n_items=2000, n_calibration=100)
 
 
 def sweeps(names=("Davidson", "majority vote"), keys=(("t", "j"),), points=(2, 4, 8)):
     rng = np.random.default_rng(0)
-    cells = [Cell(key, compared(names, rng, 5), n_votes=n) for key in keys for n in points]
+    cells = [replace(compared(names, rng, 5), key=key, n_votes=n) for key in keys for n in points]
     return Scores(("task", "judge"), tuple(cells))
 
 
@@ -214,15 +214,16 @@ def labels_of(figure):
 def test_curves_have_the_means_and_their_bands():
     found = sweeps()
     (figure,) = sweep_figures(found).values()
+    curves = list(zip(*(cell.methods for cell in found.cells), strict=True))
     left, right = axes_of(figure)
     for axis, score in ((left, "mae"), (right, "accuracy")):
-        for line, curve in zip(axis.lines, found.sweeps[0].curves, strict=False):
+        for line, curve in zip(axis.lines, curves, strict=False):
             np.testing.assert_array_equal(line.get_xdata(), (2, 4, 8))
             np.testing.assert_allclose(
                 line.get_ydata(), [getattr(point, score).mean() for point in curve]
             )
         band = axis.collections[0].get_paths()[0].vertices
-        intervals = [getattr(p, f"{score}_interval") for p in found.sweeps[0].curves[0]]
+        intervals = [p.interval(score) for p in curves[0]]
         assert band[:, 1].min() == pytest.approx(min(i.low for i in intervals))
         assert band[:, 1].max() == pytest.approx(max(i.high for i in intervals))
 
@@ -253,7 +254,7 @@ def test_bars_have_the_shares(items):
     axis = axes_of(distribution_figure("x", found))[0]
     widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3).T
     np.testing.assert_allclose(widths[0], 100 * found.gold)
-    np.testing.assert_allclose(widths[1], 100 * found.predicted["calibrated"])
+    np.testing.assert_allclose(widths[1], 100 * found.methods[0].predicted)
     np.testing.assert_allclose(axis.lines[0].get_xdata(), 100 * found.gold[0])
     panels = axes_of(condition_figure("template", {"p": found, "q": found}))
     assert [axis.get_title(loc="left") for axis in panels] == ["template p", "template q"]
@@ -267,7 +268,7 @@ def test_confusion_has_counts_and_percentages(items):
         f"{confusion.counts[1, 1]:.0f}\n{confusion.percentages[1, 1]:.0f}%"
     )
     empty = MethodScores("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]]))
-    empty = MethodComparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)
+    empty = Cell((empty,), n_items=3, n_calibration=1)
     shown = [text.get_text() for text in axes_of(confusion_figure("x", empty))[0].texts]
     assert shown[3:6] == ["–", "–", "–"]
 

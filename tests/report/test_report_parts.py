@@ -17,7 +17,6 @@ from btdagg.evaluation import (
     evaluate,
     labelled_tasks,
 )
-from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.metrics import Interval
 from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
@@ -185,11 +184,12 @@ def test_the_page_answers_first(cli):
     scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"), aggregators=methods)
     rows = pl.read_csv("out/tables/answers.csv")
     assert rows.height == len(scores.cells)
-    for row, cell in zip(rows.iter_rows(named=True), scores.cells, strict=True):
-        errors = {method.name: method.mae_interval.mean for method in cell.comparison.methods}
+    for row in rows.iter_rows(named=True):
+        (cell,) = scores.by_key()[row["task"], row["judge"]]
+        errors = {method.name: method.interval().mean for method in cell.methods}
         best = min(errors, key=errors.get)
         assert (row["method"], row["mae"], row["n_items"]) == (best, errors[best], 30)
-        gold = cell.comparison.gold
+        gold = cell.gold
         constants = {
             "B": gold[1] + 2 * gold[2],
             "tie": gold[0] + gold[2],
@@ -215,9 +215,9 @@ def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
     first = replace(compared.methods[0], of_new_items={"mae": best, "accuracy": best})
     compared = replace(compared, methods=(first, *compared.methods[1:]))
     for tied, expected in ((True, "calibrated"), (False, "threshold")):
-        ranking = replace(compared.mae_ranking, tied=np.array([True, tied, False]))
-        cell = Cell(("t",), compared)
-        compared.__dict__["mae_ranking"] = ranking
+        cell = replace(compared, key=("t",))
+        ranking = compared.rankings["mae"]._replace(tied=np.array([True, tied, False]))
+        cell.__dict__["rankings"] = {**compared.rankings, "mae": ranking}
         (row,) = answers_table(Scores(("task",), (cell,))).rows
         assert row[1].text == expected
 
@@ -226,7 +226,7 @@ def test_where_a_constant_wins_its_error_is_shown():
     rng = np.random.default_rng(0)
     gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
     compared = comparison_of(rng.multinomial(8, [1 / 3] * 3, size=60), gold)
-    table = answers_table(Scores((), (Cell((), compared),)))
+    table = answers_table(Scores((), (compared,)))
     error = np.abs(gold - 1).mean()
     assert [entry.text for entry in table.rows[0][1:4]] == ["always A", f"{error:.3f}", "–"]
     assert "another judge or prompt" in table.rows[0][-1].text

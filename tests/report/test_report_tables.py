@@ -16,10 +16,8 @@ from btdagg.evaluation import (
     RandomSplits,
     evaluate,
     positional_bias,
-    sweep_calibration,
 )
 from btdagg.evaluation.metrics import mean_interval
-from btdagg.evaluation.scores import averages
 from btdagg.methods import MajorityVote
 from btdagg.paper import (
     ablate,
@@ -212,15 +210,15 @@ def test_scores_equal_the_result_and_rank_1_is_bold(evaluation):
     assert table.header == (
         *("task", "judge", "votes", "items", "method"), "MAE", "accuracy", "rank"
     )  # fmt: skip
-    cells = {(*cell.key, cell.n_votes): cell.comparison for cell in evaluation.cells}
+    cells = {(*cell.key, cell.n_votes): cell for cell in evaluation.cells}
     rows, records = list(table.rows), rows_of(table)
     for place, (key, compared) in enumerate(cells.items()):
         for number, method in enumerate(compared.methods):
             row, record = rows[2 * place + number], records[2 * place + number]
-            rank = compared.mae_ranking.ranks[number]
+            rank = compared.rankings["mae"].ranks[number]
             assert [entry.text for entry in row] == [
-                *map(str, key), "60", method.name, with_error(method.mae_interval),
-                with_error(method.accuracy_interval), str(rank),
+                *map(str, key), "60", method.name, with_error(method.interval()),
+                with_error(method.interval("accuracy")), str(rank),
             ]  # fmt: skip
             assert row[5].bold == row[7].bold == (rank == 1)
             assert float(record["mae"]) == method.mae.mean()
@@ -236,8 +234,8 @@ def test_pvalues_are_those_of_the_rankings(evaluation):
     assert table.header == ("task", "judge", "votes", "method", "other", "p (MAE)", "p (accuracy)")
     assert len(table.rows) == len(evaluation.cells)  # one pair of methods in each
     for cell, row, record in zip(evaluation.cells, table.rows, rows_of(table), strict=True):
-        p = cell.comparison.mae_ranking.pvalues[0, 1]
-        q = cell.comparison.accuracy_ranking.pvalues[0, 1]
+        p = cell.rankings["mae"].pvalues[0, 1]
+        q = cell.rankings["accuracy"].pvalues[0, 1]
         assert (row[5].text, row[6].text) == (fixed(p), fixed(q))
         assert (row[5].bold, row[6].bold) == (p < 0.05, q < 0.05)
         assert (float(record["mae_pvalue"]), float(record["accuracy_pvalue"])) == (p, q)
@@ -247,7 +245,7 @@ def test_pvalues_are_those_of_the_rankings(evaluation):
 def test_a_task_that_is_called_average_is_not_the_average():
     votes, labels = made(tasks=("average", "t"), judges=("j",))
     found = evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
-    assert {line.key for line in averages(found)} == {("average of all", "")}
+    assert {line["key"] for line in found.averages} == {("average of all", "")}
 
 
 # The others
@@ -306,8 +304,8 @@ def test_ablation_and_its_difference():
     davidson, majority, difference = table.rows
     assert difference[3].text == "Davidson less majority vote"
     for place, cell in enumerate(found.cells):
-        one, other = cell.comparison.methods
-        assert davidson[4 + place].text == with_error(one.mae_interval)
+        one, other = cell.methods
+        assert davidson[4 + place].text == with_error(one.interval())
         gain = mean_interval(one.mae - other.mae)
         assert difference[4 + place].text == with_error(gain, signed=True)
         assert davidson[4 + place].bold == (one.mae.mean() <= other.mae.mean())
@@ -321,7 +319,7 @@ def test_ablation_and_its_difference():
         protocol=Protocol(RandomSplits(n_splits=3, share=0.3)),
     )
     (row,) = ablation_table(alone).rows
-    means = [cell.comparison.methods[0].mae.mean() for cell in alone.cells]
+    means = [cell.methods[0].mae.mean() for cell in alone.cells]
     assert [e.bold for e in row[4:]] == [mean == min(means) for mean in means]
 
 
@@ -333,27 +331,27 @@ def test_sweeps(simulated):
     table = sweep_table(found)
     assert table.header == ("task", "judge", "method", "2", "4")
     assert len(table.rows) == 4 * 2
-    curve = found.sweeps[0].curves[1]
+    curves = list(zip(*(cell.methods for cell in found.cells[:2]), strict=True))
     assert [e.text for e in table.rows[1][3:]] == [
-        with_error(point.mae_interval) for point in curve
+        with_error(point.interval()) for point in curves[1]
     ]
-    assert float(rows_of(table)[0]["accuracy"]) == found.sweeps[0].curves[0][0].accuracy.mean()
-    found = sweep_calibration(
-        votes, labels, [10, 20], by=("task",), protocol=Protocol(RandomSplits(n_splits=3))
+    assert float(rows_of(table)[0]["accuracy"]) == curves[0][0].accuracy.mean()
+    found = evaluate(
+        votes, labels, n_labels=[10, 20], by=("task",), protocol=Protocol(RandomSplits(n_splits=3))
     )
     table = sweep_table(found)
     assert table.name == "sweep-calibration"
     assert [r["n_labels"] for r in rows_of(table)][:2] == ["10", "20"]
     bold = [[e.bold for e in row[2:]] for row in table.rows[:2]]
-    means = np.array([[point.mae.mean() for point in curve] for curve in found.sweeps[0].curves])
+    means = np.array([[method.mae.mean() for method in cell.methods] for cell in found.cells[:2]]).T
     np.testing.assert_array_equal(bold, means == means.min(axis=0))
 
 
 def test_orders(simulated):
     found = compare_orders(*simulated, 2, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
     table = order_table(found)
-    methods = [cell.comparison.methods[0] for cell in found.cells[:3]]
-    assert [e.text for e in table.rows[0][4:]] == [with_error(m.mae_interval) for m in methods]
+    methods = [cell.methods[0] for cell in found.cells[:3]]
+    assert [e.text for e in table.rows[0][4:]] == [with_error(m.interval()) for m in methods]
     means = [m.mae.mean() for m in methods]
     assert [e.bold for e in table.rows[0][4:]] == [mean == min(means) for mean in means]
 

@@ -49,7 +49,7 @@ SEVERAL = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
 
 def compared(counts):
     (cell,) = evaluation.evaluate(counts, LABELS, **SEVERAL).cells
-    return [method.mae for method in cell.comparison.methods]
+    return [method.mae for method in cell.methods]
 
 
 def frame(library, names, counts=COUNTS):

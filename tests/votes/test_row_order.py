@@ -58,7 +58,7 @@ def numbers_of(found):
     new = found.new_items
     pairs = [(0, other) for other in range(1, len(found.methods))]
     return [
-        *(value for one in found.methods for value in (*one.mae_interval, *one.accuracy_interval)),
+        *(value for one in found.methods for value in (*one.interval(), *one.interval("accuracy"))),
         *(value for one, other in pairs for value in new.difference(one, other)),
         *np.ravel(new.pvalues()),
     ]
@@ -77,7 +77,7 @@ def test_evaluate(groups):
     for order in ORDERS[:1]:
         again = compared(order)
         assert numbers_of(again) == pytest.approx(numbers_of(first), rel=0, abs=1e-12)
-        assert (again.mae_ranking.ranks == first.mae_ranking.ranks).all()
+        assert (again.rankings["mae"].ranks == first.rankings["mae"].ranks).all()
         if groups is not None:  # without groups, items that hold the same may change places
             of_items = again.new_items.losses["mae"].of_items
             assert (of_items == first.new_items.losses["mae"].of_items[:, order]).all()

@@ -93,7 +93,7 @@ def demo(
     if json:
         print_json(scores_as_json(evaluation, None, items=items, splits=_N_SPLITS))
         return
-    calibrated = round(evaluation.cells[0].comparison.n_calibration)
+    calibrated = round(evaluation.cells[0].n_calibration)
     out.print(
         f"Eight simulated judges, {items} items each. In each of {_N_SPLITS} random splits the "
         f"model is calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT}\n"

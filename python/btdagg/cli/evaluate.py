@@ -36,7 +36,6 @@ from btdagg.cli.reporting import (
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
-from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import PAPERS, names_of_methods
@@ -231,12 +230,10 @@ def show_scores(
 
 def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -> dict[str, Any]:
     """Return everything that `show_scores` prints as plain values."""
+    test = scores.cells[0].test
     return {
-        "settings": {**settings, "test": scores.cells[0].comparison.test.words},
-        "by": list(scores.by),
-        "lines": [line.as_dict(scores.by) for line in lines(scores)],
-        "averages": [line.as_dict(()) for line in averages(scores)],
-        "remarks": list(scores.remarks),
+        "settings": {**settings, "test": test and test.words},
+        **scores.as_dict(),
         "estimates": overall and estimates_as_json(overall),
     }
 

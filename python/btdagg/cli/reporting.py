@@ -151,7 +151,7 @@ def print_scores(evaluation: Scores) -> None:
     table = scores_table(evaluation)
     out.print_rows(table.header, table.rows, table.n_label_columns)
     say_in_words(table.note)
-    if not evaluation.cells[0].comparison.scale.mirrored:
+    if not evaluation.cells[0].scale.mirrored:
         out.print("")
         print_report_table(answers_table(evaluation))
     note(*evaluation.remarks)

@@ -1,9 +1,7 @@
 from .bias import positional_bias as positional_bias
-from .cells import MethodComparison as MethodComparison
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .evaluation import evaluate as evaluate
-from .evaluation import sweep_calibration as sweep_calibration
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import krippendorff_alpha as krippendorff_alpha
 from .metrics import mean_absolute_error as mean_absolute_error

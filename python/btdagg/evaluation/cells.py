@@ -1,4 +1,4 @@
-"""Cells of an evaluation: confusion matrices of methods, compared with one another.
+"""Cells of an evaluation: methods on the same splits of the same items, by confusion matrices.
 
 Nothing here knows how many labels there are: a matrix has a row and a column for each.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -66,18 +66,17 @@ class MethodScores:
     @cached_property
     def mae(self) -> NDArray[np.float64]:
         """Mean absolute error, (n_splits,)."""
-        return np.asarray((self.matrices * self.losses).sum(axis=(1, 2)) / self._n_items)
+        return self._mean(self.losses)
 
     @cached_property
     def accuracy(self) -> NDArray[np.float64]:
         """Pairwise accuracy, (n_splits,)."""
-        return np.asarray(np.trace(self.matrices, axis1=1, axis2=2) / self._n_items)
+        return self._mean(np.eye(len(self.labels)))
 
     @cached_property
     def bias(self) -> NDArray[np.float64]:
         """Mean of predicted less gold labels, (n_splits,)."""
-        away = signed_error(*self._pairs)
-        return np.asarray((self.matrices * away).sum(axis=(1, 2)) / self._n_items)
+        return self._mean(signed_error(*self._pairs))
 
     @cached_property
     def kappa(self) -> NDArray[np.float64]:
@@ -86,12 +85,11 @@ class MethodScores:
         It is 0 where only those of one side are.
         """
         squares = signed_error(*self._pairs) ** 2
-        shares = self.matrices / self._n_items[:, None, None]
-        by_chance = shares.sum(axis=2)[:, :, None] * shares.sum(axis=1)[:, None]
+        gold, predicted = self.matrices.sum(axis=2), self.matrices.sum(axis=1)
+        by_chance = predicted[:, None] * gold[:, :, None] / gold.sum(axis=1)[:, None, None]
         with np.errstate(invalid="ignore"):
-            ratio = (shares * squares).sum(axis=(1, 2)) / (by_chance * squares).sum(axis=(1, 2))
-        margins = np.stack([self.matrices.sum(axis=1), self.matrices.sum(axis=2)])
-        is_alike = (np.count_nonzero(margins, axis=2) == 1).any(axis=0)
+            ratio = (self.matrices * squares).sum(axis=(1, 2)) / (by_chance * squares).sum((1, 2))
+        is_alike = (np.count_nonzero([gold, predicted], axis=2) == 1).any(axis=0)
         return np.where(is_alike & ~np.isnan(ratio), 0.0, 1 - ratio)
 
     @property
@@ -99,32 +97,16 @@ class MethodScores:
         """Loss by gold label (rows) and predicted label (columns)."""
         return self.loss(*self._pairs)
 
-    @property
-    def _pairs(self) -> list[NDArray[Any]]:
-        return list(np.meshgrid(np.array(self.labels), np.array(self.labels), indexing="ij"))
-
-    def interval(self, score: Score) -> Interval:
+    def interval(self, score: Score = "mae") -> Interval:
         """Score with its 95% interval: for new items where cross-fitted, else over splits."""
-        return (
-            self.of_new_items[score] if self.of_new_items else mean_interval(getattr(self, score))
-        )
-
-    @property
-    def mae_interval(self) -> Interval:
-        """MAE with its 95% interval; see `interval`."""
-        return self.interval("mae")
-
-    @property
-    def accuracy_interval(self) -> Interval:
-        """Accuracy with its 95% interval; see `interval`."""
-        return self.interval("accuracy")
+        new = self.of_new_items
+        return mean_interval(getattr(self, score)) if new is None else new[score]
 
     @property
     def counts(self) -> NDArray[np.float64]:
         """Items by gold and predicted label: mean over splits, or over repetitions."""
-        if self.n_items is not None:
-            return np.asarray(self.matrices.sum(axis=0) * self.n_items / self.matrices.sum())
-        return np.asarray(self.matrices.mean(axis=0))
+        n = self.matrices.sum(axis=(1, 2)).mean() if self.n_items is None else self.n_items
+        return np.asarray(self.matrices.sum(axis=0) * n / self.matrices.sum())
 
     @property
     def percentages(self) -> NDArray[np.float64]:
@@ -149,14 +131,17 @@ class MethodScores:
             counts = counts.sum(axis=0, keepdims=True)
         return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))
 
+    def _mean(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Mean by split of what each gold and predicted label have together."""
+        total = (self.matrices * values).sum(axis=(1, 2))
+        return np.asarray(total / self.matrices.sum(axis=(1, 2)))
+
     @property
-    def _n_items(self) -> NDArray[np.int64]:
-        return np.asarray(self.matrices.sum(axis=(1, 2)))
+    def _pairs(self) -> list[NDArray[Any]]:
+        return list(np.meshgrid(np.array(self.labels), np.array(self.labels), indexing="ij"))
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(NamedTuple):
     """Methods by one score.
 
     Attributes
@@ -166,7 +151,7 @@ class Ranking:
     ranks : (m,) array of int64
         Cluster of each method, 1 the best; see `btdagg.rank_clusters`.
     tied : (m,) array of bool
-        Whether the method cannot be told from the best; see `btdagg.evaluation.statistically_tied`.
+        Whether the method cannot be told from the best; see `statistically_tied`.
     """
 
     pvalues: NDArray[np.float64]
@@ -176,8 +161,8 @@ class Ranking:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class MethodComparison(Drawn):
-    """Aggregators on the same splits of the same items.
+class Cell(Drawn):
+    """Aggregators on the same splits of the same items: of one key, at one number of votes.
 
     Attributes
     ----------
@@ -187,20 +172,30 @@ class MethodComparison(Drawn):
         Labelled items.
     n_calibration : float
         Mean number of items calibrated on; groups that stay together make it vary.
-    gold_tie_share : float
-        Share of gold labels that are ties.
-    tested : SplitTest, GroupTest or None
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    n_votes, n_labels : int or None
+        Votes per item that were used, None for all; labels to calibrate on, in a sweep over them.
+    value : str
+        In an ablation, the value of its column, such as the prompt template.
+    fitted : Davidson, CalibratedGrades or None
+        The method `calibrated`, fitted to all labelled items, to describe the judge. The scores do
+        not use it.
+    n_asked : int or None
+        Votes per item that were asked for; items may have fewer.
+    n_undecided, n_missing, n_empty : int
+        Items of which a method has no decision; missing votes; items with missing votes only,
+        which are decided without votes.
+    test : SplitTest, GroupTest or None
         How differences were tested, if they were.
     pvalues : dict of str to (n_splits, m, m) array
         P-values of each pair of m methods on each split, by the losses behind ``"mae"`` and
         ``"accuracy"``.
     new_items : NewItems or None
         Losses by item, where the methods were cross-fitted.
-    baseline : int or None
-        Place of majority vote among the methods, or of the mode of grades, if it is one of them.
-    calibrated : int or None
-        Place of the first method that calibrates a model and is quick to fit: the model that
-        `Cell.fitted` has. The methods after it are there to be compared with.
+    baseline, calibrated : int or None
+        Places among the methods: of majority vote, or of grades the mode; and of the first that
+        calibrates a model and is quick to fit. The methods after it are there to be compared with.
     scale, label_scale : Scale
         Of the votes and of the labels.
     """
@@ -208,8 +203,16 @@ class MethodComparison(Drawn):
     methods: tuple[MethodScores, ...]
     n_items: int
     n_calibration: float
-    gold_tie_share: float
-    tested: SplitTest | GroupTest | None = None
+    key: Key = ()
+    n_votes: int | None = None
+    n_labels: int | None = None
+    value: str = ""
+    fitted: Davidson | CalibratedGrades | None = None
+    n_asked: int | None = None
+    n_undecided: int = 0
+    n_missing: int = 0
+    n_empty: int = 0
+    test: SplitTest | GroupTest | None = None
     pvalues: Mapping[Score, NDArray[np.float64]] = field(default_factory=dict)
     new_items: NewItems | None = None
     baseline: int | None = None
@@ -218,9 +221,9 @@ class MethodComparison(Drawn):
     label_scale: Scale = PAIRS
 
     @property
-    def label_names(self) -> tuple[str, ...]:
-        """Names of the labels, in label order."""
-        return self.label_scale.names
+    def point(self) -> int | None:
+        """Labels calibrated on, in a sweep over them, else votes per item."""
+        return self.n_votes if self.n_labels is None else self.n_labels
 
     @property
     def n_splits(self) -> int:
@@ -238,107 +241,61 @@ class MethodComparison(Drawn):
         return self.methods[0].gold
 
     @property
-    def best_constant(self) -> tuple[int, float]:
-        """The label that errs least as the answer to every item, by its place, and its MAE."""
-        errors = self.gold @ self.methods[0].losses
-        best = int(errors.argmin())
-        return best, float(errors[best])
+    def errors_of_constants(self) -> NDArray[np.float64]:
+        """MAE of each label as the answer to every item, in label order."""
+        return np.asarray(self.gold @ self.methods[0].losses)
 
     @property
-    def predicted(self) -> dict[str, NDArray[np.float64]]:
-        """Share of those items given each label, by aggregator."""
-        return {method.name: method.predicted for method in self.methods}
-
-    @cached_property
-    def mae_ranking(self) -> Ranking:
-        """Methods ranked by mean absolute error."""
-        losses = [method.mae_interval.mean for method in self.methods]
-        return self._ranking("mae", losses)
-
-    @cached_property
-    def accuracy_ranking(self) -> Ranking:
-        """Methods ranked by pairwise accuracy."""
-        losses = [-method.accuracy_interval.mean for method in self.methods]
-        return self._ranking("accuracy", losses)
+    def best_constant(self) -> tuple[str, float]:
+        """The label that errs least as the answer to every item, by its name, and its MAE."""
+        errors = self.errors_of_constants
+        return self.label_scale.names[errors.argmin()], float(errors.min())
 
     @property
-    def test(self) -> SplitTest | GroupTest:
-        """How differences were tested."""
-        if self.tested is None:
+    def scores(self) -> tuple[Score, ...]:
+        """Scores that tables have: of grades, kappa and bias too."""
+        both: tuple[Score, ...] = ("mae", "accuracy")
+        return both if self.scale.mirrored else (*both, "kappa", "bias")
+
+    @cached_property
+    def rankings(self) -> dict[Score, Ranking]:
+        """Methods ranked by mean absolute error and by accuracy."""
+        if self.test is None:
             raise InputError("differences were not tested: the protocol has no test")
-        return self.tested
+        rankings = {}
+        for score, of_splits in self.pvalues.items():
+            means = [method.interval(score).mean for method in self.methods]
+            losses = means if score == "mae" else [-mean for mean in means]
+            pvalues = combine_pvalues(of_splits, rule=self.test.rule)
+            if self.test.correction == "holm":
+                pvalues = holm(pvalues)
+            ranks = rank_clusters(losses, pvalues, self.test.tau)
+            tied = statistically_tied(losses, pvalues, self.test.tau)
+            rankings[score] = Ranking(pvalues, ranks, tied)
+        return rankings
 
-    def _ranking(self, score: Score, losses: list[float]) -> Ranking:
-        """Rank methods by their mean losses, of which lower ones are better."""
-        test = self.test
-        combined = combine_pvalues(self.pvalues[score], rule=test.rule)
-        if test.correction == "holm":
-            combined = holm(combined)
-        ranks = rank_clusters(losses, combined, test.tau)
-        return Ranking(combined, ranks, statistically_tied(losses, combined, test.tau))
+    @cached_property
+    def lines(self) -> tuple[dict[str, Any], ...]:
+        """What tables have of each method, by name: numbers, and scores as `Interval`.
 
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One comparison, with its key and settings.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that votes are grouped by.
-    comparison : MethodComparison
-    n_votes : int or None
-        Votes per item that were used; None for all.
-    n_labels : int or None
-        Number of labels to calibrate on, in a sweep over it.
-    value : str
-        In an ablation, the value of its column, such as the prompt template.
-    fitted : Davidson, CalibratedGrades or None
-        The first aggregator that is quick to fit and keeps a `Calibration`, fitted to all labelled
-        items, to describe the judge. The scores do not use it.
-    n_asked : int or None
-        Votes per item that were asked for; items may have fewer.
-    n_undecided, n_missing, n_empty : int
-        Items of which a method has no decision; missing votes; items with missing votes only,
-        which are decided without votes.
-    """
-
-    key: Key
-    comparison: MethodComparison
-    n_votes: int | None = None
-    n_labels: int | None = None
-    value: str = ""
-    fitted: Davidson | CalibratedGrades | None = None
-    n_asked: int | None = None
-    n_undecided: int = 0
-    n_missing: int = 0
-    n_empty: int = 0
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Cells of one key, over the number of votes or of labels.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that votes are grouped by.
-    cells : tuple of Cell
-        One for each point.
-    """
-
-    key: Key
-    cells: tuple[Cell, ...]
-
-    @property
-    def points(self) -> tuple[int, ...]:
-        """Votes per item, or labels calibrated on, as asked for."""
-        points = (cell.n_votes if cell.n_labels is None else cell.n_labels for cell in self.cells)
-        return tuple(point for point in points if point is not None)
-
-    @property
-    def curves(self) -> tuple[tuple[MethodScores, ...], ...]:
-        """Scores of each aggregator at all points, in the order given."""
-        return tuple(zip(*(cell.comparison.methods for cell in self.cells), strict=True))
+        A method has its cluster by MAE (``rank``) and by accuracy (``accuracy_rank``), 1 the best,
+        and whether its MAE cannot be told from the best one (``tied``), if differences were tested;
+        and its MAE less that of the baseline (``mae_less_majority``) if it was cross-fitted.
+        """
+        lines = []
+        for place, method in enumerate(self.methods):
+            line: dict[str, Any] = {"key": self.key, "n_votes": self.n_votes}
+            if self.n_labels is not None:
+                line["n_labels"] = self.n_labels
+            line |= {"n_items": self.n_items, "method": method.name}
+            line |= {score: method.interval(score) for score in self.scores}
+            if self.test is not None:
+                mae, accuracy = self.rankings["mae"], self.rankings["accuracy"]
+                line |= {"rank": int(mae.ranks[place]), "tied": bool(mae.tied[place])}
+                line["accuracy_rank"] = int(accuracy.ranks[place])
+            if self.new_items is not None and self.baseline not in (None, place):
+                line["mae_less_majority"] = self.new_items.difference(place, self.baseline)
+            for name in ("n_calibration", "n_evaluation", "n_splits"):
+                line[name] = getattr(self, name)
+            lines.append(line)
+        return tuple(lines)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from btdagg._util.validation import as_groups, require_rows, same_length
-from btdagg.evaluation.cells import MethodComparison, MethodScores
+from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.evaluation.metrics import krippendorff_alpha
 from btdagg.evaluation.new_items import Losses, NewItems, disagreement
-from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits, signed_error
+from btdagg.evaluation.protocol import CrossFit, RandomSplits, SplitTest, signed_error
 from btdagg.methods import Aggregator, MajorityVote
 from btdagg.methods.base import Calibrated, Refittable, is_written, needs_of
 from btdagg.methods.grades import VotedGrade
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from btdagg.evaluation.protocol import Loss, Protocol, Score
     from btdagg.model.grades import GradeModel
     from btdagg.model.prior import Prior
-    from btdagg.votes.evidence import Evidence
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
 _Refits: TypeAlias = "Callable[[LabelledItems], NDArray[np.int8]]"
@@ -39,21 +37,21 @@ def cross_scores(
     observe: Callable[[Sequence[Aggregator]], object] | None = None,
     progress: Callable[[], object] | None = None,
     neighbourhood: Neighbourhood | None = None,
-) -> list[list[MethodComparison]]:
+) -> list[list[Cell]]:
     """Score aggregators calibrated on each part on the evaluation sets of every part.
 
     In split k every part has a calibration and an evaluation set of its own.
 
-    There is one part, unless calibrations are to be used elsewhere; comparisons are by the part
-    that was calibrated on, and the part that was decided. `observe` is called with the aggregators
-    fitted to each part in each split, and `progress` after each split. Methods that need neighbours
-    get them from the `neighbourhood` of the part, of which there is one.
+    There is one part, unless calibrations are to be used elsewhere; cells are by the part that was
+    calibrated on, and the part that was decided. `observe` is called with the aggregators fitted to
+    each part in each split, and `progress` after each split. Methods that need neighbours get them
+    from the `neighbourhood` of the part, of which there is one.
     """
-    protocol = replace(protocol, labels=parts[0].label_scale.points)
+    splitter = protocol.splitter
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
-    by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
+    by_name = not isinstance(splitter, RandomSplits)  # the paper's go by the rows
     drawn = [
-        protocol.splitter.draw(len(part), part.units if by_name else part.groups, part.content)
+        splitter.draw(len(part), part.units if by_name else part.groups, part.content)
         for part in parts
     ]
     for splits in zip(*drawn, strict=True):
@@ -66,41 +64,31 @@ def cross_scores(
             if observe is not None:
                 observe(fitted)
             for target, (_, left), decided in zip(parts, splits, row, strict=True):
-                by_method = [
-                    _labels_of(method, target.rows[left], protocol.labels) for method in fitted
-                ]
+                by_method = [_labels_of(method, target, left) for method in fitted]
                 decided.append(_SplitDecisions(np.stack(by_method), left, len(calibrated)))
         if progress is not None:
             progress()
-    if not isinstance(protocol.splitter, CrossFit):
-        return [
-            [
-                _counted(part, methods, protocol, decided)
-                for part, decided in zip(parts, row, strict=True)
-            ]
-            for row in decisions
-        ]
     refitted: Sequence[Aggregator] = methods
-    if neighbourhood is not None:
+    if neighbourhood is not None and isinstance(splitter, CrossFit):
         # Each refit decides all items, of which its neighbours have seen none if there are others.
         # Else they have seen all: it is only how much the refits differ that counts.
         everything, nothing = np.arange(len(parts[0])), np.arange(0)
         around = neighbourhood.prior(everything) or neighbourhood.prior(nothing)
         refitted = with_neighbours(methods, around)
-    compared = []
+    cells = []
     for source, row in zip(parts, decisions, strict=True):
-        resampled = protocol.splitter.resampled(source.units, source.content)
-        weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
-        refits = [_refitted(method, source, weights, protocol.labels) for method in refitted]
-        compared.append(
+        refits: list[_Refits] = []
+        if isinstance(splitter, CrossFit):
+            resampled = splitter.resampled(source.units, source.content)
+            weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
+            refits = [_refitted(method, source, weights) for method in refitted]
+        cells.append(
             [
-                _counted(
-                    part, methods, protocol, decided, _new_items(part, refits, decided, protocol)
-                )
+                _counted(part, methods, protocol, decided, refits)
                 for part, decided in zip(parts, row, strict=True)
             ]
         )
-    return compared
+    return cells
 
 
 def with_neighbours(
@@ -134,10 +122,12 @@ class _SplitDecisions(NamedTuple):
 
 
 def _labels_of(
-    fitted: Aggregator, counts: NDArray[Any] | Evidence, labels: tuple[float, ...]
+    fitted: Aggregator, part: LabelledItems, items: NDArray[np.intp] | None = None
 ) -> NDArray[Any]:
-    decided, name = np.ravel(fitted.decide(counts)), f"decisions of {fitted.name}"
-    same_length(name, len(decided), "counts", len(counts))
+    rows = part.rows if items is None else part.rows[items]
+    labels = part.label_scale.points
+    decided, name = np.ravel(fitted.decide(rows)), f"decisions of {fitted.name}"
+    same_length(name, len(decided), "counts", len(rows))
     expected = f"one of {', '.join(map(str, labels))}"
     require_rows(np.isin(decided, labels), decided, name, expected)
     return decided
@@ -148,21 +138,21 @@ def _counted(
     methods: Sequence[Aggregator],
     protocol: Protocol,
     decided: Sequence[_SplitDecisions],
-    new_items: NewItems | None = None,
-) -> MethodComparison:
+    refits: Sequence[_Refits],
+) -> Cell:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
+    new_items = _new_items(part, refits, decided, protocol) if refits else None
     gold = [part.labels[split.items] for split in decided]
-    labels, k = np.array(protocol.labels), len(protocol.labels)
+    labels, k = part.label_scale.values, len(part.label_scale.points)
     matrices = np.empty((len(methods), len(decided), k, k), dtype=np.int64)
     for number, (split, own) in enumerate(zip(decided, gold, strict=True)):
         codes = k * np.searchsorted(labels, own) + np.searchsorted(labels, split.labels)
         for place, of_method in enumerate(codes):
             matrices[place, number] = np.bincount(of_method, minlength=k * k).reshape(k, k)
     pvalues = {}
-    if isinstance(protocol.test, GroupTest):
-        assert new_items is not None  # as the protocol has seen to
+    if new_items is not None and protocol.test is not None:
         pvalues = {score: new_items.pvalues(score)[None] for score in protocol.losses}
-    elif protocol.test is not None:
+    elif isinstance(protocol.test, SplitTest):
         shared = None
         if part.groups is not None:
             group = as_groups(part.groups, "items", len(part))
@@ -170,26 +160,22 @@ def _counted(
         for score, loss in protocol.losses.items():
             losses = [loss(own, split.labels) for split, own in zip(decided, gold, strict=True)]
             pvalues[score] = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
-    scores = [
-        MethodScores(
-            method.name,
-            of_method,
-            None
-            if new_items is None
-            else {score: new_items.interval(place, score) for score in new_items.losses},
-            None if new_items is None else len(part),
-            protocol.loss,
-            protocol.labels,
-        )
-        for place, (method, of_method) in enumerate(zip(methods, matrices, strict=True))
-    ]
     plain = MajorityVote, VotedGrade
-    return MethodComparison(
-        tuple(scores),
+    return Cell(
+        tuple(
+            MethodScores(
+                method.name,
+                matrices[place],
+                None if new_items is None else new_items.intervals(place),
+                None if new_items is None else len(part),
+                protocol.loss,
+                part.label_scale.points,
+            )
+            for place, method in enumerate(methods)
+        ),
         n_items=len(part),
         n_calibration=float(np.mean([split.n_calibration for split in decided])),
-        gold_tie_share=float(np.mean(part.labels == 0)),
-        tested=protocol.test,
+        test=protocol.test,
         pvalues=pvalues,
         new_items=new_items,
         calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
@@ -207,7 +193,7 @@ def _new_items(
 ) -> NewItems:
     """Gather the losses of every item, and those of models fitted to resampled groups."""
     by_refits = np.stack([decide(part) for decide in refits])
-    labels = np.array(protocol.labels)
+    labels = part.label_scale.values
     losses: dict[Score, Losses] = {}
 
     def over_splits(loss: Loss, gold: NDArray[Any] = part.labels) -> NDArray[np.float64]:
@@ -255,19 +241,12 @@ def _new_items(
     of_people = Losses(of_items, by_refit, worst=float(away.max()))
     item, place = np.nonzero(part.ratings)
     times = part.ratings[item, place]
-    is_ordinal = part.evidence.scale.mirrored
-    alpha = krippendorff_alpha(
-        np.repeat(item, times), np.repeat(labels[place], times), ordinal=is_ordinal
-    )
+    given = np.repeat(item, times), np.repeat(labels[place], times)
+    alpha = krippendorff_alpha(*given, ordinal=part.label_scale.mirrored)
     return NewItems(losses, part.units, NewItems({"mae": of_people}, units, alpha=alpha))
 
 
-def _refitted(
-    method: Aggregator,
-    source: LabelledItems,
-    weights: NDArray[np.float64],
-    labels: tuple[float, ...],
-) -> Callable[[LabelledItems], NDArray[np.int8]]:
+def _refitted(method: Aggregator, source: LabelledItems, weights: NDArray[np.float64]) -> _Refits:
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):
         decide = method.refitted(source.rows, source.labels, weights)
@@ -276,4 +255,4 @@ def _refitted(
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
         fitted.append(quiet_fit(method, source.rows[drawn], source.labels[drawn]))
-    return lambda part: np.stack([_labels_of(refit, part.rows, labels) for refit in fitted])
+    return lambda part: np.stack([_labels_of(refit, part) for refit in fitted])

@@ -129,6 +129,10 @@ class NewItems:
         interval = Interval(mean, max(mean - half, losses.least), min(mean + half, losses.worst))
         return Interval(*(1 - end for end in _turned(interval))) if score in _RISING else interval
 
+    def intervals(self, method: int) -> dict[Score, Interval]:
+        """Every score of a method with its 95% interval."""
+        return {score: self.interval(method, score) for score in self.losses}
+
     def difference(
         self, method: int, other: int, score: Score = "mae", level: float = 0.95
     ) -> Interval:

@@ -354,8 +354,6 @@ class Protocol:
         How differences between methods are tested; by default exactly, with twice the median of the
         p-values over splits. ``PAPER_TEST`` is the paper's reading; `GroupTest` goes with
         `CrossFit`, `SplitTest` with other splitters; None tests nothing.
-    labels : tuple of numbers
-        The labels that there are, in ascending order; of grades those of their scale.
     loss : callable
         Takes arrays of gold and of predicted labels, and returns losses; its mean is called MAE,
         which it is unless another loss is given. The accuracy is scored beside it.
@@ -363,7 +361,6 @@ class Protocol:
 
     splitter: Splitter = field(default_factory=RandomSplits)
     test: SplitTest | GroupTest | None = field(default_factory=SplitTest)
-    labels: tuple[float, ...] = (-1, 0, 1)
     loss: Loss = absolute_error
 
     def __post_init__(self) -> None:

@@ -218,9 +218,8 @@ def _errors(
 def _cross_fitted(items: LabelledItems, method: Aggregator, seed: int) -> Interval:
     """Return the error of a method on items that it did not see, for new items."""
     protocol = Protocol(replace(_CROSS_FIT, seed=seed), test=None)
-    ((compared,),) = cross_scores([items], [method], protocol)
-    assert compared.new_items is not None  # as of cross-fitting
-    return compared.new_items.interval(0)
+    ((cell,),) = cross_scores([items], [method], protocol)
+    return cell.methods[0].interval()
 
 
 def _moved(interval: Interval, by: float) -> Interval:

@@ -85,7 +85,7 @@ def _ablation(study: Study, report: ReportFolder, column: str, votes: Votes) -> 
     report.add(tables.ablation_table(scores))
     bars = {}
     for key, cells in scores.by_key().items():
-        by_value = {cell.value: main_methods(cell.comparison) for cell in cells}
+        by_value = {cell.value: main_methods(cell) for cell in cells}
         if len(by_value) > 1:
             bars[key_of(key)] = named_after(condition_figure(column, by_value), *key)
     report.choose(bars)

@@ -30,7 +30,7 @@ from btdagg.votes.table import require, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import MethodComparison
+    from btdagg.evaluation.cells import Cell
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
@@ -39,7 +39,7 @@ _ROUNDING = 1e-12
 
 
 def difference(
-    compared: MethodComparison, first: int, second: int, score: Literal["mae", "accuracy"] = "mae"
+    compared: Cell, first: int, second: int, score: Literal["mae", "accuracy"] = "mae"
 ) -> Interval:
     """Score of a method less that of another, with its 95% interval."""
     if compared.new_items is not None:
@@ -66,7 +66,7 @@ class RaterScores:
         Items left out because the judge has no votes on them; 0 without a judge.
     accuracy, mae : float
         Of the rater on all scored items.
-    compared : MethodComparison or None
+    compared : Cell or None
         Judge and rater on the evaluation sets of the splits of those items; None without a judge.
     """
 
@@ -77,7 +77,7 @@ class RaterScores:
     n_without_votes: int
     accuracy: float
     mae: float
-    compared: MethodComparison | None
+    compared: Cell | None
 
     @property
     def accuracy_gain(self) -> Interval | None:

@@ -11,7 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.metrics import Interval
-from btdagg.evaluation.scores import lines_of, name_of_average, record, spread
+from btdagg.evaluation.scores import name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut, difference
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
@@ -19,7 +19,6 @@ from btdagg.report.wording import (
     MISSING,
     basis,
     basis_of,
-    basis_of_scores,
     fixed,
     not_evaluated,
     percent,
@@ -46,7 +45,7 @@ def ablation_table(scores: Scores) -> ReportTable:
     """
     if not scores.cells:
         raise InputError("the ablation has no cells: nothing could be evaluated")
-    alone = len(scores.cells[0].comparison.methods) == 1
+    alone = len(scores.cells[0].methods) == 1
     column = scores.column
     bold = "the lowest of the row" if alone else f"the lowest of the methods at that {column}"
     n_left_out = sum(scores.n_left_out.values())
@@ -55,7 +54,7 @@ def ablation_table(scores: Scores) -> ReportTable:
         if n_left_out
         else ""
     )
-    over, error = basis_of_scores(scores)
+    over, error = basis_of(scores.cells)
     return ReportTable.of_rows(
         stem("ablation", column),
         f"Error by {column}",
@@ -71,7 +70,7 @@ def order_table(scores: Scores) -> ReportTable:
 
     The paper's table of positional bias mitigation.
     """
-    over = " over {}; {}".format(*basis_of_scores(scores)) if scores.cells else ""
+    over = " over {}; {}".format(*basis_of(scores.cells)) if scores.cells else ""
     return ReportTable.of_rows(
         "orders",
         "Error by the order in which responses are shown",
@@ -98,18 +97,17 @@ def _by_value(
     for (key, n_votes), block in blocks.items():
         label = (*key, votes_of(n_votes))
         columns = [f"{prefix}{cell.value}".strip() for cell in block]
-        by_value = [lines_of(cell) for cell in block]
-        for of_method in zip(*by_value, strict=True):
+        for of_method in zip(*(cell.lines for cell in block), strict=True):
             cells, records = {}, []
-            for cell, column, line, rivals in zip(block, columns, of_method, by_value, strict=True):
-                best = best_lines(of_method if across else rivals)
-                cells[column] = Entry(with_error(line.mae), line in best)
+            for cell, column, line in zip(block, columns, of_method, strict=True):
+                best = best_lines(of_method if across else cell.lines)
+                cells[column] = Entry(with_error(line["mae"]), line in best)
                 own = {**where(scores.by, key), scores.column: cell.value}
-                records.append(record(own, line.fields(*names)))
-            yield Row((*label, of_method[0].method), cells, records)
-        methods = [line.method for line in by_value[0]]
+                records.append(record(own, scores.record({**line, "key": ()}, names)))
+            yield Row((*label, of_method[0]["method"]), cells, records)
+        methods = [method.name for method in block[0].methods]
         if differences and len(methods) == 2:
-            less = [with_error(difference(cell.comparison, 0, 1), signed=True) for cell in block]
+            less = [with_error(difference(cell, 0, 1), signed=True) for cell in block]
             yield Row((*label, " less ".join(methods)), dict(zip(columns, less, strict=True)))
 
 
@@ -267,12 +265,12 @@ def _rater_cells(scores: RaterScores) -> dict[str, str | Entry]:
         return {"accuracy": fixed(scores.accuracy), "MAE": fixed(scores.mae)}
     judge, human = scores.compared.methods
     return {
-        "accuracy": fixed(human.accuracy_interval.mean),
-        "judge's accuracy": fixed(judge.accuracy_interval.mean),
+        "accuracy": fixed(human.interval("accuracy").mean),
+        "judge's accuracy": fixed(judge.interval("accuracy").mean),
         "gain of accuracy": with_error(scores.accuracy_gain, signed=True),
         "wins": Entry("yes" if scores.wins else "no", scores.wins),
-        "MAE": fixed(human.mae_interval.mean),
-        "judge's MAE": fixed(judge.mae_interval.mean),
+        "MAE": fixed(human.interval("mae").mean),
+        "judge's MAE": fixed(judge.interval("mae").mean),
         "gain of MAE": with_error(scores.mae_gain, signed=True),
         "wins by MAE": Entry("yes" if scores.wins_by_mae else "no", scores.wins_by_mae),
     }
@@ -284,10 +282,10 @@ def _rater_record(scores: RaterScores) -> dict[str, object]:
     if scores.compared is not None:
         judge, human = scores.compared.methods
         record |= {
-            "human_accuracy_evaluated": human.accuracy_interval.mean,
-            "human_mae_evaluated": human.mae_interval.mean,
-            **spread("judge_accuracy", judge.accuracy_interval),
-            **spread("judge_mae", judge.mae_interval),
+            "human_accuracy_evaluated": human.interval("accuracy").mean,
+            "human_mae_evaluated": human.interval("mae").mean,
+            **spread("judge_accuracy", judge.interval("accuracy")),
+            **spread("judge_mae", judge.interval("mae")),
             **spread("accuracy_gain", scores.accuracy_gain),
             **spread("mae_gain", scores.mae_gain),
             "wins": scores.wins,

@@ -19,7 +19,7 @@ from btdagg.methods import Aggregator, Davidson
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import MethodComparison
+    from btdagg.evaluation.cells import Cell
 
 
 @readable
@@ -31,12 +31,12 @@ class Transfer:
     ----------
     tasks : tuple of str
         The tasks, in the order in which they were given: sources in rows, targets in columns.
-    compared : tuple of tuples of MethodComparison
+    compared : tuple of tuples of Cell
         The aggregator's scores by source and target.
     """
 
     tasks: tuple[str, ...]
-    compared: tuple[tuple[MethodComparison, ...], ...]
+    compared: tuple[tuple[Cell, ...], ...]
 
     @property
     def mae(self) -> NDArray[np.float64]:
@@ -58,7 +58,7 @@ class Transfer:
 
     def mae_interval(self, source: str, target: str) -> Interval:
         """MAE with its 95% interval: for new items where cross-fitted, else over splits."""
-        return self._of(source, target).methods[0].mae_interval
+        return self._of(source, target).methods[0].interval()
 
     def change_interval(self, source: str, target: str) -> Interval:
         """Mean change with its 95% interval, as `mae_interval`."""
@@ -67,7 +67,7 @@ class Transfer:
             return mean_interval(other.methods[0].mae - own.methods[0].mae)
         return other.new_items.beside(own.new_items).difference(0, 1)
 
-    def _of(self, source: str, target: str) -> MethodComparison:
+    def _of(self, source: str, target: str) -> Cell:
         return self.compared[self.tasks.index(source)][self.tasks.index(target)]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.estimates import Certificate, Estimates, SystemEstimates
-from btdagg.evaluation.cells import Cell, MethodComparison
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
 from btdagg.model import Bootstrap
@@ -120,17 +121,11 @@ def _bootstrap(result: Bootstrap) -> Parts:
 
 
 @parts_of.register
-def _scores(result: Scores) -> Parts:
-    yield tables.answers_table(result)
-    yield tables.scores_table(result)
-    yield from result.remarks
-
-
-@parts_of.register
-def _comparison(result: MethodComparison) -> Parts:
-    scores = Scores((), (Cell((), result),))
+def _scores(result: Scores | Cell) -> Parts:
+    scores = result if isinstance(result, Scores) else Scores((), (replace(result, key=()),))
     yield tables.answers_table(scores)
     yield tables.scores_table(scores)
+    yield from scores.remarks
 
 
 @parts_of.register
@@ -172,9 +167,9 @@ def _map(result: DavidsonModel | Calibration, n_votes: int | None) -> ReportFigu
 @draw.register
 def _sweep(result: Scores, choice: str | None) -> ReportFigure:
     """Draw a sweep; labels by part where there is one number of votes."""
-    if all(len(cells) == 1 for cells in result.by_key().values()):
-        most = result.at_most_votes().items()
-        by = {" ".join(key) or "items": cell.comparison for key, cell in most}
+    most = result.at_most_votes()
+    if len(most) == len(result.cells):
+        by = {" ".join(key) or "items": cell for key, cell in most.items()}
         return figures.condition_figure(", ".join(result.by) or "all", by)
     by_choice = figures.sweep_figures(result)
     if len(by_choice) == 1 and choice is None:
@@ -187,7 +182,7 @@ def _sweep(result: Scores, choice: str | None) -> ReportFigure:
 
 draw.register(GradeModel, lambda result: figures.grades_figure(result))
 draw.register(GradeCalibration, lambda result: figures.grades_figure(result.model))
-draw.register(MethodComparison, lambda result: figures.confusion_figure("all items", result))
+draw.register(Cell, lambda result: figures.confusion_figure("all items", result))
 draw.register(Estimates, lambda result: figures.estimates_figure(result))
 draw.register(SystemEstimates, lambda result: figures.systems_figure(result))
 draw.register(Certificate, lambda result: figures.certificate_figure(result))

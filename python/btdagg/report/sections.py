@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
-from btdagg.evaluation import CrossFit, evaluate, positional_bias, sweep_calibration
+from btdagg.evaluation import CrossFit, evaluate, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
 from btdagg.methods import CalibratedGrades, Davidson
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from btdagg.estimates import Certificate, Estimates, SystemEstimates
-    from btdagg.evaluation import MethodComparison, Scores
+    from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
     from btdagg.methods import Aggregator
     from btdagg.report.figure import ReportFigure
@@ -75,8 +75,8 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
         whole = wholes.get(cell.key)
         most = study.parts[cell.key].evidence.counts.sum(axis=1).max()
         if whole is not None and cell.n_votes == most:
-            names = [method.name for method in cell.comparison.methods]
-            cell = replace(cell, comparison=among(whole.comparison, names))
+            names = [method.name for method in cell.methods]
+            cell = replace(among(whole, names), n_votes=cell.n_votes)
         cells.append(cell)
     _add_sweep(study, report, replace(scores, cells=tuple(cells)))
 
@@ -85,9 +85,8 @@ def _calibration_sweep(study: Study, report: ReportFolder) -> None:
     sizes = study.calibration_sizes()
     if len(sizes) < 2:
         raise InputError("there are too few labelled items for two sizes of a calibration set")
-    scores = study.run(
-        "number of labels", sweep_calibration, study.votes, sizes, n_votes=study.most_votes
-    )
+    n_votes = None if study.most_votes is None else [study.most_votes]
+    scores = study.run("number of labels", evaluate, study.votes, n_labels=sizes, n_votes=n_votes)
     _add_sweep(study, report, scores)
 
 
@@ -132,9 +131,9 @@ def _parameters(study: Study, report: ReportFolder) -> None:
 
 def _labels(study: Study, report: ReportFolder) -> None:
     _refuse_long(study)
-    compared = {name: main_methods(cell.comparison) for name, cell in _cells(study.scores).items()}
+    cells = {name: main_methods(cell) for name, cell in _cells(study.scores).items()}
     for figure in (figures.confusion_figure, figures.distribution_figure):
-        report.choose({name: figure(name, of_part) for name, of_part in compared.items()})
+        report.choose({name: figure(name, cell) for name, cell in cells.items()})
 
 
 def _refuse_long(study: Study) -> None:
@@ -143,16 +142,16 @@ def _refuse_long(study: Study) -> None:
         raise InputError(f"labels have {len(scale.points)} grades, more than {_MOST_GRADES}")
 
 
-def main_methods(compared: MethodComparison) -> MethodComparison:
-    """The model that is written and majority vote, of all methods of a comparison."""
-    places = {place for place in (compared.calibrated, compared.baseline) if place is not None}
-    return among(compared, [compared.methods[place].name for place in places or {0}])
+def main_methods(cell: Cell) -> Cell:
+    """The model that is written and majority vote, of all methods of a cell."""
+    places = {place for place in (cell.calibrated, cell.baseline) if place is not None}
+    return among(cell, [cell.methods[place].name for place in places or {0}])
 
 
-def among(compared: MethodComparison, names: Iterable[str]) -> MethodComparison:
-    """Return a comparison of some of its methods, without tests."""
-    methods = tuple(method for method in compared.methods if method.name in {*names})
-    return replace(compared, methods=methods, tested=None, new_items=None)
+def among(cell: Cell, names: Iterable[str]) -> Cell:
+    """Return a cell of some of its methods, without tests."""
+    methods = tuple(method for method in cell.methods if method.name in {*names})
+    return replace(cell, methods=methods, test=None, new_items=None)
 
 
 def _orders(study: Study, report: ReportFolder) -> None:
@@ -254,7 +253,7 @@ QUESTIONS = (
 
 def write_scores(report: ReportFolder, scores: Scores) -> None:
     """Write what to use, and below it which method is best and whether the difference is real."""
-    is_graded = scores.cells[0].comparison.scale.mirrored is False
+    is_graded = scores.cells[0].scale.mirrored is False
     report.section(
         "scores",
         "What to do",
@@ -264,7 +263,7 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     )
     report.remark(*scores.remarks)
     report.add(tables.answers_table(scores), tables.scores_table(scores))
-    if len(scores.cells[0].comparison.methods) > 1:
+    if len(scores.cells[0].methods) > 1:
         report.add(tables.pvalue_table(scores), folded=True)
     if is_graded:
         report.show_models(None)

@@ -13,7 +13,6 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import about_strength
-from btdagg.evaluation.evaluation import numbers_of_votes
 from btdagg.evaluation.parts import Key, LabelledItems, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
@@ -127,8 +126,7 @@ class Study:
     @property
     def most_votes(self) -> int | None:
         """The largest number of votes that was asked for; None for all."""
-        budgets = [budget for budget in numbers_of_votes(self.n_votes) if budget is not None]
-        return max(budgets, default=None)
+        return None if self.n_votes is None else max(self.n_votes)
 
     @cached_property
     def _labelled(self) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:

@@ -12,7 +12,8 @@ from btdagg._core import InputError
 
 if TYPE_CHECKING:
     from btdagg.estimates import Estimates
-    from btdagg.evaluation import MethodComparison, Scores
+    from btdagg.evaluation import Scores
+    from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.metrics import Interval
 
 # Half a character; control characters; what is no XML; and what turns the order of letters around,
@@ -149,16 +150,11 @@ def basis(n_splits: Iterable[int], *, cross_fitted: bool) -> Basis:
     )
 
 
-def basis_of(comparisons: Iterable[MethodComparison]) -> Basis:
-    """Say what the means of comparisons are over."""
-    comparisons = list(comparisons)
-    cross_fitted = all(of.methods[0].of_new_items is not None for of in comparisons)
-    return basis([of.n_splits for of in comparisons], cross_fitted=cross_fitted)
-
-
-def basis_of_scores(scores: Scores) -> Basis:
-    """Say what the means of an evaluation are over."""
-    return basis_of(cell.comparison for cell in scores.cells)
+def basis_of(cells: Iterable[Cell]) -> Basis:
+    """Say what the means of cells are over."""
+    cells = list(cells)
+    cross_fitted = all(cell.methods[0].of_new_items is not None for cell in cells)
+    return basis([cell.n_splits for cell in cells], cross_fitted=cross_fitted)
 
 
 class SweptOver(NamedTuple):

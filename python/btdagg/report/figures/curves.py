@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from btdagg.estimates import Certificate
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.cells import Sweep
+    from btdagg.evaluation.cells import Cell
     from btdagg.online import Plan
 
 Key = tuple[str, ...]
@@ -38,8 +38,8 @@ def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
     Parameters
     ----------
     scores : Scores
-        From `evaluate` at several numbers of votes, or from `sweep_calibration`. Where it goes by
-        more than the task there is a figure for each of the other values.
+        From `evaluate` at several numbers of votes, or of labels. Where it goes by more than the
+        task there is a figure for each of the other values.
 
     Returns
     -------
@@ -48,43 +48,44 @@ def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
     """
     over = swept_over(scores)
     place = scores.by.index("task") if "task" in scores.by else len(scores.by)
-    groups: dict[Key, dict[str, Sweep]] = {}
-    for sweep in scores.sweeps:
-        group, panel = (*sweep.key[:place], *sweep.key[place + 1 :]), sweep.key[place : place + 1]
-        groups.setdefault(group, {})[panel[0] if panel else key_of(sweep.key)] = sweep
+    groups: dict[Key, dict[str, Sequence[Cell]]] = {}
+    for key, cells in scores.by_key().items():
+        group, panel = (*key[:place], *key[place + 1 :]), key[place : place + 1]
+        groups.setdefault(group, {})[panel[0] if panel else key_of(key)] = cells
     return {
         ", ".join(key): ReportFigure(
             stem(over.name, *key),
             ", ".join((f"Error against the number of {over.words}", *key)),
-            _note(sweeps.values()) + over.note + not_evaluated(key for key, _ in scores.skipped),
+            _note(sweeps) + over.note + not_evaluated(key for key, _ in scores.skipped),
             partial(_draw, sweeps, over.axis),
         )
         for key, sweeps in groups.items()
     }
 
 
-def _note(sweeps: Iterable[Sweep]) -> str:
-    compared = [cell.comparison for sweep in sweeps for cell in sweep.cells]
-    cross_fitted = compared[0].methods[0].of_new_items is not None
-    whose = "for new items" if cross_fitted else "of the mean"
-    return f"Means over {basis_of(compared).over} with 95% intervals {whose}."
+def _note(sweeps: Mapping[str, Sequence[Cell]]) -> str:
+    cells = [cell for of_part in sweeps.values() for cell in of_part]
+    whose = "of the mean" if cells[0].new_items is None else "for new items"
+    return f"Means over {basis_of(cells).over} with 95% intervals {whose}."
 
 
-def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
+def _draw(sweeps: Mapping[str, Sequence[Cell]], label: str) -> Figure:
     from matplotlib.figure import Figure
 
-    styles = series_styles(curve[0].name for sweep in sweeps.values() for curve in sweep.curves)
+    methods = (method for cells in sweeps.values() for method in cells[0].methods)
+    styles = series_styles(method.name for method in methods)
     height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
     size = (WIDTH, height + 0.25 * -(-len(styles) // 4))
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(sweeps), 2, squeeze=False, sharex=True)
     titles = wrapped(sweeps, _IN_TITLE)
-    for axes, (name, sweep) in zip(panels, sweeps.items(), strict=True):
+    for axes, (name, cells) in zip(panels, sweeps.items(), strict=True):
+        points = [cell.point for cell in cells]
         for axis, (score, written) in zip(axes, _SCORES.items(), strict=True):
-            _lines(axis, sweep, score, styles)
+            _lines(axis, cells, score, styles)
             axis.set_ylabel(written)
-            step = -(-len(sweep.points) // _TICKS)
-            axis.set_xticks(sweep.points[::-1][::step])
+            step = -(-len(points) // _TICKS)
+            axis.set_xticks(points[::-1][::step])
         axes[0].set_title(titles[name], loc="left")
     for axis in panels[-1]:
         axis.set_xlabel(label)
@@ -92,23 +93,24 @@ def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
     return figure
 
 
-def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, Mapping[str, Any]]) -> None:
-    for place, curve in enumerate(sweep.curves):
+def _lines(
+    axis: Axes, cells: Sequence[Cell], score: Any, styles: Mapping[str, Mapping[str, Any]]
+) -> None:
+    points: Any = [cell.point for cell in cells]
+    for place, curve in enumerate(zip(*(cell.methods for cell in cells), strict=True)):
         style = styles[curve[0].name]
         # Where markers coincide those below show around those above.
-        size = 6.5 - 2.5 * place / max(1, len(sweep.curves) - 1)
-        means, low, high = zip(
-            *(getattr(point, f"{score}_interval") for point in curve), strict=True
-        )
+        size = 6.5 - 2.5 * place / max(1, len(cells[0].methods) - 1)
+        means, low, high = zip(*(method.interval(score) for method in curve), strict=True)
         axis.plot(
-            sweep.points,
+            points,
             means,
             **style,
             markersize=size,
             markeredgecolor="white",
             markeredgewidth=0.4,
         )
-        axis.fill_between(sweep.points, low, high, color=style["color"], alpha=0.18, linewidth=0)
+        axis.fill_between(points, low, high, color=style["color"], alpha=0.18, linewidth=0)
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.04)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import MethodComparison
-    from btdagg.evaluation.cells import MethodScores
+    from btdagg.evaluation.cells import Cell, MethodScores
 
 Shares = Mapping[str, "NDArray[np.float64]"]
 """Shares of the labels by name of a bar; the gold ones come first."""
@@ -35,44 +34,42 @@ _IN_TITLE = 20
 _NARROW = 4  # percent from which its number fits into a bar
 
 
-def distribution_figure(task: str, comparison: MethodComparison) -> ReportFigure:
+def distribution_figure(task: str, cell: Cell) -> ReportFigure:
     """Draw how often each label is gold, and how often each method gives it."""
     title = f"Label distributions: {task}"
-    return _distributions(stem("labels", task), title, {"": comparison})
+    return _distributions(stem("labels", task), title, {"": cell})
 
 
-def condition_figure(column: str, comparisons: Mapping[str, MethodComparison]) -> ReportFigure:
+def condition_figure(column: str, cells: Mapping[str, Cell]) -> ReportFigure:
     """Draw gold and predicted labels under each value of a column, such as the prompt template."""
-    panels = {f"{column} {value}": comparison for value, comparison in comparisons.items()}
+    panels = {f"{column} {value}": cell for value, cell in cells.items()}
     title = f"Label distributions by {column}"
     return _distributions(stem("labels-by", column), title, panels)
 
 
-def _distributions(
-    name: str, title: str, comparisons: Mapping[str, MethodComparison]
-) -> ReportFigure:
+def _distributions(name: str, title: str, cells: Mapping[str, Cell]) -> ReportFigure:
     panels = {
-        panel: {"gold": comparison.gold, **comparison.predicted}
-        for panel, comparison in comparisons.items()
+        panel: {"gold": cell.gold, **{method.name: method.predicted for method in cell.methods}}
+        for panel, cell in cells.items()
     }
-    over = basis_of(comparisons.values()).over
+    over, (first, *_) = basis_of(cells.values()).over, cells.values()
     return ReportFigure(
         name,
         title,
         f"Labels in percent of the evaluation set: means over {over}. Dashed: where the gold "
         "labels change.",
-        partial(_draw_bars, panels, next(iter(comparisons.values())).label_names),
+        partial(_draw_bars, panels, first.label_scale.names),
     )
 
 
-def confusion_figure(task: str, comparison: MethodComparison) -> ReportFigure:
+def confusion_figure(task: str, cell: Cell) -> ReportFigure:
     """Draw the confusion matrix of each method, with counts and percentages of the gold label."""
     return ReportFigure(
         stem("confusion", task),
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {basis_of([comparison]).over}, and percent of the row.",
-        partial(_draw_confusions, comparison.methods, comparison.label_names),
+        f"the column: mean over {basis_of([cell]).over}, and percent of the row.",
+        partial(_draw_confusions, cell.methods, cell.label_scale.names),
     )
 
 
