@@ -23,7 +23,7 @@ from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content
 from btdagg.votes.formats.nested import flat_table
 from btdagg.votes.formats.results import FEEDBACK
-from btdagg.votes.grades import inferred_points, scale_of
+from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in
 from btdagg.votes.labels import RATERS
 from btdagg.votes.scale import written
 from btdagg.votes.schema import PASS_WORDS
@@ -135,12 +135,13 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
         raise InputError("; ".join(problem for own in checks for problem in own.problems))
     tables = {own.kind: table for own, table in reversed(opened) if table is not None}
     judged, gold = tables.get("votes"), tables.get("labels")
-    scales: tuple[Scale | None, Scale | None] = None, None
-    wrong = None
+    scale = label_scale = wrong = None
+    remarks: list[str] = []
     try:
-        if judged is not None:
-            told = scale_of(judged, gold, _points_of_words(judged))
-            scales = (None, None) if told[0].mirrored else told  # another file has its own
+        scale = None if judged is None else _likely(judged, remarks)
+        if scale is not None and scale.mirrored:
+            scale = None  # another file has its own
+        label_scale = None if gold is None else _scale_of_labels(gold, scale, remarks)
     except InputError as error:
         wrong = error
     parts: dict[str, Any] = {}
@@ -151,15 +152,10 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             if wrong is not None and wrong.source in (None, table.source):
                 raise wrong
             is_votes = own.kind == "votes"
-            scale, label_scale = scales
-            if is_votes and scale and label_scale:
-                flags = ("--grades",) if scale == label_scale else ("--grades", "--label-grades")
-                own.options += [
-                    f"{flag} {written(of.points)}"
-                    for flag, of in zip(flags, (scale, label_scale), strict=False)
-                ]
-            rows: Any
-            rows = read_votes(table, scale=scale) if is_votes else _labels_in(table, label_scale)
+            flag, own_scale = ("--grades", scale) if is_votes else ("--label-grades", label_scale)
+            if scale is not None and own_scale is not None:
+                own.options.append(f"{flag} {written(own_scale.points)}")
+            rows: Any = (read_votes if is_votes else read_labels)(table, scale=own_scale)
             facts = _facts_of_votes(rows) if is_votes else _facts_of_labels(rows, table)
             own.facts = facts | own.facts
             if not own.facts[own.kind]:
@@ -170,15 +166,8 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
     both = (parts.get("votes"), parts.get("labels"))
     supports, verb = _supports(*both) if is_whole else ([], "")
+    supports += remarks if is_whole else []
     return Check(tuple(checks), tuple(supports), _next(checks, verb))
-
-
-def _points_of_words(votes: Table) -> tuple[float, ...] | None:
-    """Return 0 and 1 for votes that are words such as pass and fail."""
-    if "vote" not in votes.columns:
-        return None
-    words = votes.values("vote").drop_nulls().unique().str.to_lowercase().to_list()
-    return (0, 1) if words and {*words} <= {*PASS_WORDS} else None
 
 
 def _kind_of(table: Table) -> str:
@@ -194,15 +183,31 @@ def _kind_of(table: Table) -> str:
     return "unknown"
 
 
-def _labels_in(table: Table, scale: Scale | None) -> Labels:
-    """Read labels, as grades if they are none of pairs."""
+def _likely(
+    table: Table, remarks: list[str], columns: tuple[str, ...] = VOTE_COLUMNS, **how: Any
+) -> Scale:
+    """Return the scale of a table, or a usual one that has its grades where nothing says it."""
+    try:
+        return scale_in(table, columns, **how)
+    except InputError as error:
+        scale = error.advice.get(str(error.argument))
+        if not isinstance(scale, Scale):
+            raise
+        what = "scores" if columns == VOTE_COLUMNS else "labels"
+        usual = f"{scale} is a usual one that has these {what}"
+        remarks.append(f"{table.source} does not say its scale: {usual}.")
+        return scale
+
+
+def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> Scale | None:
+    """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
+    if scale is not None:
+        return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
     with suppress(InputError):
-        return read_labels(table, scale=scale)
-    if scale is None and "label" in table.columns:
-        with suppress(InputError):
-            points = inferred_points(table, "label")
-            return read_labels(table, scale=Scale(points))
-    return read_labels(table, scale=scale)
+        return read_labels(labels).scale
+    with suppress(InputError):
+        return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
+    return None
 
 
 def _opened(own: FileCheck) -> Table | None:

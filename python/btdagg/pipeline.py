@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,10 +35,10 @@ from btdagg.model.prior import Prior, fit_prior
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind, settled_columns
 from btdagg.votes import Labels, Votes, read_labels, read_votes
-from btdagg.votes.grades import scale_of
+from btdagg.votes.grades import scales_in
 from btdagg.votes.join import LabelledCounts, with_task
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.scale import PAIRS
+from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
@@ -108,8 +108,8 @@ class Pipeline:
     pairs : Pairs, or whatever `read_pairs` reads
         Or single responses, for a template of grades. A criterion is a task.
     labels : Labels, or whatever `read_labels` reads
-        Gold labels of some of them. Grades are read on the scale of the template, or as pass and
-        fail where they are that.
+        Gold labels of some of them. Grades have a scale of their own: `read_labels` is told it,
+        unless they are pass and fail.
     judging : Judging
         Who judges, and how.
     rule : StoppingRule, RuleKind or str, optional
@@ -349,13 +349,12 @@ class Pipeline:
 def labels_for(
     judging: Judging,
     labels: Source,
-    points: Sequence[float] | None = None,
+    label_scale: Scale | None = None,
     raters: Literal["mean", "majority", "drop"] = "mean",
 ) -> Labels:
-    """Read labels of what is judged: grades, of points or the template's, if it asks for them."""
+    """Read labels of what is judged: grades, if the template asks for them."""
     table = read_table(labels, [])
-    grades = judging.setup.grades
-    scale = PAIRS if grades is None else scale_of(table, table, grades, points)[1]
+    scale = scales_in(table, table, judging.scale, label_scale)[1]
     return read_labels(table, scale=scale, raters=raters)
 
 

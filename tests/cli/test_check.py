@@ -142,7 +142,13 @@ def test_the_next_command_of_our_tables_runs(folder, cli, quick_commands, files)
 def test_grades_are_read_on_one_scale(folder):
     checked = check(["scores.csv", "grades.csv"])
     assert checked.files[0].facts["mean grade"] == pytest.approx(3)
-    assert checked.command == "btdagg evaluate scores.csv grades.csv --grades 1-5"
+    assert (
+        checked.command == "btdagg evaluate scores.csv grades.csv --grades 1-5 --label-grades 1-5"
+    )
+    assert checked.supports[-2:] == (
+        "scores.csv does not say its scale: 1-5 is a usual one that has these scores.",
+        "grades.csv does not say its scale: 1-5 is a usual one that has these labels.",
+    )
     assert "the mean grade to ±" in checked.supports[1]
     (alone,) = check(["grades.csv"]).files
     assert alone.facts["of each"] == dict.fromkeys("12345", 6)
@@ -170,7 +176,11 @@ def test_votes_of_pass_and_fail_are_grades(folder):
     (folder / "verdicts.csv").write_text("item,vote\n" + text)
     (folder / "passing.csv").write_text("item,label\n" + text)
     checked = check(["verdicts.csv", "passing.csv"])
-    assert checked.command == "btdagg evaluate verdicts.csv passing.csv --grades 0,1"
+    assert (
+        checked.command
+        == "btdagg evaluate verdicts.csv passing.csv --grades 0,1 --label-grades 0,1"
+    )
+    assert not [line for line in checked.supports if "scale" in line]
     assert "the pass rate to ±" in checked.supports[1]
 
 
@@ -241,7 +251,7 @@ def test_exports_of_other_tools(folder, cli, quick_commands, name):
     [
         ("vicuna80", ""),
         ("rb2_scores", " --grades 1-10 --label-grades 0,1"),
-        ("rubric", " --grades 1-4"),
+        ("rubric", " --grades 1-4 --label-grades 1-4"),
     ],
 )
 def test_real_votes_and_labels(shared, name, options):
@@ -305,7 +315,6 @@ BROKEN = {
     "order.csv": ("item,vote,order\na,A,XY\n", "column order"),
     "twice.csv": ("item,label\na,1\na,0\n", "both have item"),
     "points.jsonl": ('{"item": "a", "score": "x"}\n', "row 1, column score: got 'x'"),
-    "scale.csv": ("item,score\na,3\nb,3\n", "tells no scale"),
     "prose.csv": ("qid,winner\n" + "".join(f"{k},w{k}\n" for k in range(20)), "20 different"),
     "nofile.csv": (None, "no such file"),
 }  # fmt: skip

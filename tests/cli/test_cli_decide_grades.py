@@ -48,13 +48,15 @@ def criteria(n=60):
 def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     criteria()
     chosen = ["--filter", "criterion=true"]
-    status, out, err = cli("calibrate", "criteria.csv", "gold.csv", *chosen, "-o", "true.json")
+    said = ["--grades", "1-5", "--label-grades", "1-5"]
+    fitting = ["calibrate", "criteria.csv", "gold.csv", *said]
+    status, out, err = cli(*fitting, *chosen, "-o", "true.json")
     assert status == 0, err
     model = GradeModel.load("true.json")
     assert str(model) in " ".join(out.split())
     assert "prior: 1 neighbour, whose parts the labels weigh: right" in " ".join(out.split())
     assert model.provenance.task == ("true",)
-    votes = btdagg.read_votes("criteria.csv")
+    votes = btdagg.read_votes("criteria.csv", scale=FIVE)
     gold = btdagg.read_labels("gold.csv", scale=votes.scale)
     fits = {}
     for task, prior in (("clear", "weak"), ("true", None)):
@@ -62,8 +64,7 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
         fits[task] = btdagg.calibrate(*own, prior=prior or fits["clear"].model)
     assert model == fits["true"].model
     for option, prior in (("weak", "weak"), ("none", None)):
-        line = ["criteria.csv", "gold.csv", *chosen, "--prior", option, "--json"]
-        answer = json.loads(cli("calibrate", *line)[1])
+        answer = json.loads(cli(*fitting, *chosen, "--prior", option, "--json")[1])
         own = votes.filter({"task": "true"}), gold.filter({"task": "true"})
         fit = btdagg.calibrate(*own, prior=prior)
         assert answer["model"]["beta"] == fit.model.beta
@@ -79,7 +80,7 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     np.testing.assert_allclose(decided.select(names), model.predict_proba(counts), atol=1e-12)
     others = cli("decide", "true.json", "criteria.csv", "--filter", "criterion=clear")[2]
     assert "task is clear, and the model was fitted for true" in " ".join(others.split())
-    status, _, err = cli("calibrate", "criteria.csv", "gold.csv", "--filter", "task=kind")
+    status, _, err = cli(*fitting, "--filter", "task=kind")
     assert status == 2
     assert "kind" in err
 
@@ -108,15 +109,18 @@ def test_labels_may_pass_or_fail(cli):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("decide pairs.json scores.csv", "pairs.json decides votes of pairs, and scores.csv has"),
+        ("decide pairs.json scores.csv", "scores.csv: no column 'vote'"),
         ("decide model.json votes.csv", "row 1, column vote: got 'A', expected 1, 2, 3, 4 or 5"),
         ("decide model.json high.csv", "row 2, column score: got '8', expected 1, 2, 3, 4 or 5"),
         (
             "decide model.json scores.csv --grades 1-4",
-            "model.json decides grades of 1, 2, 3, 4 or 5, and scores.csv has grades of 1, 2, 3 or",
+            "--grades is '1-4', expected 1-5, as in the model",
         ),
         ("calibrate scores.csv labels.csv --grades 1-5 --label-grades 1-4", "got '5', expected"),
-        ("calibrate scores.csv labels.csv --prior pairs.json", "expected weak or none"),
+        (
+            "calibrate scores.csv labels.csv --grades 1-5 --label-grades 1-5 --prior pairs.json",
+            "expected weak or none",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(cli, line, expected):

@@ -205,6 +205,9 @@ def test_an_evaluation_says_why_it_has_no_win_rate(cli, folder):
     assert "no win rate over all items: labels.csv, column probability" in err
 
 
+SAID = ("--grades", "1-5", "--label-grades", "1-5")
+
+
 @pytest.fixture
 def scores(tmp_path, monkeypatch):
     """Scores 1-5 of 200 responses of two systems by two criteria, and grades of 40 items."""
@@ -238,7 +241,7 @@ def counted(criteria):
 
 
 def test_grades_by_criterion_are_what_their_arrays_give(cli, scores):
-    status, out, err = cli("estimate", "scores.csv", "grades.csv", "--json")
+    status, out, err = cli("estimate", "scores.csv", "grades.csv", *SAID, "--json")
     assert status == 0
     assert "votes are grades: 1, 2, 3, 4 or 5" in err
     assert "pooling" not in err
@@ -249,9 +252,10 @@ def test_grades_by_criterion_are_what_their_arrays_give(cli, scores):
     assert list(found["by"]) == ["helpful", "safe"]
     for name, one in expected.by["safe"].items():
         assert found["by"]["safe"][name]["low"] == pytest.approx(one.low, abs=1e-9)
-    named = cli("estimate", "scores.csv", "grades.csv", "--json", "--by", "criterion")
+    named = cli("estimate", "scores.csv", "grades.csv", *SAID, "--json", "--by", "criterion")
     assert json.loads(named[1]) == found
-    read = btdagg.read_votes("scores.csv"), btdagg.read_labels("grades.csv", scale=arrays["scale"])
+    five = arrays["scale"]
+    read = btdagg.read_votes("scores.csv", scale=five), btdagg.read_labels("grades.csv", scale=five)
     assert btdagg.estimate(*read, by="criterion").by["safe"]["mean grade"].value == pytest.approx(
         expected.by["safe"]["mean grade"].value, abs=1e-9
     )
@@ -259,7 +263,7 @@ def test_grades_by_criterion_are_what_their_arrays_give(cli, scores):
 
 def test_systems_are_compared_by_their_grades(cli, scores):
     options = ("scores.csv", "grades.csv", "--by", "system", "--filter", "criterion=safe")
-    status, out, _ = cli("estimate", *options, "--grades", "1-5", "--width", "0.3", "--report", "o")
+    status, out, _ = cli("estimate", *options, *SAID, "--width", "0.3", "--report", "o")
     assert status == 0
     assert "Differences of mean grades by system" in out
     assert "win" not in out.replace("following", "")
@@ -278,7 +282,7 @@ def test_labels_that_pass_or_fail_have_a_pass_rate(cli, scores):
         label=pl.when(pl.col("label") >= 4).then(pl.lit("pass")).otherwise(pl.lit("fail"))
     )
     passes.write_csv("passes.csv")
-    status, out, _ = cli("estimate", "scores.csv", "passes.csv", "-f", "task=helpful")
+    status, out, _ = cli("estimate", "scores.csv", "passes.csv", *SAID[:2], "-f", "task=helpful")
     assert status == 0
     assert out.count("pass rate") == 2
     assert out.strip().splitlines()[-1].startswith("pass rate of new items like these, by 40 label")
@@ -296,7 +300,7 @@ def changed(name, column, value):
 )
 def test_what_is_no_grade_is_refused(cli, scores, name, column, value):
     changed(name, column, value)
-    status, _, err = cli("estimate", "scores.csv", "grades.csv", "--grades", "1-5")
+    status, _, err = cli("estimate", "scores.csv", "grades.csv", *SAID)
     assert status == 2
     assert f"{name}, row 1, column {column}: got '{value}', expected 1, 2, 3, 4 or 5" in err
 
@@ -304,7 +308,7 @@ def test_what_is_no_grade_is_refused(cli, scores, name, column, value):
 def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
     changed("scores.csv", "score", None)
     changed("grades.csv", "label", None)
-    _, out, err = cli("estimate", "scores.csv", "grades.csv", "--json")
+    _, out, err = cli("estimate", "scores.csv", "grades.csv", *SAID, "--json")
     assert "1 votes are missing" in err
     assert json.loads(out)["n_labels"] == 79
 
@@ -317,12 +321,12 @@ def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
         (
             {"label": "A"},
             (),
-            "got 'A', expected a whole number of at least 0, or a --grades that has it",
+            "got 'A', expected 1, 2, 3, 4 or 5",
         ),
         (
             {"label": -1},
             (),
-            "got '-1', expected a whole number of at least 0, or a --grades that has it",
+            "got '-1', expected 1, 2, 3, 4 or 5",
         ),
         ({}, ("--grades", "5-1"), "--grades is '5-1', expected 1-5, 0,0.5,1 or pass/fail"),
         ({}, ("--by", "task", "--width", "5"), "--width is 5.0, expected a number above 0"),
@@ -341,19 +345,19 @@ def test_grades_that_cannot_be_estimated(cli, scores, labels, options, text):
         )
     )
     table.drop(column for column, value in labels.items() if value is None).write_csv("g.csv")
-    status, _, err = cli("estimate", "scores.csv", "g.csv", *options)
+    status, _, err = cli("estimate", "scores.csv", "g.csv", *SAID, *options)
     assert status == 2
     assert text in err
 
 
 def test_a_criterion_without_labels_is_left_out_and_a_response_of_two_systems_refused(cli, scores):
     pl.read_csv("grades.csv").filter(criterion="safe").write_csv("safe.csv")
-    _, out, err = cli("estimate", "scores.csv", "safe.csv", "--json")
+    _, out, err = cli("estimate", "scores.csv", "safe.csv", *SAID, "--json")
     assert "task helpful left out: no item there has a label" in err
     assert json.loads(out)["n_items"] == 200
     both = pl.concat([pl.read_csv("scores.csv").with_columns(system=pl.lit(s)) for s in "ab"])
     both.write_csv("scores.csv")
-    status, _, err = cli("estimate", "scores.csv", "grades.csv")
+    status, _, err = cli("estimate", "scores.csv", "grades.csv", *SAID)
     assert status == 2
     assert "column system: item 'r0' has 'a' and 'b'" in err
 
@@ -387,7 +391,7 @@ def test_systems_are_ranked(cli, folder):
 
 
 def test_systems_are_ranked_by_their_grades(cli, scores):
-    options = ("scores.csv", "grades.csv", "--systems", "system", "--grades", "1-5")
+    options = ("scores.csv", "grades.csv", "--systems", "system", *SAID)
     rows, arrays = counted(["helpful", "safe"])
     expected = btdagg.estimate_systems(**arrays, system_a=rows["system"], groups=rows["item"])
     found = json.loads(cli("estimate", *options, "--json")[1])
@@ -399,7 +403,7 @@ def test_systems_are_ranked_by_their_grades(cli, scores):
         assert (row["rank"], row["n_labels"]) == (system.rank, system.n_labels)
     assert found["pvalues"] == pytest.approx(expected.pvalues, abs=1e-9)
     assert "tie_parameter" not in found
-    by = json.loads(cli("estimate", *options[:2], "--by", "system", "--json")[1])
+    by = json.loads(cli("estimate", *options[:2], *SAID, "--by", "system", "--json")[1])
     assert by["by"]["v1"]["mean grade"]["low"] in [
         pytest.approx(row["mean_grade_low"], abs=1e-9) for row in found["systems"]
     ]

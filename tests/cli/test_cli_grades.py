@@ -14,6 +14,7 @@ from btdagg import InputError, Scale, read_labels, read_votes
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 
 FIVE = Scale(range(1, 6))
+SAID = ("--grades", "1-5", "--label-grades", "1-5")
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def criteria(tmp_path, monkeypatch, quick_commands):
 
 
 def test_every_criterion_is_evaluated_the_worst_first(cli, criteria, tmp_path, quick_commands):
-    arguments = "evaluate", "scores.csv", "people.csv", "-f", "judge=a"
+    arguments = "evaluate", "scores.csv", "people.csv", *SAID, "-f", "judge=a"
     status, out, err = cli(*arguments, "--report", "out")
     assert status == 0
     use = out[out.index("What to use") :]
@@ -79,7 +80,7 @@ def test_every_criterion_is_evaluated_the_worst_first(cli, criteria, tmp_path, q
 def test_two_judges_are_compared_on_every_criterion(cli, criteria, monkeypatch):
     few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())
     monkeypatch.setitem(btdagg.compare.__kwdefaults__, "protocol", few)
-    arguments = "compare", "scores.csv", "people.csv", "--json"
+    arguments = "compare", "scores.csv", "people.csv", *SAID, "--json"
     status, out, _ = cli(*arguments)
     tasks = json.loads(out)["tasks"]
     assert (status, next(iter(tasks)), len(tasks)) == (0, "facts", 3)
@@ -88,7 +89,7 @@ def test_two_judges_are_compared_on_every_criterion(cli, criteria, monkeypatch):
     alone = json.loads(out)
     assert {name: alone[name] for name in tasks["clear"]} == tasks["clear"]
     ways = "--first", "method=mode", "--second", "method=calibrated"
-    status, out, _ = cli(*arguments[:3], "-f", "criterion=tone", "-f", "judge=a", *ways)
+    status, out, _ = cli(*arguments[:-1], "-f", "criterion=tone", "-f", "judge=a", *ways)
     assert out.startswith("better: method=calibrated")
 
 
@@ -104,7 +105,7 @@ def test_two_judges_are_compared_on_every_criterion(cli, criteria, monkeypatch):
     ],
 )
 def test_what_grades_do_not_have_is_an_error(cli, criteria, options, text):
-    status, out, err = cli("evaluate", "scores.csv", "people.csv", *options)
+    status, out, err = cli("evaluate", "scores.csv", "people.csv", *SAID, *options)
     assert (status, out) == (2, "")
     assert text in err
 
@@ -151,5 +152,30 @@ def test_votes_are_filtered_by_criterion(cli, tmp_path):
 
 @pytest.mark.parametrize("command", ["estimate", "certify"])
 def test_a_report_of_grades_has_no_decision_map_of_pairs(cli, criteria, tmp_path, command):
-    assert cli(command, "scores.csv", "people.csv", "--report", "out")[0] == 0
+    assert cli(command, "scores.csv", "people.csv", *SAID, "--report", "out")[0] == 0
     assert "majority vote" not in (tmp_path / "out" / "index.html").read_text()
+
+
+@pytest.mark.parametrize("command", ["estimate", "certify", "evaluate", "calibrate", "compare"])
+def test_a_scale_that_is_not_said_stops_with_the_option_to_copy(cli, criteria, command):
+    written = ("-o", "m.json") if command == "calibrate" else ()
+    arguments = command, "scores.csv", "people.csv", "-f", "criterion=clear", *written
+    status, out, err = cli(*arguments)
+    text = "scores are 1, 2, ... 5 and their scale is not said; say it: --grades 1-5"
+    assert (status, out, err) == (2, "", f"btdagg: scores.csv: {text}\n")
+    status, out, err = cli(*arguments, "--grades", "1-5")
+    text = "grades are 1, 2, ... 5 and their scale is not said; say it: --label-grades 1-5"
+    assert (status, out, err) == (2, "", f"btdagg: people.csv: {text}\n")
+    status, _, err = cli(*arguments, *SAID)
+    assert status == 0, err
+
+
+def test_criteria_with_scales_of_their_own_are_said_one_at_a_time(cli, criteria):
+    scores = pl.read_csv("scores.csv")
+    scale = pl.when(pl.col("criterion") == "facts").then(pl.col("score") * 2).otherwise("score")
+    scores.with_columns(score=scale).write_csv("mixed.csv")
+    status, _, err = cli("votes", "mixed.csv")
+    assert status == 2
+    assert "criteria differ (clear 1-5, facts 1-10, tone 1-5), so say it of one at a time" in err
+    assert err.endswith(": --filter criterion=clear --grades 1-5\n")
+    assert cli("votes", "mixed.csv", "-f", "criterion=facts", "--grades", "1-10")[0] == 0

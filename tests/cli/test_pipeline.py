@@ -215,7 +215,10 @@ def test_responses_get_grades_by_criteria(tmp_path, rule, prior):
         for criterion, label in (("right", GRADES), ("brief", [2 + n % 2 for n in range(30)]))
     )
     judging = Judging("m", n=5, template="grade-5")
-    pipeline = Pipeline(items, labels, judging, rule=rule, prior=prior)
+    with pytest.raises(InputError, match="labels are 1, 2, 3, 4 and their scale is not said"):
+        Pipeline(items, labels, judging)
+    gold = read_labels(labels, scale=SCALE)
+    pipeline = Pipeline(items, gold, judging, rule=rule, prior=prior)
     assert pipeline.tasks == ["right", "brief"]
     for _ in range(2):
         with VoteStore(tmp_path / "v.db") as store:

@@ -69,31 +69,33 @@ def counted(frame, reads):
 
 GRADED = pl.DataFrame({"id": [1, 1, 2, 2, 3, 3, 4], "score": [1, 2, 5, 5, 3, None, None]})
 OF_GRADES = {"id": [1, 2, 3], "label": [1, 5, 3]}
+FIVE, HALVES = btdagg.Scale("1-5"), btdagg.Scale("0.5,1,1.5,2,2.5")
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 @pytest.mark.parametrize(
-    ("frame", "labels", "how", "n_reads"),
+    ("frame", "labels", "how"),
     [
-        (pl.from_pandas(FRAME), PEOPLE, HOW, 0),
-        (pl.from_pandas(FRAME), PEOPLE, HOW | {"agreement": 0.6}, 0),
-        (GRADED, OF_GRADES, {}, 0),
+        (pl.from_pandas(FRAME), PEOPLE, HOW),
+        (pl.from_pandas(FRAME), PEOPLE, HOW | {"agreement": 0.6}),
+        (GRADED, OF_GRADES, {"scale": FIVE, "label_scale": FIVE}),
         (
             GRADED.with_columns(pl.col("score") / 2),
             {"id": [1, 2], "label": [0.5, 2.5]},
-            {"scale": btdagg.Scale((0.5, 1, 1.5, 2, 2.5))},
-            0,
+            {"scale": HALVES, "label_scale": HALVES},
         ),
-        (GRADED.with_columns(grades=pl.lit("1-5")), OF_GRADES, {}, 1),
+        (GRADED.with_columns(grades=pl.lit("1-5")), OF_GRADES, {"label_scale": FIVE}),
+        (GRADED.with_columns(grades=pl.lit("1-5")), OF_GRADES | {"grades": ["1-5"] * 3}, {}),
+        (GRADED, {"id": [1, 2, 3], "label": ["pass", "fail", "pass"]}, {"scale": FIVE}),
         (pl.DataFrame({"item": ["x", "y"], "b": [1, 4], "same": [0] * 2, "a": [5, 0]}),
-         {"item": ["x"], "label": [1]}, {}, 0),
+         {"item": ["x"], "label": [1]}, {}),
     ],
 )  # fmt: skip
-def test_a_lazy_frame_comes_back_lazy_and_is_not_read_before(frame, labels, how, n_reads):
+def test_a_lazy_frame_comes_back_lazy_and_is_not_read_before(frame, labels, how):
     reads = []
     decided = btdagg.decide(counted(frame, reads), labels, **how)
     assert isinstance(decided, pl.LazyFrame)
-    assert len(reads) == n_reads
+    assert not reads
     expected = btdagg.decide(frame, labels, **how)
     assert decided.collect_schema() == expected.schema
     assert decided.collect().equals(expected)
@@ -129,11 +131,12 @@ def test_labels_may_be_a_column_of_the_same_frame(labels):
 @pytest.mark.filterwarnings("ignore:no label is:btdagg.model.CalibrationWarning")
 def test_grades_and_items_without_any():
     scores = {"id": [1, 1, 2, 2, 3, 3, 4], "score": [1, 2, 5, 5, 3, None, None]}
-    decided = btdagg.decide(scores, {"id": [1, 2, 3], "label": [1, 5, 3]})
+    told = {"scale": FIVE, "label_scale": FIVE}
+    decided = btdagg.decide(scores, {"id": [1, 2, 3], "label": [1, 5, 3]}, **told)
     assert decided.columns == ["id", "label", "source", "probability"]
     assert decided["label"].to_list() == [1, 5, 3, None]
     assert decided["source"].to_list() == [*["people"] * 3, None]
-    named = btdagg.decide(scores, {"id": [1, 2, 4], "label": [1, 5, 2]})
+    named = btdagg.decide(scores, {"id": [1, 2, 4], "label": [1, 5, 2]}, **told)
     assert named["label"].to_list()[3] == 2  # of people, without a vote
     assert named["source"].to_list() == ["people", "people", "model", "people"]
     assert named["probability"].is_null().to_list() == [False, False, False, True]

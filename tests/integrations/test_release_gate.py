@@ -43,7 +43,8 @@ def test_none(release_gate):
 
 def test_grades(release_gate):
     scale = btdagg.Scale(range(1, 6))
-    votes, labels = btdagg.read_votes("scores.csv"), btdagg.read_labels("grades.csv", scale=scale)
+    votes = btdagg.read_votes("scores.csv", scale=scale)
+    labels = btdagg.read_labels("grades.csv", scale=scale)
     options = {"candidate": "v2", "baseline": "v1", "quantity": "share >= 4"}
     found = release_gate(votes, labels, margin=0.03, **options)
     assert found.n_labels == 160

@@ -43,7 +43,7 @@ def calibrated(votes, labels, **how):
          lambda *tables: calibrated(*tables, prior=None)),
         (votes_of_pairs(margin=pl.Series(RNG.integers(0, 5, len(SIGNS)))), PAIRS, 20, (),
          calibrated),
-        (pl.DataFrame(SCORES), GRADES, 30, (),
+        (pl.DataFrame(SCORES), GRADES, 30, ("--grades", "1-5", "--label-grades", "1-5"),
          lambda *tables: btdagg.calibrate(*tables).model),
         (of_panel(), PAIRS, 40, ("--panel", "judge"),
          lambda *tables: btdagg.calibrate_panel(*tables).model),

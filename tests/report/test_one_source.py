@@ -171,8 +171,9 @@ def test_grades_have_one_value_of_everything(cli, exhibits):
     columns = ["item", "judge", "sample", "score"]
     pl.DataFrame(scores, columns, orient="row").write_csv("votes.csv")
     pl.DataFrame(people, ["item", "grade"], orient="row").write_csv("labels.csv")
+    said = ("--grades", "1-5", "--label-grades", "1-5")
     status, out, err = cli(
-        "evaluate", "votes.csv", "labels.csv", "--grades", "1-5", "--report", "out", "--json"
+        "evaluate", "votes.csv", "labels.csv", *said, "--report", "out", "--json"
     )
     assert status == 0, err
     sources = facts_of(exhibits, 5, json.loads(out)).sources()

@@ -7,7 +7,7 @@ import pytest
 
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, InputError, Scale
-from btdagg.votes.grades import scale_of
+from btdagg.votes.grades import scales_in
 from btdagg.votes.join import join
 from btdagg.votes.scale import points_of, written
 from btdagg.votes.source import read_table
@@ -92,36 +92,68 @@ def test_votes_off_the_scale_name_their_row(bad):
 
 
 @pytest.mark.parametrize(
-    ("scores", "points"),
-    [
-        ([4, 2, None], (2, 3, 4)),
-        (["1.0", "3", ""], (1, 2, 3)),
-        (["Pass", "fail", "PASSED"], (0, 1)),
-        ([True, False, None], (0, 1)),
-    ],
+    "scores", [["Pass", "fail", "PASSED"], [True, False, None], [0, 1, None], ["1.0", "0", ""]]
 )
-def test_a_scale_is_inferred_from_scores(scores, points):
-    votes = btdagg.read_votes({"item": ["a", "b", "c"], "score": scores})
-    assert votes.scale == Scale(points)
-    assert votes.counts()[1].sum() == sum(score not in (None, "") for score in scores)
+@pytest.mark.parametrize("read", [btdagg.read_votes, btdagg.read_labels])
+def test_pass_and_fail_are_certain(read, scores):
+    assert read({"item": ["a", "b", "c"], "score": scores}).scale == PASS_FAIL
+    words = [str(score) for score in scores if score is not None]
+    if words[0].lower() in ("pass", "true"):
+        name = "vote" if read is btdagg.read_votes else "label"
+        rows = {"item": ["a", "b", "c"], name: scores, "margin": [1, 2, 3]}
+        assert read(rows).scale == PASS_FAIL
+    meant = read({"item": ["a", "b"], "score": ["good", "fail"]}, words={"good": "pass"})
+    assert meant.scale == PASS_FAIL
 
 
 @pytest.mark.parametrize(
-    ("scores", "match"),
+    ("scores", "came", "likely"),
     [
-        (
-            [1, 2.5],
-            "row 2, column score: got 2.5, expected a whole number of at least 0, or a scale",
-        ),
-        (["1", "four"], "row 2, column score: got 'four'"),
-        ([3, 3], "all grades in column score are from 3 to 3, which tells no scale"),
-        ([1, 1000], "from 1 to 1000"),
-        ([None, None], "are missing"),
+        ([2, 3, 5, 6, 9], "2, 3, ... 9", "1-10"),
+        ([1, 3], "1, 3", "1-3"),
+        ([0, 4, None], "0, 4", "0-4"),
+        (["1.0", "6", ""], "1, 6", "1-7"),
+        ([3, 3], "3", "1-3"),
+        ([40, 87], "40, 87", "1-100"),
+        ([-2, 2], "-2, 2", "-2..2"),
+        ([0, 0.5, 1], "0, 0.5, 1", "0,0.5,1"),
+        ([1, 2, 2.5, 4], "1, 2, 2.5, 4", "1-4"),
+        ([None, None], "missing", "1-5"),
     ],
 )
-def test_scores_that_tell_no_scale(scores, match):
-    with pytest.raises(InputError, match=match):
-        btdagg.read_votes({"item": ["a", "b"], "score": scores})
+@pytest.mark.parametrize("read", [btdagg.read_votes, btdagg.read_labels])
+def test_no_scale_is_guessed_from_the_grades_that_are_there(read, scores, came, likely):
+    rows = {"item": range(len(scores)), "score": scores}
+    with pytest.raises(InputError) as error:
+        read(rows)
+    say = f"say it: scale={Scale(likely)!r}"
+    assert str(error.value) == f"data frame: scores are {came} and their scale is not said; {say}"
+    if len({*scores} - {None}) > 1 and 2.5 not in scores:
+        assert read(rows, scale=Scale(likely)).scale == Scale(likely)
+
+
+def test_criteria_say_their_scales_one_by_one():
+    rows = {"item": "abab", "score": [1, 4, 0, 10], "criterion": ["x", "x", "y", "y"]}
+    rows["item"] = [*rows["item"]]
+    with pytest.raises(InputError) as error:
+        btdagg.read_votes(rows)
+    assert str(error.value).endswith(
+        "scores are 0, 1, 4, 10 and their scale is not said; criteria differ (x 1-4, y 0-10), so "
+        "say it of one at a time: where={'criterion': 'x'}, scale=Scale('1-4')"
+    )
+
+
+def test_what_is_no_grade_has_a_row():
+    with pytest.raises(InputError, match="row 2, column score: got 'four', expected a number"):
+        btdagg.read_votes({"item": ["a", "b"], "score": ["1", "four"]})
+
+
+def test_a_column_says_the_scale():
+    rows = {"item": ["a", "b"], "score": [2, 3], "grades": ["1-5", "1-5"]}
+    assert btdagg.read_votes(rows).scale == FIVE
+    assert btdagg.read_labels(rows).scale == FIVE
+    with pytest.raises(InputError, match="on several scales, 1-3, 1-5"):
+        btdagg.read_votes(rows | {"grades": ["1-5", "1-3"]})
 
 
 def test_words_are_numbers():
@@ -136,7 +168,7 @@ def test_words_are_numbers():
 def test_grades_have_no_strength():
     for argument in ({"strength": "margin"}, {"full_margin": 3}):
         with pytest.raises(InputError, match="expected no strength of grades"):
-            btdagg.read_votes(SCORES, **argument)
+            btdagg.read_votes(SCORES, scale=FIVE, **argument)
 
 
 @pytest.mark.parametrize(
@@ -186,24 +218,52 @@ def test_grades_are_not_joined_with_pairs():
 
 
 @pytest.mark.parametrize(
-    ("scores", "labels", "points", "expected"),
+    ("scores", "labels", "scale", "label_scale", "expected"),
     [
-        ([2, 9], [1, 5], None, (range(1, 10), range(1, 10))),
-        ([2, 9], [0, 1], None, (range(2, 10), (0, 1))),
-        ([2, 9], ["pass", "fail"], None, (range(2, 10), (0, 1))),
-        ([2, 9], [1, 1], range(1, 11), (range(1, 11), (0, 1))),
-        ([2, 9], [0, 1], range(11), (range(11), range(11))),
-        ([2, 9], [3, 3], range(1, 11), (range(1, 11), range(1, 11))),
-        ([1, 1], [1, 2], None, ((1, 2), (1, 2))),
+        ([2, 9], [0, 1], "1-10", None, ("1-10", "pass/fail")),
+        ([2, 9], ["pass", "fail"], "1-10", None, ("1-10", "pass/fail")),
+        ([2, 9], [1, 1], "0-10", None, ("0-10", "pass/fail")),
+        ([2, 9], [1, 5], "1-10", "1-5", ("1-10", "1-5")),
+        ([0, 1], ["yes", "no"], None, None, ("pass/fail", "pass/fail")),
+        ([0, 1], [1, 2], None, "1-2", ("pass/fail", "1-2")),
     ],
 )
-def test_the_scale_of_two_tables(scores, labels, points, expected):
+def test_the_scales_of_two_tables(scores, labels, scale, label_scale, expected):
     votes = read_table({"item": ["a", "b"], "score": scores}, [])
     gold = read_table({"item": ["a", "b"], "label": labels}, [])
-    assert scale_of(votes, gold, points) == tuple(map(Scale, expected))
+    said = (None if text is None else Scale(text) for text in (scale, label_scale))
+    assert scales_in(votes, gold, *said) == tuple(map(Scale, expected))
+
+
+def test_labels_do_not_inherit_the_scale_of_the_judge():
+    votes = read_table({"item": ["a", "b"], "score": [2, 9]}, [])
+    gold = read_table({"item": ["a", "b"], "label": [1, 5]}, [])
+    with pytest.raises(InputError, match="scores are 2, 9 and their scale is not said"):
+        scales_in(votes, gold)
+    with pytest.raises(InputError) as error:
+        scales_in(votes, gold, Scale("1-10"))
+    assert error.value.argument == "label_scale"
+    assert str(error.value).endswith(
+        "labels are 1, 5 and their scale is not said; say it: label_scale=Scale('1-5')"
+    )
+    with pytest.raises(InputError, match=r"label_scale=Scale\(\'1-5\'\)"):
+        btdagg.decide(votes.frame, gold.frame, scale=Scale("1-10"))
+
+
+def test_of_arrays_both_have_the_scale():
+    counts = np.eye(5, dtype=int)[[0, 2, 4, 1, 3] * 4]
+    labels = [1, 3, 5, 2, 4] * 4
+    fitted = btdagg.calibrate(counts, labels, scale=FIVE)
+    assert fitted.model.label_scale == FIVE
+    with pytest.raises(InputError, match=r"labels\[0\] is 6, expected 1, 2, 3, 4 or 5"):
+        btdagg.calibrate(counts, [6, *labels[1:]], scale=FIVE)
+    with pytest.raises(InputError, match=r"labels\[0\] is 0"):
+        btdagg.estimate(counts, [0, *labels[1:]], scale=FIVE)
 
 
 def test_tables_of_pairs_have_their_scale():
     votes = read_table({"item": ["a"], "vote": [1], "score": [7]}, [])
-    assert scale_of(votes) == (PAIRS, PAIRS)
+    assert scales_in(votes, None) == (PAIRS, PAIRS)
     assert btdagg.read_votes(votes).scale == PAIRS
+    with pytest.raises(InputError, match=r"read with scale=Scale\(\'1-7\'\)"):
+        btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})

@@ -622,7 +622,8 @@ def test_a_column_of_scores_is_grades_and_what_is_no_number_is_missing():
     assert (imported.kind, imported.n_votes, dict(imported.unread)) == (
         "grades", 2, {"unparsed": 1},
     )  # fmt: skip
-    assert imported.votes.scale.points == (1, 2, 3, 4)
+    with pytest.raises(InputError, match="scores are 1, 4 and their scale is not said"):
+        imported.votes  # noqa: B018
     worded = read("votes.csv", columns={"score": "accuracy"}, words={"N/A": 2, "4": "missing"})
     assert worded.frame["score"].to_list() == [None, 2, 1]
 

@@ -63,9 +63,10 @@ def test_both_sides_have_different_names(names):
 
 def test_single_responses_have_no_sides():
     scores = {"item": ["x", "y"], "score": [1, 2], "system_a": ["p"] * 2, "system_b": ["q"] * 2}
-    assert btdagg.read_votes(scores).sides == Sides()
+    scale = btdagg.Scale("1-2")
+    assert btdagg.read_votes(scores, scale=scale).sides == Sides()
     with pytest.raises(btdagg.InputError, match="no names where votes are grades"):
-        btdagg.read_votes(scores, a="p")
+        btdagg.read_votes(scores, scale=scale, a="p")
 
 
 def test_options_name_the_sides_of_what_passes_the_filters(cli, tmp_path, monkeypatch):

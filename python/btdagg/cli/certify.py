@@ -89,7 +89,7 @@ def certify(
         raise InputError("people and to_label are given together or not at all", argument="people")
     share = None if people is None else _share(people)
     fitted = None if model is None else model_or_panel(model)
-    data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
+    data = reading.data(votes, labels, fitted)
     folder = reporting.open(f"Trusted labels of {Path(data.votes.source).name}")
     panel = None if panel is None else panel.strip().lower()
     items = all_items(data.votes, data.gold, panel=panel, model=fitted, n_votes=n_votes)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import typer
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 AnyTable = TypeVar("AnyTable", bound="Table")
+AnyModel: TypeAlias = "DavidsonModel | PanelModel | GradeModel"
 
 out = Terminal()
 err = Terminal(stderr=True)
@@ -55,8 +56,8 @@ Grades = Annotated[
     typer.Option(
         "--grades",
         help="Votes are grades of this scale, in a column score or vote: 1-5, 0,0.5,1 or "
-        "pass/fail.",
-        show_default="from the least to the greatest score, if there is a column score",
+        "pass/fail. Nothing guesses it from the scores that happen to be there.",
+        show_default="pass/fail where these words, or 0 and 1, are all; or as a column grades says",
         rich_help_panel="Data",
     ),
 ]
@@ -65,7 +66,7 @@ LabelGrades = Annotated[
     typer.Option(
         "--label-grades",
         help="The scale of labels that are grades, as --grades.",
-        show_default="that of the votes, or pass/fail",
+        show_default="as of --grades",
         rich_help_panel="Data",
     ),
 ]
@@ -244,16 +245,25 @@ class Selection(SideNames):
 
         return filtered(parse_filters(self.filters), *map(with_item, tables))
 
-    def scales(self, votes: Table, labels: Table | None = None) -> tuple[Scale, Scale]:
-        """Return the scales of votes and labels, as the options or the tables say."""
-        from btdagg.votes.grades import scale_of
-        from btdagg.votes.scale import points_of
+    def scales(
+        self, votes: Table, labels: Table | None = None, model: AnyModel | None = None
+    ) -> tuple[Scale, Scale]:
+        """Return the scales of votes and labels, as the options, a model or the tables say."""
+        from btdagg.votes.grades import scales_in
+        from btdagg.votes.scale import Scale, points_of
 
-        points, of_labels = (
-            None if text is None else points_of(text, name)
-            for name, text in (("grades", self.grades), ("label_grades", self.label_grades))
-        )
-        return scale_of(votes, labels, points, of_labels)
+        texts = {"grades": self.grades, "label_grades": self.label_grades}
+        said = {
+            name: None if text is None else Scale(points_of(text, name))
+            for name, text in texts.items()
+        }
+        if model is None:
+            return scales_in(votes, labels, said["grades"], said["label_grades"])
+        of_model = model.scale, model.label_scale
+        for (name, scale), own in zip(said.items(), of_model, strict=True):
+            if scale not in (None, own):
+                raise InputError(argument=name, came=str(scale), expected=f"{own}, as in the model")
+        return of_model
 
     def votes(
         self, table: Table, origin: Provenance | None = None, scale: Scale | None = None
@@ -266,10 +276,8 @@ class Selection(SideNames):
         from btdagg.votes.provenance import Provenance
 
         names: Any = {"a": self.a, "b": self.b}
-        scale = self.scales(table)[0] if scale is None else scale
-        if not scale.mirrored:
-            return read_votes(table, **self.how, **names, scale=scale)
-        if origin is None:
+        names["scale"] = scale = self.scales(table)[0] if scale is None else scale
+        if not scale.mirrored or origin is None:
             return read_votes(table, **self.how, **names)
         is_chosen = any(self.how.values())
         how = self.how if is_chosen else origin.how_to_read(table)
@@ -280,8 +288,8 @@ class Selection(SideNames):
         say_differences(told if is_read else (*told, *origin.unused_strength(table)))
         return votes
 
-    def data(self, votes: str | Path, labels: str | Path, origin: Provenance | None = None) -> Data:
-        """Read votes and labels."""
+    def data(self, votes: str | Path, labels: str | Path, model: AnyModel | None = None) -> Data:
+        """Read votes and labels, as a model was fitted to them if there is one."""
         from btdagg.votes import read_labels, read_votes
         from btdagg.votes.join import with_task
         from btdagg.votes.provenance import Provenance
@@ -289,7 +297,8 @@ class Selection(SideNames):
 
         raw = self.tables(votes, labels)
         raw_votes, raw_labels = self.filtered(*raw)
-        scale, label_scale = self.scales(raw_votes, raw_labels)
+        scale, label_scale = self.scales(raw_votes, raw_labels, model)
+        origin = None if model is None else model.provenance
         how: Any = {"scale": label_scale, "raters": self.raters}
         gold = read_labels(raw_labels, **how)
         own = with_task(self.votes(raw_votes, origin, scale), gold)
@@ -447,12 +456,12 @@ def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
         yield start
 
 
-def model_or_panel(path: Path) -> DavidsonModel | PanelModel | GradeModel:
+def model_or_panel(path: Path) -> AnyModel:
     """Load a model, of pairs, a panel or grades, whichever a file holds."""
     from btdagg import DavidsonModel, GradeModel, PanelModel
 
     kinds = (DavidsonModel, PanelModel, GradeModel)
-    loaded: DavidsonModel | PanelModel | GradeModel = load_any(path, *kinds)
+    loaded: AnyModel = load_any(path, *kinds)
     return loaded
 
 

@@ -103,8 +103,6 @@ def decide(
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
-    from btdagg.votes.scale import listed
-
     with differences_said():
         kinds = (btdagg.DavidsonModel, btdagg.GradeModel, btdagg.PanelModel)
         decider: Any = load_any(model, *kinds, others=_OTHERS)
@@ -117,14 +115,7 @@ def decide(
     fitted: Any = decider if rule is None else rule.model
     scale: Scale = fitted.scale
     raw_votes, *raw_labels = reading.filtered(*reading.tables(votes, *labels or ()))
-    is_said = scale.mirrored or reading.grades is not None
-    came = reading.scales(raw_votes)[0] if is_said else scale
-    if came != scale:
-        own, others = (
-            "votes of pairs" if points.mirrored else f"grades of {listed(points.points)}"
-            for points in (scale, came)
-        )
-        raise InputError(f"{model} decides {own}, and {raw_votes.source} has {others}")
+    reading.scales(raw_votes, model=fitted)
     table = reading.votes(raw_votes, fitted.provenance, scale)
     gold = None if labels is None else _labels_of_people(raw_labels, table, fitted.label_scale)
     import polars as pl

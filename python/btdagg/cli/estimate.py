@@ -100,7 +100,7 @@ def estimate(
                 f"{option} is given with --systems, expected one of the two", argument=option
             )
     fitted = None if model is None else model_or_panel(model)
-    data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
+    data = reading.data(votes, labels, fitted)
     columns = _columns_of_systems(systems, 2 if data.votes.scale.mirrored else 1)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = reporting.open(title)

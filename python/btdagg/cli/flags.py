@@ -19,6 +19,7 @@ _OPTIONS = {
     "n": "-n",
     "scale": "--grades",
     "label_scale": "--label-grades",
+    "where": "--filter",
     "epsilon": "--stop epsilon",
     "price": "--stop price",
     "budget": "--stop budget",

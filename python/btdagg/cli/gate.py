@@ -97,7 +97,7 @@ def gate(
     Example: btdagg gate votes.csv labels.csv --candidate chat-new --baseline chat-old --margin 0.03
     """
     fitted = None if model is None else model_or_panel(model)
-    data = reading.data(votes, labels, None if fitted is None else fitted.provenance)
+    data = reading.data(votes, labels, fitted)
     by = None if by is None else by.strip().lower()
     if "task" in data.votes.columns and by in ("criterion", None):
         several = not data.votes.scale.mirrored and data.votes.values("task").n_unique() > 1

@@ -158,7 +158,7 @@ def import_(
         if grades is not None and re.fullmatch(r"x[0-9]{1,3}", grades):
             scale = int(grades[1:])
         elif grades is not None:
-            scale = Scale(points_of(grades))
+            scale = Scale(points_of(grades, "grades"))
         how["columns"] |= wide
         imported = read_grades(files, format, scale=scale, **how)
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -141,7 +142,7 @@ def label(
     from btdagg.judge.pairs import read_pairs
     from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels
     from btdagg.votes import read_votes
-    from btdagg.votes.grades import scale_of
+    from btdagg.votes.grades import scale_in
     from btdagg.votes.scale import PAIRS, Scale, points_of
     from btdagg.votes.sides import sides_of
 
@@ -151,9 +152,11 @@ def label(
     chosen = (
         None if drawn is None else _chosen(raw[1], has_criteria="criterion" in all_pairs.columns)
     )
-    scale = PAIRS if grades is None else Scale(points_of(grades))
+    scale = PAIRS if grades is None else Scale(points_of(grades, "grades"))
     # A judge may have a scale of its own.
-    of_votes = scale if scale.mirrored else scale_of(raw[-1])[0]
+    of_votes = scale
+    with suppress(InputError):
+        of_votes = scale if scale.mirrored else scale_in(raw[-1])
     of_votes = scale if of_votes.mirrored else of_votes
     of_judge = None if votes is None else read_votes(raw[-1], scale=of_votes)
     called = sides_of(all_pairs, sides.a, sides.b, mirrored=scale.mirrored)

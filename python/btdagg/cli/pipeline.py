@@ -103,14 +103,14 @@ def run(
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore, votes_frame
     from btdagg.pipeline import Pipeline, labels_for
-    from btdagg.votes.scale import points_of
+    from btdagg.votes.scale import Scale, points_of
 
     settings = flags.settings()
     judging, rule = settings.judging, settings.rule
     page = output / "report"
     raw_pairs, raw_labels = tables_of(settings.columns, pairs, labels)
-    points = None if label_grades is None else points_of(label_grades, "label_grades")
-    gold = labels_for(judging, raw_labels, points, raters)
+    scale = None if label_grades is None else Scale(points_of(label_grades, "label_grades"))
+    gold = labels_for(judging, raw_labels, scale, raters)
     with differences_said():
         pipeline = Pipeline(
             read_pairs(raw_pairs, criteria=settings.criteria),

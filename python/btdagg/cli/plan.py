@@ -124,7 +124,7 @@ def plan(
             f"-n is {n_votes}, and the model was calibrated at {n_fitted} votes an item; expected "
             f"-n {n_fitted}, or a model that is calibrated at {n_votes}"
         )
-    data = reading.data(votes, labels, fitted.provenance)
+    data = reading.data(votes, labels, fitted)
     items = data.votes.labelled(data.gold)
     fitted_prior: AnyPrior = None
     of_prior = "with the prior of grades"

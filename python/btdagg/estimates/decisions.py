@@ -12,10 +12,10 @@ import numpy as np
 from btdagg.estimates.certificate import certify, sure
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning, quiet, warn_of
-from btdagg.votes.grades import column_of_votes, scale_of, stated_points
+from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import read_table, read_tables
 from btdagg.votes.table import NUMBER, Table, counts_of
 from btdagg.votes.votes import read_votes
@@ -44,7 +44,7 @@ def decide(
     ----------
     votes : data frame, or other source
         One row per vote, as `btdagg.read_votes` takes it. Of a lazy frame of polars nothing is read
-        before the answer is collected, but the values of a column `grades`, which says a scale.
+        before the answer is collected.
     labels : str, data frame, or other source
         The column of the votes' frame that has labels, the same or nothing in all rows of an item;
         or another table, as `btdagg.read_labels` takes it.
@@ -103,8 +103,7 @@ def decide(
         gold = gold.with_data(gold.collect(rows))
     people: Any = labels
     if not isinstance(labels, Labels):
-        scales = scale_of(table, gold) if scale is None else (scale, label_scale or scale)
-        scale, label_scale = scales
+        scale, label_scale = scales_in(table, gold, scale, label_scale, words)
         plain = {word: of for word, of in (words or {}).items() if str(of).lower() not in SHOWN}
         people = read_labels(gold, words=plain or None, scale=label_scale)
     counted: Any = read_votes(table, words=words, order=order, scale=scale)
@@ -168,17 +167,13 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
     nothing = read_table(pl.DataFrame({name: [None] for name in schema}, schema), [])
     table = read_tables({n: c for n, c in names.items() if c in nothing.columns}, nothing)[0]
     table = read_table(table, ["item"])
-    grades: Any = (0,)
-    if how["scale"] is not None:
-        grades = (how["label_scale"] or how["scale"]).points
-    elif column_of_votes(table, None) is not None and "grades" in table.columns:
-        title = _title_of(table, schema, "grades")
-        stated = votes.select(pl.col(title).unique()).collect()
-        grades = stated_points(Table(stated.rename({title: "grades"}), "data frame")) or grades
+    if not isinstance(labels, str | Labels) and how["label_scale"] is None:
+        how["label_scale"] = stated_scale(read_table(labels, []))
+    scale = labels.scale if isinstance(labels, Labels) else how["label_scale"] or PAIRS
     kind = table.schema["item"]
     columns: Any = {
         _title_of(table, schema): pl.Int64 if kind.is_numeric() else pl.String,
-        "label": pl.Int64 if np.array(grades).dtype.kind == "i" else pl.Float64,
+        "label": pl.Int64 if scale.values.dtype.kind == "i" else pl.Float64,
         "source": pl.String,
         "probability": pl.Float64,
         **({} if how["agreement"] is None else {"trusted": pl.Boolean}),
@@ -199,7 +194,7 @@ def _lower(columns: Mapping[str, str] | None) -> dict[str, str]:
     return {new.strip().lower(): old.strip().lower() for new, old in (columns or {}).items()}
 
 
-def _title_of(table: Table, titles: Iterable[str], column: str = "item") -> str:
+def _title_of(table: Table, titles: Iterable[str]) -> str:
     """Return what a column is called in the frame that it is from."""
-    title = table.title(column)
+    title = table.title("item")
     return {name.strip().lower(): name for name in titles}.get(title, title)

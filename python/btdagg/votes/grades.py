@@ -1,19 +1,23 @@
-"""Tables whose votes or labels are grades: which column has them, and on which scale."""
+"""Which scale the votes or labels of a table have, where nobody says it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from btdagg._util.errors import InputError
-from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, points_of
+from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse
 
-_MOST_INFERRED = 101  # points, as many as from 0 to 100
-# Where grades are, in the order in which they are looked for.
-_OF_VOTES, _OF_LABELS = ("score", "vote"), ("label", "grade", "score")
+VOTE_COLUMNS, LABEL_COLUMNS = ("vote", "score"), ("label", "grade", "score")
+"""Where votes and labels are; pairs have the first of each."""
+
+_OF_PAIRS = {"vote": ("vote", "margin", "strength", "p_tie"), "label": ("label", "vote")}
+_PASSES = {**PASS_WORDS, "0": 0, "1": 1, "0.0": 0, "1.0": 1}
+_TOPS = (2, 3, 4, 5, 7, 10, 100)  # of scales from 0 or 1
+_MOST = 12  # points that are listed
 
 
 def with_criteria(table: AnyTable) -> AnyTable:
@@ -30,123 +34,123 @@ def with_criteria(table: AnyTable) -> AnyTable:
     return table.with_data(table.data.with_columns(criterion.alias("task")).drop("criterion"))
 
 
-def column_of_votes(table: Table, scale: Scale | None) -> str | None:
-    """Return the column of votes that has grades; None if they are of pairs, or counts."""
-    if scale is not None and scale.mirrored:
-        return None
-    if are_counts(table) or (scale is not None and not {*_OF_VOTES} & {*table.columns}):
-        return None
-    names = _OF_VOTES if scale is not None else ("score",)
-    if scale is None and {"vote", "margin", "strength", "p_tie"} & {*table.columns}:
-        return None
-    return next((name for name in names if name in table.columns), None)
+def scale_in(
+    table: Table,
+    columns: tuple[str, ...] = VOTE_COLUMNS,
+    *,
+    words: Mapping[str, object] | None = None,
+    argument: str = "scale",
+    are_grades: bool = False,
+) -> Scale:
+    """Return the scale of votes, or labels, where it is certain; else the error says how to say it.
 
-
-def column_of_labels(table: Table, scale: Scale | None) -> str | None:
-    """Return the column of a table of labels that has grades; None if they are of pairs."""
-    if scale is not None and scale.mirrored:
-        return None
-    if scale is None:
-        if {"label", "vote"} & {*table.columns}:
-            return None
-        return next((name for name in ("grade", "score") if name in table.columns), None)
-    return next((name for name in _OF_LABELS if name in table.columns), "label")
-
-
-def inferred_points(
-    table: Table, column: str, words: Mapping[str, object] | None = None
-) -> tuple[float, ...]:
-    """Return the whole numbers from the least to the greatest grade of a column, or pass and fail.
-
-    A column `grades`, which exports of a vote store have, says the points itself.
+    Certain are pairs by their columns, pass and fail by their words or by 0 and 1, and the points
+    that a column `grades` says. Labels of grades are never of pairs. The error advises a
+    scale.
     """
-    if stated := stated_points(table):
+    first = columns[0]
+    if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
+        return PAIRS
+    if not are_grades and not {*_OF_PAIRS[first]}.isdisjoint(table.columns):
+        if first not in table.columns:
+            return PAIRS
+        # The first value mostly tells, without a look at the others.
+        begin = table.with_data(table.data.lazy().drop_nulls(first).head(1))
+        seen = ({*_meanings(rows, first, words)} for rows in (begin, table))
+        return PASS_FAIL if all(texts and texts <= {*PASS_WORDS} for texts in seen) else PAIRS
+    column = next(name for name in columns if name in table.columns)
+    if stated := stated_scale(table):
         return stated
-    points = _points_in(table, column, words)
-    n_points = points[-1] - points[0] + 1 if points else 0
-    if not 2 <= n_points <= _MOST_INFERRED:
-        came = f"from {points[0]} to {points[-1]}" if points else "missing"
-        raise InputError(
-            f"{table.source}: all grades in column {column} are {came}, which tells no scale; say "
-            "it, such as 1-5",
-            argument="scale",
-        )
-    return tuple(range(points[0], points[-1] + 1))
+    meanings = {*_meanings(table, column, words)} - {"missing"}
+    if meanings and meanings <= {*_PASSES}:
+        return PASS_FAIL
+    raise _not_said(table, column, words, argument)
 
 
-def scale_of(
+def scales_in(
     votes: Table,
-    labels: Table | None = None,
-    points: Sequence[float] | None = None,
-    points_of_labels: Sequence[float] | None = None,
+    labels: Table | None,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
+    words: Mapping[str, object] | None = None,
 ) -> tuple[Scale, Scale]:
-    """Return the scales of two tables that are read together: of the votes, and of the labels.
+    """Return the scales of two tables that are read together, as they are said or as `scale_in`.
 
-    Labels have the points of the votes, but labels that are 0 and 1, or pass and fail, have a scale
-    of their own unless 0 and 1 are among the points that votes were said to have.
+    Labels of grades do not have the scale of the votes unless it is said.
     """
-    column = column_of_votes(votes, None) if points is None else ""
-    if column:
-        points = stated_points(votes)
-    if column is None:
-        if points_of_labels is not None:
-            expected = "the points of the votes beside those of the labels"
-            raise InputError(argument="grades", came=None, expected=expected)
-        return PAIRS, PAIRS
-    inferred = None if points is None else tuple(points)
-    own = None if points_of_labels is None else tuple(points_of_labels)
-    column_of = None if labels is None else column_of_labels(labels, PASS_FAIL)
-    if own is None and labels is not None and column_of in labels.columns:
-        texts = _texts_in(labels, column_of)
-        is_passing = bool(texts) and texts <= {*PASS_WORDS, "0", "1", "0.0", "1.0"}
-        if is_passing and (inferred is None or not {0, 1} <= {*inferred}):
-            own = (0, 1)
-        elif inferred is None:
-            every = _points_in(votes, column) + _points_in(labels, column_of)
-            is_scale = len({*every}) > 1
-            inferred = tuple(range(min(every), max(every) + 1)) if is_scale else None
-    inferred = inferred_points(votes, column) if inferred is None else inferred
-    scale = Scale(inferred)
-    return scale, scale if own is None else Scale(own)
+    scale = scale_in(votes, words=words) if scale is None else scale
+    if label_scale is None and not scale.mirrored and labels is not None:
+        how: dict[str, Any] = {"words": words, "argument": "label_scale", "are_grades": True}
+        label_scale = scale_in(labels, LABEL_COLUMNS, **how)
+    return scale, label_scale or scale
 
 
-def stated_points(table: Table) -> tuple[float, ...] | None:
-    """Return the points that a column `grades` says, if there is one."""
-    if "grades" not in table.columns:
-        return None
-    scales = sorted(_texts_in(table, "grades"))
+def stated_scale(table: Table) -> Scale | None:
+    """Return the scale that a column `grades` says, if there is one."""
+    scales: list[Any] = sorted(_texts_in(table, "grades")) if "grades" in table.columns else []
     if len(scales) > 1:
         raise InputError(
             f"{table.source}: grades are on several scales, {listing(scales)}; expected one",
             argument="scale",
         )
-    return points_of(scales[0]) if scales else None
+    return Scale(scales[0]) if scales else None
 
 
-def _points_in(table: Table, column: str, words: Mapping[str, object] | None = None) -> list[int]:
+def likely_scale(
+    table: Table, column: str, words: Mapping[str, object] | None = None
+) -> Scale | None:
+    """Return a usual scale that has the grades of a column, None if they are too many."""
+    points: Any = _points_in(table, column, words)
+    whole = [int(point) for point in points if point == int(point)]
+    if len(whole) < min(len(points), 3):  # fractions among more are means
+        return Scale(points) if 1 < len(points) < _MOST else None
+    low, high = (whole[0], whole[-1]) if whole else (1, 5)
+    if low >= 0:
+        low, high = min(low, 1), next((top for top in _TOPS if high <= top), high)
+    points = range(low, high + 1)
+    return Scale(points) if 1 < len(points) <= 256 else None
+
+
+def _not_said(
+    table: Table, column: str, words: Mapping[str, object] | None, argument: str
+) -> InputError:
+    table, points = with_criteria(table), _points_in(table, column, words)
+    seen = [f"{point:g}" for point in points]
+    seen = [*seen[:2], "...", seen[-1]] if len(seen) > 4 else seen
+    came = ", ".join(seen).replace("..., ", "... ") or "missing"
+    parts = table.partition(["task"] if "task" in table.columns else [])
+    by_task = {" ".join(key): likely_scale(part, column, words) for key, part in parts}
+    say = "say it: {advice}"
+    advice: dict[str, object] = {argument: likely_scale(table, column, words)}
+    if len({*by_task.values()}) > 1:
+        each = listing(f"{task} {scale}" for task, scale in by_task.items())
+        task, scale = next(iter(by_task.items()))
+        advice = {"where": {"criterion": task}, argument: scale}
+        say = f"criteria differ ({each}), so say it of one at a time: {{advice}}"
+    return InputError(
+        f"{table.source}: {table.title(column)}s are {came} and their scale is not said; {say}",
+        argument=argument,
+        advice=advice,
+    )
+
+
+def _points_in(table: Table, column: str, words: Mapping[str, object] | None) -> list[float]:
     """Return the different grades of a column in ascending order; refuse what is none."""
-    meanings = {word.strip().lower(): str(value) for word, value in (words or {}).items()}
-    texts = _texts_in(table, column)
-    is_passing = {meanings.get(text, text) for text in texts} <= {*PASS_WORDS}
     points, bad = set(), []
-    for text in texts:
-        meaning = meanings.get(text, text)
-        if is_passing:
-            points.add(PASS_WORDS[meaning])
-        elif re.fullmatch(r"[+]?\d+(\.0*)?", meaning):
-            points.add(int(float(meaning)))
-        elif meaning != "missing":
-            bad.append(text)
-    text_of = as_text(table, column).str.strip_chars().str.to_lowercase()
-    if bad:
-        refuse(
-            table,
-            text_of.is_in(bad),
-            column,
-            "a whole number of at least 0, or a {advice} that has it",
-            {"scale": None},
-        )
+    for meaning, text in _meanings(table, column, words).items():
+        try:
+            points.add(float(_PASSES.get(meaning, meaning)))
+        except ValueError:
+            bad += [text] if meaning != "missing" else []
+    is_bad = as_text(table, column).str.strip_chars().str.to_lowercase().is_in(bad)
+    refuse(table, is_bad, column, "a number, or a {advice} that has it", {"scale": None})
     return sorted(points)
+
+
+def _meanings(table: Table, column: str, words: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the texts of a column by what they mean."""
+    own = {str(word).strip().lower(): str(of).lower() for word, of in (words or {}).items()}
+    return {own.get(text, text): text for text in _texts_in(table, column)}
 
 
 def _texts_in(table: Table, column: str) -> set[str]:

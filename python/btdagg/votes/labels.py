@@ -16,7 +16,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.votes.grades import column_of_labels, inferred_points, with_criteria
+from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
 from btdagg.votes.source import read_table
@@ -140,10 +140,9 @@ def read_labels(
     words : mapping of str to A, tie, B, a grade or "missing"; optional
         What labels in words mean.
     scale : Scale, optional
-        Of labels that are grades, in a column `label`, `grade` or `score`. Without it grades in one
-        of the other two are whole numbers on a scale from the least to the greatest, or pass and
-        fail. Of several raters the label is the median, of several medians the one nearest to the
-        middle of the scale. A column `criterion` is the `task`.
+        Of labels that are grades, in a column `label`, `grade` or `score`. It can be left out where
+        it is certain, as that of votes. Of several raters the label is the median, of several
+        medians the one nearest to the middle of the scale. A column `criterion` is the `task`.
     raters : {"mean", "majority", "drop"}
         What estimates take for an item on which raters disagree: the mean of their labels, by
         which a disagreement is no tie, or their one label, as models do; "drop" leaves the item
@@ -158,10 +157,9 @@ def read_labels(
     if raters not in get_args(RaterRule):
         raise InputError(argument="raters", came=raters, expected='"mean", "majority" or "drop"')
     table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
-    column = column_of_labels(table, scale)
-    if column is not None and column in table.columns:
-        if scale is None:
-            scale = Scale(inferred_points(table, column, words))
+    scale = scale_in(table, LABEL_COLUMNS, words=words) if scale is None else scale
+    if not scale.mirrored:
+        column = next((name for name in LABEL_COLUMNS if name in table.columns), "label")
         if column != "label":
             table = read_table(table, [], columns={"label": column})
     if "label" not in table.columns and "vote" in table.columns:
@@ -174,7 +172,6 @@ def read_labels(
         table = read_table(table, [], columns={"label": "vote"})
     require(table, ["label"], "columns")
     kinds = dict(LABELS.kinds)
-    scale = PAIRS if scale is None else scale
     if scale == PAIRS:
         table = in_own_words(table, words or {}, "label")
     kinds["label"] = votes_of(scale, words)

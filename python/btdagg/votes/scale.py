@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.errors import InputError
-from btdagg._util.readable import readable
 from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
@@ -35,15 +34,15 @@ if TYPE_CHECKING:
 _MOST_POINTS = 256
 
 
-@readable
 @dataclass(frozen=True)
 class Scale:
     """The ordered values that votes, or labels, of one column can have.
 
     Parameters
     ----------
-    points : iterable of numbers
-        The values: two at least, 256 at most, strictly increasing.
+    points : iterable of numbers, or str
+        The values: two at least, 256 at most, strictly increasing. Also ``"1-5"``, ``"0,0.5,1"`` or
+        ``"pass/fail"``.
     names : iterable of str, optional
         What they are called, by default as they are written. Names do not affect equality.
     mirrored : bool
@@ -63,7 +62,8 @@ class Scale:
     mirrored: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        points = _as_points(self.points, "points")
+        given: Any = self.points
+        points = points_of(given) if isinstance(given, str) else _as_points(given, "points")
         names = tuple(self.names) or tuple(map(str, points))
         if len(points) > _MOST_POINTS:
             expected = f"at most {_MOST_POINTS} of them"
@@ -202,6 +202,10 @@ class Scale:
         """Return the points, their names and whether there are sides."""
         return {"points": list(self.points), "names": list(self.names), "mirrored": self.mirrored}
 
+    def __repr__(self) -> str:
+        names = "" if self.names == tuple(map(str, self.points)) else f", {self.names}"
+        return f"Scale({written(self.points)!r}{names}{', mirrored=True' * self.mirrored})"
+
     def __str__(self) -> str:
         points = written(self.points)
         own = tuple(map(str, self.points)) != self.names
@@ -224,7 +228,7 @@ def _as_points(points: Any, name: str) -> tuple[float, ...]:
     return tuple(map(_whole, numbers))
 
 
-def points_of(text: str, name: str = "grades") -> tuple[float, ...]:
+def points_of(text: str, name: str = "points") -> tuple[float, ...]:
     """Read the points of a scale: "1-5", "0,0.5,1", or "pass/fail" for 0 and 1."""
     plain = text.strip().lower()
     if plain in ("pass/fail", "fail/pass"):

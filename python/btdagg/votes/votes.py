@@ -26,7 +26,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes import schema
 from btdagg.votes.evidence import Confidences, Evidence
-from btdagg.votes.grades import column_of_votes, inferred_points, with_criteria
+from btdagg.votes.grades import VOTE_COLUMNS, scale_in, with_criteria
 from btdagg.votes.join import join
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
@@ -465,9 +465,9 @@ def read_votes(
         judge and template over its votes, ties included.
     scale : Scale, optional
         Of votes that are grades, in a column `score` or `vote`; `words` then say their numbers.
-        Counts have a column for each point. Without a column `vote`, scores are grades without it
-        too: whole numbers on a scale from the least to the greatest, or pass and fail. A column
-        `criterion` is the `task`.
+        Counts have a column for each point. It can be left out where it is certain: of pairs, of
+        pass and fail in words or as 0 and 1, and where a column `grades` says it, as exports of a
+        vote store do. A column `criterion` is the `task`.
     a, b : str, optional
         What A and B are called, such as two models. By default the columns `system_a` and
         `system_b` name them where each has one value.
@@ -508,14 +508,15 @@ def read_votes(
         votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
         return votes.with_names(a, b)
 
-    scale = getattr(table, "scale", None) if scale is None else scale
-    column = column_of_votes(table, scale)
-    if scale is None and column is None:
-        scale = PAIRS
-    if scale is None or not scale.mirrored:
+    own = getattr(table, "scale", None)
+    order_of_columns = VOTE_COLUMNS if own or scale is None else reversed(VOTE_COLUMNS)
+    scale = scale or own or scale_in(table, words=words)
+    if not scale.mirrored:
         for name, value in {"strength": strength, "full_margin": full_margin}.items():
             if value not in (None, "none"):
                 raise InputError(argument=name, came=value, expected="no strength of grades")
+        present = [name for name in order_of_columns if name in table.columns]
+        column = None if are_counts(table) or not present else present[0]
         return named(_grades_of(table, column, scale, words))
     if order is not None:
         table = in_own_orders(table, order)
@@ -551,11 +552,10 @@ def read_votes(
 
 
 def _grades_of(
-    table: Table, column: str | None, scale: Scale | None, words: Mapping[str, object] | None
+    table: Table, column: str | None, scale: Scale, words: Mapping[str, object] | None
 ) -> Votes:
     """Read votes on a scale, or counts of them if no column has votes."""
     if column is None:
-        assert scale is not None
         names = {column_text(name): name for name in table.columns}
         if not {*scale.columns} <= {*names}:
             expected = f"a column score or vote, or counts in {listing(scale.columns)}"
@@ -563,8 +563,6 @@ def _grades_of(
                 f"{table.source}: expected {expected}; found {listing(names.values())}"
             )
         return _counts_of(table, scale, {names[name]: name for name in scale.columns})
-    if scale is None:
-        scale = Scale(inferred_points(table, column, words))
     return _votes_of(read_table(table, [], columns={"vote": column}), scale, words=words)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.votes import schema
+from btdagg.votes.grades import likely_scale
 from btdagg.votes.table import Table, as_text, listing, refuse, require
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
             how = {"columns": {"answer": "..."}}
             refuse(added, is_bad, column, f"{expected}; {{advice}} reads verdicts in texts", how)
         if all(re.fullmatch(r"-?[\d.]+", word) for word in counted):
-            text = f"{expected}; if these are grades, pass {{advice}}"
-            refuse(added, is_bad, column, text, {"scale": None})
+            text = f"{expected}; grades are read with {{advice}}"
+            refuse(added, is_bad, column, text, {"scale": likely_scale(table, column)})
         words_to_say = {"words": dict.fromkeys([*counted][:_MOST_WORDS], "...")}
         refuse(added, is_bad, column, f"{expected}; {_unknown(counted)}", words_to_say)
     return added.with_columns([parser.value.alias(VOTE)])
