@@ -59,9 +59,7 @@ def calibrate(
     ] = None,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="Write the model to this JSON file.", rich_help_panel="Output"
-        ),
+        typer.Option("--output", "-o", help="Write the model to this JSON file."),
         FILE,
     ] = Path("model.json"),
     n_votes: FirstVotes = None,

@@ -67,7 +67,6 @@ def certify(
             "--output",
             "-o",
             help="Write the certificate to this JSON file.",
-            rich_help_panel="Output",
         ),
         FILE,
     ] = None,

@@ -58,7 +58,6 @@ Grades = Annotated[
         help="Votes are grades of this scale, in a column score or vote: 1-5, 0,0.5,1 or "
         "pass/fail. Nothing guesses it from the scores that happen to be there.",
         show_default="pass/fail where these words, or 0 and 1, are all; or as a column grades says",
-        rich_help_panel="Data",
     ),
 ]
 LabelGrades = Annotated[
@@ -67,7 +66,6 @@ LabelGrades = Annotated[
         "--label-grades",
         help="The scale of labels that are grades, as --grades.",
         show_default="as of --grades",
-        rich_help_panel="Data",
     ),
 ]
 Raters = Annotated[
@@ -76,7 +74,6 @@ Raters = Annotated[
         "--raters",
         help="Where people disagree on an item: estimates take the mean of their labels, or their "
         "majority (of grades the median), as models do; drop leaves the item out.",
-        rich_help_panel="Data",
     ),
 ]
 Columns = Annotated[
@@ -88,7 +85,6 @@ Columns = Annotated[
         "item=conversation+bot makes one id of two columns. Repeat for more. "
         "Applies to every file that has the column, which may get two names: vote=verdict and "
         "label=verdict.",
-        rich_help_panel="Data",
     ),
 ]
 Filters = Annotated[
@@ -99,7 +95,6 @@ Filters = Annotated[
         metavar="COLUMN=VALUE",
         help="Use only the rows with this value, of votes and labels where they have the column; "
         "repeat for more columns, or more values.",
-        rich_help_panel="Data",
     ),
 ]
 FirstVotes = Annotated[
@@ -142,7 +137,6 @@ TableOutput = Annotated[
         "-o",
         help="Write the table to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
         show_default="standard output, as CSV",
-        rich_help_panel="Output",
     ),
     TABLE,
 ]
@@ -154,7 +148,7 @@ Splits = Annotated[
         show_default="cross-validation, as btdagg evaluate",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Output")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True)
@@ -182,7 +176,6 @@ class Strengths:
             help="How strong votes are is in the column margin, strength or confidence, or in "
             "p_minus, p_tie and p_plus (probabilities); none counts signs.",
             show_default="margin, strength or probabilities if there are such columns",
-            rich_help_panel="Data",
         ),
     ] = None
     full_margin: Annotated[
@@ -191,7 +184,6 @@ class Strengths:
             "--full-margin",
             help="The margin from which on a vote is a whole win.",
             show_default="twice the mean of judge and template",
-            rich_help_panel="Data",
         ),
     ] = None
 
@@ -207,7 +199,6 @@ def _name_of(side: str) -> Any:
         metavar="NAME",
         help=f"What {side} is called, such as a model.",
         show_default=f"the column system_{side.lower()}, where all rows have one value",
-        rich_help_panel="Data",
     )
 
 

@@ -39,7 +39,6 @@ def demo(
             "--output",
             "-o",
             help="Write the simulated votes and labels to this folder, as examples of the format.",
-            rich_help_panel="Output",
         ),
     ] = None,
     pairs: Annotated[

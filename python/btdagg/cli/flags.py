@@ -30,6 +30,15 @@ _OPTIONS = {
 """Options of arguments that no parameter of the command is called like."""
 
 
+_PANELS = {
+    **dict.fromkeys(("a", "b", "columns", "constants", "filters", "full_margin"), "Data"),
+    **dict.fromkeys(("grades", "label_grades", "order", "raters", "strength", "words"), "Data"),
+    **dict.fromkeys(("export", "json", "junit", "output", "report", "store"), "Output"),
+    **dict.fromkeys(("summary", "to_label"), "Output"),
+}
+"""Where the help lists options, by their parameters."""
+
+
 @dataclass(frozen=True)
 class CommandLine:
     """A command and what was typed, which a parameter of this type, or a field of a group, gets."""
@@ -96,12 +105,13 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
             )
         else:
             options.append(parameter.replace(kind=keyword))
-    outputs = {
-        option.name: mark
-        for option in options
-        for mark in getattr(option.annotation, "__metadata__", ())
-        if isinstance(mark, Written)
-    }
+    outputs: dict[str, Written] = {}
+    for option in options:
+        for mark in getattr(option.annotation, "__metadata__", ()):
+            if isinstance(mark, Written):
+                outputs[option.name] = mark
+            elif mark.rich_help_panel is None:
+                mark.rich_help_panel = _PANELS.get(option.name)
 
     @wraps(command)
     def called(context: typer.Context, **values: Any) -> Any:

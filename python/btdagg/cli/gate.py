@@ -74,14 +74,13 @@ def gate(
     model: OwnModel = None,
     junit: Annotated[
         Path | None,
-        typer.Option(help="Write JUnit XML to this file.", rich_help_panel="Output"),
+        typer.Option(help="Write JUnit XML to this file."),
         FILE,
     ] = None,
     summary: Annotated[
         Path | None,
         typer.Option(
             help="Write a table in Markdown to this file, for a pull request.",
-            rich_help_panel="Output",
         ),
         FILE,
     ] = None,

@@ -59,7 +59,6 @@ Store = Annotated[
         "-s",
         help="File of the votes (SQLite), or postgresql://user@host/database.",
         show_default="votes.db",
-        rich_help_panel="Output",
     ),
 ]
 

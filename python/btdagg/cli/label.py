@@ -48,7 +48,6 @@ def label(
             "-o",
             help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet. It "
             "follows the labels as they come.",
-            rich_help_panel="Output",
         ),
         TABLE,
     ],
@@ -95,7 +94,6 @@ def label(
             "-s",
             help="Where labels are kept: a file (SQLite), or postgresql://user@host/database.",
             show_default="the output's name with .db",
-            rich_help_panel="Output",
         ),
     ] = None,
     export: Annotated[
@@ -103,7 +101,6 @@ def label(
         typer.Option(
             "--export",
             help="Write what the store has, and serve no page.",
-            rich_help_panel="Output",
         ),
     ] = False,
     disputed: Annotated[

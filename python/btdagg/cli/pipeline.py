@@ -71,7 +71,6 @@ def run(
             "--output",
             "-o",
             help="Folder for the results, and for the votes unless the settings name a store.",
-            rich_help_panel="Output",
         ),
     ] = Path("out"),
     label_grades: LabelGrades = None,

@@ -87,7 +87,6 @@ def plan(
             "-o",
             help="Write the rule to this JSON file.",
             show_default="not written",
-            rich_help_panel="Output",
         ),
         FILE,
     ] = None,

@@ -39,7 +39,6 @@ class ReportOption:
             "--report",
             help="Write a report to this folder: a page, tables (Markdown, CSV, LaTeX), figures "
             "(SVG, PNG).",
-            rich_help_panel="Output",
         ),
     ] = None
 

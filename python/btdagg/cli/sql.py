@@ -69,7 +69,6 @@ def sql(
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
             "btdagg. Equal votes of a sample count once; different ones give NULL. margin=COLUMN "
             "and template=COLUMN are for a model that was fitted with strength.",
-            rich_help_panel="Data",
         ),
     ] = None,
     filters: Filters = None,

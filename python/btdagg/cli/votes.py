@@ -62,7 +62,6 @@ def votes(
             "-o",
             help="Write the votes of a store to this file: .parquet, .csv, .tsv, .jsonl or "
             ".ndjson.",
-            rich_help_panel="Output",
         ),
         TABLE,
     ] = None,
