@@ -432,6 +432,14 @@ def what_is_pooled(
     return remarks
 
 
+def criteria_of(votes: Votes) -> list[str]:
+    """Return the criteria of grades, which have means of their own, where there are several."""
+    if votes.scale.mirrored or "task" not in votes.columns:
+        return []
+    criteria: list[str] = votes.values("task").drop_nulls().sort().to_list()
+    return criteria if len(criteria) > 1 else []
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
     """Show progress on standard error if it is a terminal."""

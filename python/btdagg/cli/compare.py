@@ -15,6 +15,7 @@ from btdagg.cli.common import (
     PopulationOption,
     VoteOptions,
     VotesFile,
+    criteria_of,
     note,
     parse_filters,
     print_json,
@@ -81,11 +82,8 @@ def compare(
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
     names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
-    tasks = [""]
-    if not data.votes.scale.mirrored and "task" in data.votes.columns:  # criteria are not pooled
-        found = data.votes.values("task").drop_nulls().unique().sort().to_list()
-        is_said = len(found) < 2 or any("task" in settings for settings in both)
-        tasks = tasks if is_said else found
+    is_said = any("task" in settings for settings in both)
+    tasks = ([] if is_said else criteria_of(data.votes)) or [""]
     results, skipped, notes = {}, {}, []
     for task in tasks:
         ways = [way | ({"task": [task]} if task else {}) for way in both]

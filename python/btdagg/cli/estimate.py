@@ -20,6 +20,7 @@ from btdagg.cli.common import (
     PopulationOption,
     VoteOptions,
     VotesFile,
+    criteria_of,
     differences_said,
     model_or_panel,
     note,
@@ -107,9 +108,8 @@ def estimate(
     by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
     if len(columns) == 1:
         by = columns[0]
-    elif by is None and not data.votes.scale.mirrored and "task" in data.votes.columns:
-        several = data.votes.values("task").n_unique() > 1
-        by = "criterion" if several else None
+    elif by is None and criteria_of(data.votes):
+        by = "criterion"
     items = all_items(
         data.votes,
         data.gold,

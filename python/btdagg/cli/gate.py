@@ -17,6 +17,7 @@ from btdagg.cli.common import (
     PopulationOption,
     VoteOptions,
     VotesFile,
+    criteria_of,
     differences_said,
     model_or_panel,
     note,
@@ -98,9 +99,10 @@ def gate(
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)
     by = None if by is None else by.strip().lower()
-    if "task" in data.votes.columns and by in ("criterion", None):
-        several = not data.votes.scale.mirrored and data.votes.values("task").n_unique() > 1
-        by = "task" if by or several else None
+    if by is None and criteria_of(data.votes):
+        by = "criterion"
+    if by == "criterion" and "task" in data.votes.columns:
+        by = "task"
     parts = {f"{candidate} against {baseline}": data.votes}
     if by is not None:
         require(data.votes, [by])

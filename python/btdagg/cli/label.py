@@ -150,12 +150,12 @@ def label(
         None if drawn is None else _chosen(raw[1], has_criteria="criterion" in all_pairs.columns)
     )
     scale = PAIRS if grades is None else Scale(points_of(grades, "grades"))
-    # A judge may have a scale of its own.
-    of_votes = scale
-    with suppress(InputError):
-        of_votes = scale if scale.mirrored else scale_in(raw[-1])
-    of_votes = scale if of_votes.mirrored else of_votes
-    of_judge = None if votes is None else read_votes(raw[-1], scale=of_votes)
+    of_judge = None
+    if votes is not None:
+        own = scale
+        with suppress(InputError):  # a judge may have a scale of its own
+            own = scale_in(raw[-1])
+        of_judge = read_votes(raw[-1], scale=own if own.mirrored == scale.mirrored else scale)
     called = sides_of(all_pairs, sides.a, sides.b, mirrored=scale.mirrored)
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
