@@ -288,18 +288,13 @@ class Pipeline:
         tasks = dict(_by_task(votes, self.labels))
         labelling.notes += self.labels.remarks
         for task, part in tasks.items():
+            notes: list[str] = []
             try:
                 others = {name: other for name, other in tasks.items() if name != task}
-                prior = self._prior(others)
-                fitted = self._fit_task(part, prior)
+                labelling.fitted[task] = self._fit_task(part, self._prior(others), notes)
             except InputError as error:
                 labelling.not_decided[task] = str(error)
                 labelling.notes.append(f"{task or 'votes'}: not decided: {error}")
-                continue
-            notes = [*fitted.calibration.warnings]
-            if self.agreement is not None:
-                fitted = self._certified(fitted, part, prior, notes)
-            labelling.fitted[task] = fitted
             labelling.notes += [f"{task}: {text}" if task else text for text in notes]
         if not labelling.fitted:
             why = next(iter(labelling.not_decided.values()))
@@ -321,29 +316,25 @@ class Pipeline:
         counted = {name: (items.counts, items.labels) for name, items in neighbours.items()}
         return fit_prior(counted) if counted else "weak"
 
-    def _fit_task(self, votes: Votes, prior: Any) -> Fitted:
+    def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
+        """Fit a model, a rule and a certificate, where they are asked for; note what is said."""
         judging, rule = self.judging, self.rule
         items = votes.labelled(self.labels)
         origin = replace(Provenance.of(votes), n_votes=judging.n)
         calibration = _calibrated(items, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
-            own = items.counts, items.labels
-            single = votes.strengths()
-            rule = rule.learn(
-                calibration.model, judging.n, *own, step=judging.step, strengths=single
-            )
-        return Fitted(calibration, rule)
-
-    def _certified(self, fitted: Fitted, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
-        """Add a certificate, or note why there can be none."""
-        try:
-            items = all_items(votes, self.labels)
-            certificate = certify_items(items, votes, agreement=self.agreement, prior=prior)
-        except InputError as error:
-            notes.append(f"nothing is certified: {error}")
-            return fitted
-        notes += certificate.remarks
-        return replace(fitted, certificate=certificate)
+            own = calibration.model, judging.n, items.counts, items.labels
+            rule = rule.learn(*own, step=judging.step, strengths=votes.strengths())
+        notes += calibration.warnings
+        certificate = None
+        if self.agreement is not None:
+            try:
+                every = all_items(votes, self.labels)
+                certificate = certify_items(every, votes, agreement=self.agreement, prior=prior)
+                notes += certificate.remarks
+            except InputError as error:
+                notes.append(f"nothing is certified: {error}")
+        return Fitted(calibration, rule, certificate)
 
 
 def labels_for(
@@ -491,15 +482,11 @@ def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
             "say theirs; expected the column here too"
         )
     names = ["item"] if tasks is None or "task" not in gold.columns else ["item", "task"]
-    keys = pairs.frame.with_columns(
-        pl.col("item").cast(pl.String), *([] if tasks is None else [tasks])
-    )
-    labelled = gold.frame.select(pl.col(names).cast(pl.String)).with_columns(labelled=True).unique()
-    is_labelled = keys.join(labelled, on=names, how="left", maintain_order="left")["labelled"]
-    parts = is_labelled.fill_null(False), is_labelled.is_null()
-    return pairs.with_data(pairs.frame.filter(parts[0])), pairs.with_data(
-        pairs.frame.filter(parts[1])
-    )
+    keys = pairs.frame.with_columns([] if tasks is None else [tasks])
+    keys, labelled = (frame.select(pl.col(names).cast(pl.String)) for frame in (keys, gold.frame))
+    is_labelled = keys.select(pl.struct(names).is_in(labelled.to_struct().implode())).to_series()
+    full, others = (pairs.frame.filter(rows) for rows in (is_labelled, ~is_labelled))
+    return pairs.with_data(full), pairs.with_data(others)
 
 
 def _with_rules(pairs: Pairs, labelling: Labelling) -> tuple[Pairs, RuleOf]:
