@@ -185,7 +185,7 @@ def show_few_votes(n_sets: int, smoke: bool) -> None:
 
 
 def usual():
-    return btdagg.methods.Davidson(prior=None), btdagg.methods.MajorityVote()
+    return btdagg.methods.Calibrated(prior=None), btdagg.methods.MajorityVote()
 
 
 def main() -> None:

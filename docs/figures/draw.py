@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 import btdagg
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import evaluate
-from btdagg.methods import Davidson, MajorityVote, voting_behaviour
+from btdagg.methods import Calibrated, MajorityVote, voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.behaviour import draw_map
 from btdagg.report.style import LABEL_COLOURS, series_styles
@@ -41,7 +41,7 @@ def draw_maps(figure: SubFigure) -> None:
     panels = {"majority vote": voting_behaviour(MajorityVote(), N_VOTES)}
     for name in ("wmt-zh-en", "rb2-factuality"):
         judge = simulate(name, 20_000, N_VOTES, seed=0)
-        fitted = Davidson(prior=None).fit(judge.counts, judge.labels)
+        fitted = Calibrated(prior=None).fit(judge.counts, judge.labels)
         panels[f"calibrated on {name}"] = voting_behaviour(fitted, N_VOTES)
     axes = figure.subplots(1, 3, sharey=True)
     for axis, (title, decided) in zip(axes, panels.items(), strict=True):
@@ -61,7 +61,7 @@ def draw_curve(axis: Axes) -> None:
     for name in REGIMES:
         judge = simulate(name, 1000, max(BUDGETS), seed=0, truth=Thurstone())
         for place, budget in enumerate(BUDGETS):
-            methods = [MajorityVote(), Davidson(prior=None)]
+            methods = [MajorityVote(), Calibrated(prior=None)]
             scores = evaluate(judge.first(budget), judge.labels, aggregators=methods)
             of_methods = scores.cells[0].methods
             errors[:, place] += [method.mae.mean() / len(REGIMES) for method in of_methods]

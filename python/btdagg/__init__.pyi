@@ -56,9 +56,9 @@ from .evaluation.significance import (
     rank_clusters as rank_clusters,
 )
 from .methods.majority import majority_vote as majority_vote
-from .model.calibration import Calibration as Calibration
 from .model.calibration import calibrate as calibrate
 from .model.calibration_set import Bounds as Bounds
+from .model.calibration_set import Calibration as Calibration
 from .model.davidson import DavidsonModel as DavidsonModel
 from .model.grades import GradeModel as GradeModel
 from .model.panel import PanelModel as PanelModel

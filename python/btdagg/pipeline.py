@@ -25,10 +25,9 @@ from btdagg.judge.stopping import (
     strength_for,
 )
 from btdagg.judge.store import VoteStore, votes_frame
-from btdagg.model.calibration import Calibration, calibrate
-from btdagg.model.calibration_set import quiet
+from btdagg.model.calibration import calibrate
+from btdagg.model.calibration_set import Calibration, quiet
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.grade_fit import GradeCalibration
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior, fit_prior
@@ -58,14 +57,15 @@ if TYPE_CHECKING:
 class Fitted:
     """What a task's labels give: a calibration, a rule by which pairs stop, and a certificate."""
 
-    calibration: Calibration | GradeCalibration
+    calibration: Calibration
     rule: StoppingRule | None = None
     certificate: Certificate | None = None
 
     @property
     def model(self) -> DavidsonModel | GradeModel:
         """The calibrated model."""
-        return self.calibration.model
+        model: DavidsonModel | GradeModel = self.calibration.model
+        return model
 
 
 @readable

@@ -67,7 +67,7 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
 def test_a_neighbour_that_is_missing_is_named_with_its_extra():
     model = "btdagg.DavidsonModel(1, 1, 1)"
     lines = {
-        "sklearn": "btdagg.integrations.sklearn.DavidsonClassifier",
+        "sklearn": "btdagg.integrations.sklearn.VoteClassifier",
         "inspect": "btdagg.integrations.inspect.calibrated",
         "arrow": f"btdagg.integrations.arrow.BatchDecider({model})(None)",
         "langfuse": "btdagg.integrations.langfuse.read",

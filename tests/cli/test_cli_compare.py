@@ -10,7 +10,7 @@ import pytest
 import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import CROSS_FITTED, CrossFit, GroupTest, Protocol
-from btdagg.methods import Davidson, MajorityVote
+from btdagg.methods import Calibrated, MajorityVote
 from btdagg.votes import panel_counts
 
 N = 60
@@ -67,7 +67,7 @@ def test_the_numbers_are_those_of_compare(cli, file, arguments, ways):
         ("--first", "method=majority"): (
             votes,
             votes,
-            {"methods": (MajorityVote(), Davidson(prior=None))},
+            {"methods": (MajorityVote(), Calibrated(prior=None))},
         ),
         ("--first", "method=panel"): (panel_counts(votes), b, {}),
     }[arguments[:2]]

@@ -10,7 +10,7 @@ import btdagg
 from btdagg.datasets import simulate
 from btdagg.estimates import Certificate, not_worse
 from btdagg.evaluation import CrossFit, Protocol, evaluate
-from btdagg.methods import Davidson, MajorityVote, Panel
+from btdagg.methods import Calibrated, MajorityVote
 from btdagg.votes import panel_counts
 from btdagg.votes.join import join
 
@@ -86,7 +86,12 @@ def test_estimates_and_certificates_by_a_panel_are_those_of_the_commands(tables,
 def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_votes):
     votes, labels = tables
     protocol = Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), None)
-    methods = [Panel(("a", "b")), Panel(("b",), name="one"), Davidson(), MajorityVote()]
+    methods = [
+        Calibrated(judges=("a", "b")),
+        Calibrated(judges=("b",), name="one"),
+        Calibrated(),
+        MajorityVote(),
+    ]
     options = {"aggregators": methods, "protocol": protocol}
     found = evaluate(votes, labels, n_votes=n_votes, **options)
     assert found.by == ()
@@ -95,7 +100,11 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
     items = join(votes, labels, (counts.ids, counts.counts)).labelled()
     rows = counts._replace(ids=items.ids, counts=items.counts)
     (of_rows,) = evaluate(rows, items.labels, **options).cells
-    options["aggregators"] = [Panel(("1", "2")), Panel(("2",), name="one"), *methods[2:]]
+    options["aggregators"] = [
+        Calibrated(judges=("1", "2")),
+        Calibrated(judges=("2",), name="one"),
+        *methods[2:],
+    ]
     (of_array,) = evaluate(items.counts, items.labels, **options).cells
     for other in (of_rows, of_array):
         for one, same in zip(cell.methods, other.methods, strict=True):
@@ -103,4 +112,4 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
     panel, one, pooled, _ = (method.mae.tolist() for method in cell.methods)
     assert panel != one != pooled
     with pytest.raises(btdagg.InputError, match="no counts of judge 'c'; found a, b"):
-        evaluate(votes, labels, aggregators=[Panel(("a", "c"))], protocol=protocol)
+        evaluate(votes, labels, aggregators=[Calibrated(judges=("a", "c"))], protocol=protocol)

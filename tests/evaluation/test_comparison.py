@@ -11,7 +11,7 @@ from btdagg import InputError, compare, evaluate, read_labels, read_votes, tally
 from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest, LabelledItems, Protocol, RandomSplits
 from btdagg.evaluation.comparison import about_strength
-from btdagg.methods import Davidson, Decided, MajorityVote, Panel
+from btdagg.methods import Calibrated, Decided, MajorityVote
 from btdagg.votes import Confidences, Evidence, panel_counts
 
 N = 60
@@ -80,7 +80,7 @@ def test_swapping_the_ways_or_the_sides_mirrors_the_difference(groups):
 
 
 def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
-    methods = Davidson(), MajorityVote()
+    methods = Calibrated(), MajorityVote()
     found = compare(SAMPLE.counts, SAMPLE.counts, LABELS, methods=methods)
     scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0]
     assert found.mae == tuple(method.interval() for method in scores.methods)
@@ -151,7 +151,8 @@ def test_a_panel_is_compared_with_one_of_its_judges():
     items = LabelledItems(
         Evidence(counts.sum(axis=1), by_judge={"1": counts[:, 0], "2": counts[:, 1]}), LABELS
     )
-    panel = evaluate(items.evidence, LABELS, aggregators=[Panel(("1", "2"))], protocol=few)
+    methods = [Calibrated(judges=("1", "2"))]
+    panel = evaluate(items.evidence, LABELS, aggregators=methods, protocol=few)
     mean = panel.cells[0].methods[0].interval().mean
     assert found.mae[0].mean == pytest.approx(mean, abs=0.1)  # by other folds
     names = {**SAMPLE.vote_columns(), "judge": ["a"] * N * 8}
@@ -167,7 +168,7 @@ def test_a_panel_is_compared_with_one_of_its_judges():
 def test_items_without_a_decision_are_left_out():
     decided = np.where(np.arange(N) < 7, np.nan, LABELS)
     few_shot = Evidence(SAMPLE.counts, decisions={"few_shot": decided})
-    methods = Decided("few_shot", "few-shot", some=True), Davidson()
+    methods = Decided("few_shot", "few-shot", some=True), Calibrated()
     found = compare(few_shot, SAMPLE.counts, LABELS, methods=methods, protocol=FEW)
     assert (found.n_items, found.n_only_first, found.n_only_second) == (N - 7, 0, 7)
     assert found.mae[0].mean == 0
@@ -204,7 +205,7 @@ def test_what_cannot_be_compared_is_refused(arguments, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"methods": (Davidson(),)}, "methods is .*, expected one for both, or two"),
+        ({"methods": (Calibrated(),)}, "methods is .*, expected one for both, or two"),
         ({"n_votes": 3}, "n_votes needs tables of votes"),
         ({"level": 1}, "level is 1.0, expected a number above 0 and below 1"),
         ({"protocol": Protocol(RandomSplits(n_splits=2))}, "protocol has random splits, expected"),
@@ -238,7 +239,7 @@ def test_a_line_says_whether_strength_is_better_than_signs():
     both = Evidence(signs, sure), items.evidence
     assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
     assert line.startswith("math: better: strength, MAE 0.")
-    weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Davidson(prior="weak")])
+    weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Calibrated(prior="weak")])
     assert f"MAE {weak.cells[0].methods[0].interval().mean:.3f} against" in line
     assert about_strength(items, warn=True) == []
 

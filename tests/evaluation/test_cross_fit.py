@@ -17,7 +17,7 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.parts import LabelledItems
-from btdagg.methods import Davidson, Decided, Isotonic, by_name
+from btdagg.methods import Calibrated, Decided, Isotonic, by_name
 from btdagg.methods.registry import PAPERS
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Evidence
@@ -72,7 +72,7 @@ def test_refits_under_weights_are_fits_to_the_items_drawn():
     assert (weights.sum(axis=1) == 90).all()
     assert (weights[:, ::3] == weights[:, 2::3]).all()  # whole groups
     assert len({tuple(row) for row in weights}) == 20
-    refitted = Davidson().refitted(COUNTS, LABELS, weights)(COUNTS)
+    refitted = Calibrated().refitted(COUNTS, LABELS, weights)(COUNTS)
     for labels, times in zip(refitted, weights.astype(int), strict=True):
         drawn = np.repeat(np.arange(90), times)
         model = btdagg.calibrate(COUNTS[drawn], LABELS[drawn]).model
@@ -262,7 +262,7 @@ def test_refits_of_one_task_decide_another():
     splitter = CrossFit(n_folds=4, n_repeats=2, n_refits=6, seed=3)
     protocol = Protocol(splitter, None)
     found = transfer_matrix({"a": first, "b": second}, protocol=protocol)
-    ((own,),) = cross_scores([second], [Davidson(prior=None)], protocol)
+    ((own,),) = cross_scores([second], [Calibrated(prior=None)], protocol)
     assert found.mae_interval("b", "b") == own.methods[0].interval()
     assert found.change_interval("b", "b").mean == 0
     weights = splitter.resampled(first.units, first.content).astype(int)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from btdagg.evaluation import LabelledItems
-from btdagg.methods import Davidson, MajorityVote, RoundedMedian
+from btdagg.methods import Calibrated, MajorityVote, RoundedMedian
 from draws import distributions, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -21,7 +21,7 @@ def some_items(labels=(-1, 0, 1), n_items=120):
 
 def test_matrices_and_shares_equal_a_plain_count():
     items = some_items()
-    methods = [Davidson(), MajorityVote(), RoundedMedian()]
+    methods = [Calibrated(), MajorityVote(), RoundedMedian()]
     found = distributions(items, methods, share=0.2, n_splits=4, seed=2)
     splits = list(random_splits(120, share=0.2, n_splits=4, seed=2, groups=items.groups))
     for method, confusion in zip(methods, found.methods, strict=True):

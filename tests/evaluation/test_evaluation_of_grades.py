@@ -21,20 +21,14 @@ from btdagg.evaluation.cells import MethodScores
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import disagreement
 from btdagg.evaluation.parts import Neighbourhood
-from btdagg.methods import (
-    CalibratedGrades,
-    ConstantGrade,
-    IsotonicGrade,
-    VotedGrade,
-    methods_of_grades,
-)
+from btdagg.methods import Calibrated, Constant, Isotonic, MajorityVote, RoundedMean, by_name
 from btdagg.report.tables import grades_table
 from btdagg.votes import Evidence
 
 FIVE = Scale(range(1, 6))
 TEN = Scale(range(1, 11))
 QUICK = Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), GroupTest())
-PLAIN = [VotedGrade(FIVE, FIVE, name) for name in ("mode", "median", "rounded mean")]
+PLAIN = by_name(["majority", "median", "mean"], FIVE)
 
 
 def drawn(seed, n_items, scale=FIVE, label_scale=None):
@@ -92,8 +86,8 @@ def test_the_losses_of_kappa_are_its_jackknife():
 
 def test_each_item_is_decided_by_models_that_did_not_see_it():
     counts, gold = drawn(2, 60)
-    kinds = CalibratedGrades, IsotonicGrade, ConstantGrade
-    methods = [kind(FIVE, FIVE) for kind in kinds]
+    kinds = Calibrated, Isotonic, Constant
+    methods = [kind(scale=FIVE) for kind in kinds]
     groups = np.arange(60) // 2
     fit = CrossFit(n_folds=4, n_repeats=1, n_refits=2)
     options = {"aggregators": methods, "protocol": Protocol(fit, GroupTest())}
@@ -102,7 +96,7 @@ def test_each_item_is_decided_by_models_that_did_not_see_it():
     errors = np.zeros((3, 60))
     for seen, left in fit.draw(60, groups, content):
         for place, kind in enumerate(kinds):
-            method = kind(FIVE, FIVE).fit(counts[seen], gold[seen])
+            method = kind(scale=FIVE).fit(counts[seen], gold[seen])
             errors[place, left] = np.abs(method.decide(counts[left]) - gold[left])
     means = [line["mae"].mean for line in result.lines]
     assert means == pytest.approx(errors.mean(axis=1).tolist())
@@ -115,7 +109,7 @@ def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
     result = evaluate(counts, gold, scale=FIVE, protocol=QUICK)
     compared = result.cells[0]
     names = [method.name for method in compared.methods]
-    assert names == [method.name for method in methods_of_grades(FIVE, FIVE)]
+    assert names == ["calibrated", *(method.name for method in PLAIN), "isotonic", "constant"]
     assert (compared.baseline, compared.calibrated) == (1, 0)
     assert (compared.scale, compared.label_scale) == (FIVE, FIVE)
     calibrated, mode, *_, constant = result.lines
@@ -128,21 +122,20 @@ def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
     assert Scores(("of",), twice).averages[0]["kappa"] == calibrated["kappa"]
     html = result._repr_html_()
     assert "kappa" in html
-    assert "majority" not in html
     assert compared.plot().svg()
     assert result.plot().svg()
 
 
 def test_grades_that_are_alike_to_six_digits_have_names_of_their_own():
     far = Scale(range(1_000_001, 1_000_006))
-    methods = [VotedGrade(far, far)]
+    methods = [MajorityVote(scale=far)]
     result = evaluate(*drawn(3, 40, far), scale=far, aggregators=methods, protocol=QUICK)
     assert result.cells[0].label_scale.names == tuple(map(str, far.points))
 
 
 def test_pass_or_fail_has_the_scores_of_its_shares():
     counts, gold = drawn(4, 80, TEN, PASS_FAIL)
-    methods = [VotedGrade(TEN, PASS_FAIL, "rounded mean")]
+    methods = [RoundedMean(scale=TEN, label_scale=PASS_FAIL)]
     options = {"scale": TEN, "label_scale": PASS_FAIL, "protocol": QUICK}
     result = evaluate(counts, gold, aggregators=methods, **options)
     (line,) = result.lines
@@ -172,25 +165,23 @@ def test_plain_methods_by_hand(counts, mode, median, mean):
 
 def test_votes_and_grades_of_different_scales_are_aligned_by_their_ends():
     votes = np.eye(10)
-    for name in ("mode", "median", "rounded mean"):
-        assert VotedGrade(TEN, PASS_FAIL, name).decide(votes).tolist() == [0] * 5 + [1] * 5
-    assert (
-        VotedGrade(TEN, Scale((1, 2.5, 4))).decide(votes).tolist() == [1] * 3 + [2.5] * 4 + [4] * 3
-    )
+    for method in by_name(["majority", "median", "mean"], TEN, PASS_FAIL):
+        assert method.decide(votes).tolist() == [0] * 5 + [1] * 5
+    three = MajorityVote(scale=TEN, label_scale=Scale((1, 2.5, 4)))
+    assert three.decide(votes).tolist() == [1] * 3 + [2.5] * 4 + [4] * 3
 
 
 def test_isotonic_and_constant_by_hand():
     counts = np.eye(5)[[0, 1, 2, 2, 3, 4]]
-    fitted = IsotonicGrade(FIVE, FIVE).fit(counts, [1, 3, 2, 1, 4, 5])
+    fitted = Isotonic(scale=FIVE).fit(counts, [1, 3, 2, 1, 4, 5])
     # 3 and the mean of 2 and 1 are out of order: all three are 2.
     assert fitted.points[1].tolist() == [1, 2, 2, 4, 5]
     assert fitted.decide(np.eye(5)).tolist() == [1, 2, 2, 4, 5]
     assert fitted.decide([[0, 0, 1, 1, 0]]).tolist() == [3]
-    assert (
-        ConstantGrade(FIVE, FIVE).fit(counts, [5, 5, 1, 5, 4, 1]).decide(counts).tolist() == [4] * 6
-    )
-    for kind in (CalibratedGrades, IsotonicGrade, ConstantGrade):
-        method = kind(FIVE, FIVE)
+    constant = Constant(scale=FIVE).fit(counts, [5, 5, 1, 5, 4, 1])
+    assert constant.decide(counts).tolist() == [4] * 6
+    for kind in (Calibrated, Isotonic, Constant):
+        method = kind(scale=FIVE)
         with pytest.raises(InputError, match=f"{method.name} is not fitted"):
             method.decide(counts)
 
@@ -201,7 +192,7 @@ def test_two_judges_of_different_scales_are_compared():
     scales = {"scale": (FIVE, TEN), "label_scale": FIVE}
     result = compare(counts, noise, gold, **scales, names=("good", "noise"), protocol=QUICK)
     assert result.better == "good"
-    methods = [CalibratedGrades(FIVE, FIVE)]
+    methods = [Calibrated(scale=FIVE)]
     alone = evaluate(counts, gold, scale=FIVE, aggregators=methods, protocol=QUICK)
     assert result.mae[0].mean == pytest.approx(alone.lines[0]["mae"].mean, abs=0.08)
     same = compare(counts, counts, gold, scale=FIVE, methods=tuple(PLAIN[:2]), protocol=QUICK)
@@ -212,12 +203,12 @@ def test_two_judges_of_different_scales_are_compared():
 def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide():
     scale = Scale(range(3))
     counts, gold = drawn(6, 60, scale)
-    quick = {"methods": VotedGrade(scale, scale), "protocol": QUICK}
+    quick = {"methods": MajorityVote(scale=scale), "protocol": QUICK}
     stretched = Scale((0, 1, 9))
     for other in (Scale((0, 1, 2, 3)), PAIRS):
         few = np.minimum(gold, 1)  # which are on each of the scales
         columns = np.pad(counts, ((0, 0), (0, len(other.points) - 3)))
-        methods = {"methods": (VotedGrade(scale, scale), btdagg.methods.MajorityVote())}
+        methods = {"methods": (MajorityVote(scale=scale), btdagg.methods.MajorityVote())}
         methods = methods if other.mirrored else {}
         with pytest.raises(InputError, match="label_scale is nothing, expected the scale of the"):
             compare(counts, columns, few, scale=(scale, other), **methods, protocol=QUICK)
@@ -234,7 +225,7 @@ def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide()
     two = {"scale": (scale, stretched), "label_scale": scale}
     result = compare(counts, counts, gold, **two, protocol=QUICK)
     for own, interval in zip((scale, stretched), result.mae, strict=True):
-        methods = {"aggregators": [CalibratedGrades(own, scale)], "protocol": QUICK}
+        methods = {"aggregators": [Calibrated(scale=own, label_scale=scale)], "protocol": QUICK}
         alone = evaluate(counts, gold, scale=own, label_scale=scale, **methods)
         assert interval == alone.lines[0]["mae"]
 
@@ -276,7 +267,7 @@ def test_kappa_is_0_where_labels_of_one_side_are_alike():
         ({"votes": [[1, 2, 3]] * 20}, r"counts has shape \(20, 3\)"),
         ({"votes": [[1] * 5, [0] * 5] * 10}, r"counts\[1\]"),
         ({"votes": [[1] * 5] * 20, "groups": [1] * 20}, "all 20 items are in one group"),
-        ({"aggregators": [VotedGrade(TEN, PASS_FAIL)]}, "counts has shape"),
+        ({"aggregators": [MajorityVote(scale=TEN, label_scale=PASS_FAIL)]}, "counts has shape"),
         ({"aggregators": [btdagg.methods.MajorityVote()]}, r"counts has shape \(\d+, 5\)"),
     ],
 )
@@ -296,8 +287,6 @@ def test_scales_of_tables_are_their_own():
             compare(votes, votes, labels, **{name: FIVE}, n_votes=(1, None))
     with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale"):
         compare(np.ones((4, 5)), np.eye(5)[:4], [1, 2, 3, 4], scale=5)
-    with pytest.raises(InputError, match="one of mode, median, rounded mean"):
-        VotedGrade(FIVE, FIVE, "mean")
 
 
 @pytest.mark.soak
@@ -336,7 +325,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     assert less.mean == pytest.approx(np.mean(mode) - np.mean(among))
     assert raters.n_groups == len({k // 2 for k in shared})
     (remark,) = [text for text in scores.remarks if "raters" in text]
-    assert f"on {len(shared)} items of several raters mode is" in remark
+    assert f"on {len(shared)} items of several raters majority vote is" in remark
     table = np.full((3, 120), np.nan)
     for k, of in enumerate(given):
         table[: len(of), k] = of
@@ -355,9 +344,9 @@ def test_neighbours_are_the_other_parts_without_what_is_held_out():
     near = Neighbourhood(np.arange(20).astype(str), around)
     (model,) = near.prior(np.arange(10))
     assert model == btdagg.calibrate(counts[10:], gold[10:], scale=FIVE).model
-    method = CalibratedGrades(FIVE, FIVE, prior="neighbours")
+    method = Calibrated(scale=FIVE, prior="neighbours")
     assert method.name == "calibrated, neighbours"
-    with pytest.raises(InputError, match="neighbours needs votes of other criteria"):
+    with pytest.raises(InputError, match="neighbours needs votes of other tasks"):
         method.fit(few, own)
     items = LabelledItems(few, own, scale=FIVE)
     ((compared,),) = cross_scores([items], [method], QUICK, neighbourhood=near)

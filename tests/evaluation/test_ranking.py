@@ -15,10 +15,10 @@ from btdagg.evaluation import (
     statistically_tied,
 )
 from btdagg.evaluation.engine import quiet_fit
-from btdagg.methods import Davidson, MajorityVote, RoundedMedian
+from btdagg.methods import Calibrated, MajorityVote, RoundedMedian
 from draws import comparison_of, random_splits
 
-METHODS = (Davidson(), MajorityVote(), RoundedMedian())
+METHODS = (Calibrated(), MajorityVote(), RoundedMedian())
 N_SPLITS = 5
 
 

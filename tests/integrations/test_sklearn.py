@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from btdagg import Bounds, InputError, Scale, calibrate, fit_prior
-from btdagg.integrations.sklearn import DavidsonClassifier, GradeClassifier
+from btdagg.integrations.sklearn import VoteClassifier
 from btdagg.model import CalibrationWarning
 from draws import triples
 
@@ -55,7 +55,7 @@ def quiet():
 GRADED = Scale((-1, 0, 1))
 
 
-@pytest.mark.parametrize("classifier", [DavidsonClassifier(), GradeClassifier(GRADED)])
+@pytest.mark.parametrize("classifier", [VoteClassifier(), VoteClassifier(GRADED)])
 def test_the_checks_of_scikit_learn_pass_but_for_those_that_the_contract_rules_out(classifier):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -76,7 +76,7 @@ def test_it_fits_and_decides_as_calibrate_does(prior):
     if prior == "fitted":
         prior = fit_prior([items(seed=1)[:2], items(seed=2)[:2]], alpha=0.5, kappa=2.0)
     model = calibrate(COUNTED, LABELS, prior=prior, alpha=0.5, kappa=2.0).model
-    one = DavidsonClassifier(prior=prior, alpha=0.5, kappa=2.0).fit(COUNTED, LABELS)
+    one = VoteClassifier(prior=prior, alpha=0.5, kappa=2.0).fit(COUNTED, LABELS)
     assert one.model_ == model
     assert one.calibration_.n_labels == 300
     new = np.concatenate([items(100, seed=3)[0], list(triples(30))])
@@ -92,12 +92,12 @@ def test_weights_and_bounds_are_those_of_calibrate():
     weights, bounds = np.arange(300.0), Bounds(beta=(0.5, 0.6))
     wanted = calibrate(COUNTED, LABELS, weights=weights, bounds=bounds).model
     for given in (weights, weights.tolist(), pd.Series(weights)):
-        one = DavidsonClassifier(bounds=bounds).fit(COUNTED, LABELS, sample_weight=given)
+        one = VoteClassifier(bounds=bounds).fit(COUNTED, LABELS, sample_weight=given)
         assert one.model_ == wanted
 
 
 def test_what_scikit_learn_checks_on_data_of_its_own_holds_for_counts():
-    one = DavidsonClassifier(prior="weak")
+    one = VoteClassifier(prior="weak")
     before = one.get_params()
     assert one.fit(COUNTED, LABELS) is one
     assert one.get_params() == before
@@ -113,7 +113,7 @@ def test_what_scikit_learn_checks_on_data_of_its_own_holds_for_counts():
     assert other.calibration_.n_labels == 300
     assert other.calibration_.posterior is not None
     np.testing.assert_array_equal(other.predict_proba(COUNTED), shares)
-    through = make_pipeline(FunctionTransformer(), DavidsonClassifier(prior="weak"))
+    through = make_pipeline(FunctionTransformer(), VoteClassifier(prior="weak"))
     np.testing.assert_array_equal(through.fit(COUNTED, LABELS).predict(COUNTED), predicted)
 
 
@@ -121,7 +121,7 @@ def test_what_scikit_learn_checks_on_data_of_its_own_holds_for_counts():
 def test_frames_are_read_by_name(library):
     names = ["minus", "tie", "plus"]
     frame = library.DataFrame({name: COUNTED[:, k] for k, name in enumerate(names)})
-    one = DavidsonClassifier().fit(frame[["plus", "minus", "tie"]], LABELS)
+    one = VoteClassifier().fit(frame[["plus", "minus", "tie"]], LABELS)
     assert one.model_ == calibrate(COUNTED, LABELS).model
     assert one.feature_names_in_.tolist() == names
     np.testing.assert_array_equal(one.predict(frame), one.model_.decide(COUNTED))
@@ -137,9 +137,9 @@ def test_cross_validation_predicts_as_fits_to_the_folds_do():
         model = calibrate(COUNTED[train], LABELS[train], prior="weak").model
         wanted[test], shares[test] = model.decide(COUNTED[test]), model.predict_proba(COUNTED[test])
     options = {"groups": GROUPS, "cv": GroupKFold(5)}
-    one = DavidsonClassifier(prior="weak")
+    one = VoteClassifier(prior="weak")
     np.testing.assert_array_equal(cross_val_predict(one, COUNTED, LABELS, **options), wanted)
-    numbered = DavidsonClassifier(prior="weak", classes=(0, 1, 2))
+    numbered = VoteClassifier(prior="weak", classes=(0, 1, 2))
     found = cross_val_predict(numbered, COUNTED, LABELS, method="predict_proba", **options)
     np.testing.assert_array_equal(found, shares)
     # A reliability curve by label.
@@ -152,10 +152,10 @@ def test_cross_validation_predicts_as_fits_to_the_folds_do():
 
 def test_classes_may_have_other_names():
     words = np.array(["B", "tie", "A"])
-    one = DavidsonClassifier(classes=("B", "tie", "A")).fit(COUNTED, words[LABELS + 1])
+    one = VoteClassifier(classes=("B", "tie", "A")).fit(COUNTED, words[LABELS + 1])
     assert one.model_ == calibrate(COUNTED, LABELS).model
     assert one.predict([[0, 0, 8], [8, 0, 0]]).tolist() == ["A", "B"]
-    few = DavidsonClassifier(prior="weak").fit(COUNTED[LABELS > -1], LABELS[LABELS > -1])
+    few = VoteClassifier(prior="weak").fit(COUNTED[LABELS > -1], LABELS[LABELS > -1])
     assert few.classes_.tolist() == [-1, 0, 1]
     assert few.predict_proba(COUNTED).shape == (300, 3)
 
@@ -165,12 +165,12 @@ def test_classes_may_have_other_names():
     [
         ([[1, 2, 3]], ["A"], {}, r"y\[0\] is A, expected one of the classes -1, 0, 1"),
         ([[1, 2, 3, 4]], [1], {}, r"X has shape \(1, 4\), expected \(n, 3\): minus, tie, plus"),
-        ([[1, 2, 3]], [1], {"classes": (0, 1)}, r"classes is \(0, 1\), expected three of them"),
+        ([[1, 2, 3]], [1], {"classes": (0, 1)}, r"classes is \(0, 1\), expected 3 of them"),
     ],
 )
 def test_what_is_wrong_is_named(counts, labels, options, message):
     with pytest.raises(ValueError, match=message):
-        DavidsonClassifier(**options).fit(counts, labels)
+        VoteClassifier(**options).fit(counts, labels)
 
 
 FIVE = Scale(range(1, 6))
@@ -187,7 +187,7 @@ def test_grades_are_fitted_and_decided_as_calibrate_does():
     counts, labels = graded()
     weights = np.arange(120.0)
     for options, plain in (({}, {}), ({"prior": None}, {"prior": None})):
-        one = GradeClassifier(FIVE, **options).fit(counts, labels, sample_weight=weights)
+        one = VoteClassifier(FIVE, **options).fit(counts, labels, sample_weight=weights)
         assert one.model_ == calibrate(counts, labels, scale=FIVE, weights=weights, **plain).model
     one = clone(one).fit(counts, labels)
     np.testing.assert_array_equal(one.predict(counts), one.model_.decide(counts))
@@ -197,12 +197,13 @@ def test_grades_are_fitted_and_decided_as_calibrate_does():
     assert pickle.loads(pickle.dumps(one)).model_ == one.model_
     folds = GroupKFold(5)
     options = {"groups": np.arange(120) // 2, "cv": folds}
-    found = cross_val_predict(GradeClassifier(FIVE), counts, labels, **options)
+    found = cross_val_predict(VoteClassifier(FIVE), counts, labels, **options)
     for train, test in folds.split(counts, labels, options["groups"]):
         model = calibrate(counts[train], labels[train], scale=FIVE).model
         np.testing.assert_array_equal(found[test], model.decide(counts[test]))
-    places = GradeClassifier(FIVE, label_scale=Scale(range(5)))
-    shares = cross_val_predict(places, counts, labels - 1, method="predict_proba", **options)
+    for places in ({"label_scale": Scale(range(5))}, {"classes": range(5)}):
+        one = VoteClassifier(FIVE, **places)
+        shares = cross_val_predict(one, counts, labels - 1, method="predict_proba", **options)
     assert shares.shape == (120, 5)
 
 
@@ -210,7 +211,7 @@ def test_grades_are_fitted_and_decided_as_calibrate_does():
 def test_frames_of_grades_are_read_by_name(library):
     counts, labels = graded()
     frame = library.DataFrame({str(point): counts[:, point - 1] for point in (3, 1, 5, 2, 4)})
-    one = GradeClassifier(FIVE).fit(frame, labels)
+    one = VoteClassifier(FIVE).fit(frame, labels)
     assert one.model_ == calibrate(counts, labels, scale=FIVE).model
     assert one.feature_names_in_.tolist() == list("12345")
     np.testing.assert_array_equal(one.predict(frame), one.model_.decide(counts))
@@ -219,12 +220,17 @@ def test_frames_of_grades_are_read_by_name(library):
 @pytest.mark.parametrize(
     ("counts", "labels", "scales", "message"),
     [
-        ([[1, 2]], [4], (Scale((1, 2)), Scale((1, 2, 3))), r"labels\[0\] is 4, expected 1, 2 or 3"),
+        (
+            [[1, 2]],
+            [4],
+            (Scale((1, 2)), Scale((1, 2, 3))),
+            r"y\[0\] is 4, expected one of the classes 1, 2, 3",
+        ),
         ([[1, 2, 3]], [1], (Scale((1, 2)), None), r"X has shape \(1, 3\), expected \(n, 2\): 1, 2"),
         ([[0, 0]], [1], (Scale((1, 2)), None), "expected at least one vote of each item"),
-        ([[1, 2]], [1], (None, None), r"scale is nothing, expected a btdagg\.Scale"),
+        ([[1, 2]], [1], (5, None), r"scale is 5, expected a btdagg\.Scale"),
     ],
 )
 def test_what_is_wrong_with_grades_is_named(counts, labels, scales, message):
     with pytest.raises(ValueError, match=message):
-        GradeClassifier(scales[0], label_scale=scales[1]).fit(counts, labels)
+        VoteClassifier(*scales).fit(counts, labels)

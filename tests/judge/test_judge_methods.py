@@ -18,7 +18,7 @@ from btdagg.judge.prompts import labelled_pairs
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Limits
 from btdagg.judge.store import VoteStore, votes_frame
-from btdagg.methods.majority import rounded_median
+from btdagg.methods import RoundedMedian
 from btdagg.methods.registry import by_name
 from judging import config
 
@@ -103,7 +103,7 @@ def test_the_decision_is_the_rounded_median(judge_server, decide, store, method)
     votes = read_votes(votes_frame(store, methods=[method]))
     ids, counts = votes.counts()
     assert counts.sum(axis=1).tolist() == [2] * N_ITEMS
-    assert found.decided == dict(zip(ids, rounded_median(counts).tolist(), strict=True))
+    assert found.decided == dict(zip(ids, RoundedMedian().decide(counts).tolist(), strict=True))
     assert [1, 1, 0] in counts.tolist() or [0, 1, 1] in counts.tolist()  # where it has to round
 
 

@@ -14,13 +14,7 @@ from hypothesis.extra import numpy as arrays
 from btdagg import Bounds, InputError, calibrate, majority_vote, reference
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits
-from btdagg.methods import (
-    Aggregator,
-    Davidson,
-    MajorityVote,
-    RoundedMedian,
-)
-from btdagg.methods.majority import rounded_median
+from btdagg.methods import Aggregator, Calibrated, MajorityVote, RoundedMedian
 from btdagg.model import CalibrationWarning
 from draws import comparison_of
 
@@ -56,9 +50,9 @@ def slow_median(row):
 
 RULES = [
     pytest.param(majority_vote, slow_majority, id="majority"),
-    pytest.param(rounded_median, slow_median, id="median"),
+    pytest.param(RoundedMedian().decide, slow_median, id="median"),
 ]
-PROTOCOL = [MajorityVote(), RoundedMedian(), Davidson()]
+PROTOCOL = [MajorityVote(), RoundedMedian(), Calibrated()]
 
 
 def labelled(n_items=150, seed=3):
@@ -82,7 +76,7 @@ some_counts = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.just(3)), 
 @settings(deadline=None)
 def test_large_counts_follow_the_definitions(counts):
     for row, majority, median in zip(
-        counts.tolist(), majority_vote(counts), rounded_median(counts), strict=True
+        counts.tolist(), majority_vote(counts), RoundedMedian().decide(counts), strict=True
     ):
         top = sorted(row)
         assert majority == (row.index(top[2]) - 1 if top[2] > top[1] else 0)
@@ -124,7 +118,7 @@ def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
         return Protocol(RandomSplits(size=30, n_splits=5, seed=seed))
 
     counts, gold = labelled()
-    shared = Davidson(prior=None)
+    shared = Calibrated(prior=None)
     with ThreadPoolExecutor(4) as pool:
         found = list(
             pool.map(
@@ -132,11 +126,11 @@ def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
                 range(8),
             )
         )
-    assert shared == Davidson(prior=None)
+    assert shared == Calibrated(prior=None)
     for seed, one in enumerate(found):
-        alone = comparison_of(counts, gold, [Davidson(prior=None)], protocol=splits(seed))
+        alone = comparison_of(counts, gold, [Calibrated(prior=None)], protocol=splits(seed))
         assert one.methods[0].mae.tolist() == alone.methods[0].mae.tolist()
-    fitted = Davidson(prior=None).fit(counts, gold)
+    fitted = Calibrated(prior=None).fit(counts, gold)
     again = comparison_of(counts, gold, [fitted], protocol=splits(0))
     assert again.methods[0].mae.tolist() == found[0].methods[0].mae.tolist()
     assert fitted.calibration == calibrate(counts, gold, prior=None)
@@ -144,10 +138,10 @@ def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
 
 def test_davidson_is_calibration_and_the_label_of_least_risk():
     counts, gold = labelled()
-    fitted = Davidson().fit(counts, gold)
+    fitted = Calibrated().fit(counts, gold)
     assert fitted.name == "calibrated"
     assert fitted.calibration.model == calibrate(counts, gold, prior="weak").model
-    paper = Davidson(prior=None).fit(counts, gold)
+    paper = Calibrated(prior=None).fit(counts, gold)
     assert paper.name == "Davidson"
     assert paper.calibration == calibrate(counts, gold, prior=None)
     model = fitted.calibration.model
@@ -159,7 +153,7 @@ def test_davidson_is_calibration_and_the_label_of_least_risk():
 def test_davidson_passes_its_settings_on():
     counts, gold = labelled()
     bounds = Bounds(beta=(0.25, 0.26), nu=(2.0, 3.0))
-    davidson = Davidson(name="mine", alpha=0.5, kappa=2.0, bounds=bounds)
+    davidson = Calibrated(name="mine", alpha=0.5, kappa=2.0, bounds=bounds)
     with pytest.warns(CalibrationWarning, match=r"beta is at its bound 0\.2[56]"):
         fitted = copy(davidson).fit(counts, gold)
     assert replace(fitted, calibration=None) == davidson

@@ -22,8 +22,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.methods import (
     AGGREGATORS,
-    ConfidenceWeightedVote,
-    Davidson,
+    Calibrated,
     Decided,
     Isotonic,
     MajorityVote,
@@ -39,7 +38,7 @@ from draws import comparison_of
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
 SCORES = ("mean", "min", "product")
-WEIGHTED = [*(SoftSelfConsistency(score) for score in SCORES), ConfidenceWeightedVote()]
+WEIGHTED = [*(SoftSelfConsistency(score) for score in SCORES), SoftSelfConsistency("sum")]
 
 
 def read(items, decisions=(), **more):
@@ -66,7 +65,7 @@ SLOW = {"mean": lambda c: math.fsum(c) / len(c), "min": min, "product": math.pro
 
 
 def slow(aggregator, pairs):
-    if isinstance(aggregator, ConfidenceWeightedVote):
+    if aggregator.score == "sum":
         return winner({label: math.fsum(c) for label, c in by_label(pairs).items()})
     score = SLOW[aggregator.score]
     return winner({label: score(c) for label, c in by_label(pairs).items() if c})
@@ -96,7 +95,7 @@ def test_a_label_without_votes_is_out_of_the_question():
     only = read({"plus": [(1, 0.0)], "missing": [(None, 0.9)], "minus": [(-1, 0.0), (-1, 0.0)]})
     for score in SCORES:
         assert SoftSelfConsistency(score).decide(only).tolist() == [1, 0, -1]
-    assert ConfidenceWeightedVote().decide(only).tolist() == [0, 0, 0]
+    assert SoftSelfConsistency("sum").decide(only).tolist() == [0, 0, 0]
 
 
 def test_products_do_not_underflow():
@@ -106,7 +105,7 @@ def test_products_do_not_underflow():
 
 def test_missing_confidences_are_named():
     with pytest.raises(InputError, match="CI-SC needs a confidence of every vote, and there are"):
-        ConfidenceWeightedVote().decide([[0, 1, 2], [3, 0, 0]])
+        SoftSelfConsistency("sum").decide([[0, 1, 2], [3, 0, 0]])
     holes = read({"x": [(1, 0.5)], "y": [(0, 0.5), (1, 0.5), (1, None)]})
     with pytest.raises(InputError, match=r"item 'y' has a vote \(plus\) without one"):
         SoftSelfConsistency().decide(holes)
@@ -332,7 +331,7 @@ def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):
 def test_names_of_methods():
     names = [aggregator.name for aggregator in by_name(list(AGGREGATORS))]
     assert len(set(names)) == len(AGGREGATORS)
-    assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson(prior=None))
+    assert by_name([" Majority", "davidson"]) == (MajorityVote(), Calibrated(prior=None))
     with pytest.raises(InputError, match="no method 'mode', expected one of neighbours, weak"):
         by_name(["majority", "mode"])
     with pytest.raises(InputError, match="method 'gsa' is named twice"):
@@ -341,7 +340,7 @@ def test_names_of_methods():
 
 def test_behaviour_is_the_decision_on_every_way_votes_can_fall():
     model = calibrate(*[(sample := simulate("rb2-math", 90, 8, seed=1)).counts, sample.labels])
-    davidson = Davidson(calibration=model)
+    davidson = Calibrated(calibration=model)
     for aggregator in (MajorityVote(), davidson):
         behaviour = voting_behaviour(aggregator, 6)
         assert behaviour.shape == (7, 7)
@@ -353,7 +352,7 @@ def test_behaviour_is_the_decision_on_every_way_votes_can_fall():
         assert (behaviour == -behaviour.T).all()
     assert voting_behaviour(MajorityVote(), 0).tolist() == [[0]]
     with pytest.raises(InputError, match=r"^CI-SC needs a confidence"):
-        voting_behaviour(ConfidenceWeightedVote(), 3)
+        voting_behaviour(SoftSelfConsistency("sum"), 3)
 
 
 def judged(n_items=60, n_votes=6):

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import btdagg
 from btdagg import Bounds, DavidsonModel, InputError, _core
-from btdagg.methods import Davidson
+from btdagg.methods import Calibrated
 from btdagg.model import CalibrationWarning
 from btdagg.model.calibration import WEAK
 from btdagg.model.calibration_set import calibration_set
@@ -240,7 +240,7 @@ def test_extreme_weights_are_only_a_scale():
 def test_the_weak_prior_is_used_unless_bounds_are_given_which_are_of_the_papers_fit():
     counts, labels = simulated_set(np.random.default_rng(29))
     weak = btdagg.calibrate(counts, labels, prior="weak").model
-    for fit in (btdagg.calibrate, lambda *of, **how: Davidson(**how).fit(*of).calibration):
+    for fit in (btdagg.calibrate, lambda *of, **how: Calibrated(**how).fit(*of).calibration):
         assert fit(counts, labels).model == weak
         assert fit(counts, labels, bounds=Bounds()).model == calibrate(counts, labels).model
         for prior in ("weak", btdagg.fit_prior([(counts, labels)])):

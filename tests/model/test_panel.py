@@ -281,3 +281,18 @@ def test_sql_decides_as_the_model_does():
     for columns in (names[:1], (names[0], names[0], names[2]), (*names[:2], ("g", "h"))):
         with pytest.raises(InputError, match=r"columns is .*, expected three of its own for each"):
             model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))
+
+
+def test_counts_with_an_axis_of_judges_are_calibrated_as_a_panel():
+    sample = simulate("rb2-math", 60, 8, seed=1)
+    counts = np.stack([sample.counts, sample.counts[::-1]], axis=1)
+    fitted = btdagg.calibrate(counts, sample.labels, alpha=0.5)
+    assert fitted == btdagg.calibrate_panel(counts, sample.labels, alpha=0.5)
+    for name, came in (("bounds", btdagg.Bounds()), ("prior", None)):
+        with pytest.raises(btdagg.InputError, match="of a panel") as error:
+            btdagg.calibrate(counts, sample.labels, **{name: came})
+        assert error.value.argument == name
+    sides = btdagg.Scale((-2, 0, 2), ("no", "even", "yes"), mirrored=True)
+    other = btdagg.calibrate(counts, 2 * sample.labels, scale=btdagg.PAIRS, label_scale=sides)
+    decided = btdagg.calibrate(counts, sample.labels).model.decide(counts)
+    assert other.model.decide(counts).tolist() == (2 * decided).tolist()

@@ -12,7 +12,7 @@ import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.parts import LabelledItems, Neighbourhood
-from btdagg.methods import Davidson, MajorityVote, Threshold
+from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.model.calibration_set import Bounds
 from btdagg.model.posterior import refitted
 
@@ -82,7 +82,7 @@ def test_neighbours_never_see_what_is_held_out():
 def test_evaluations_hand_neighbours_to_who_wants_them():
     counts, labels = tables()
     votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
-    methods = [*(Davidson(prior=p) for p in (None, "weak", "neighbours")), MajorityVote()]
+    methods = [*(Calibrated(prior=p) for p in (None, "weak", "neighbours")), MajorityVote()]
     protocol = Protocol(RandomSplits(size=6, n_splits=4))
     found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
     assert len(found.cells) == 3
@@ -95,7 +95,7 @@ def test_evaluations_hand_neighbours_to_who_wants_them():
         evaluate(
             votes.filter({"task": ["math"]}),
             gold,
-            aggregators=[Davidson(prior="neighbours")],
+            aggregators=[Calibrated(prior="neighbours")],
             protocol=protocol,
         )
 
@@ -109,7 +109,7 @@ def test_the_held_out_labels_of_shared_items_change_nothing():
     protocol = Protocol(RandomSplits(size=10, n_splits=3), None)
     seen = []
 
-    class Watched(Davidson):
+    class Watched(Calibrated):
         def among(self, prior):
             seen.append(prior)
             return super().among(prior)

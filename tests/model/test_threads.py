@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg.methods import Davidson, voting_behaviour
+from btdagg.methods import Calibrated, voting_behaviour
 from btdagg.model import CalibrationWarning
 from btdagg.online import OnlineTally
 
@@ -147,14 +147,14 @@ def test_threads_that_estimate_leave_warnings_as_they_were(counts, labels):
 
     def work(number):
         btdagg.estimate(counts, labels, seed=number)
-        btdagg.evaluate(counts[:12], labels[:12], aggregators=[Davidson(prior=None)])
-        voting_behaviour(Davidson(prior="weak").fit(counts, labels), 50)
+        btdagg.evaluate(counts[:12], labels[:12], aggregators=[Calibrated(prior=None)])
+        voting_behaviour(Calibrated(prior="weak").fit(counts, labels), 50)
 
     work(0)  # other libraries add filters when they are imported
     before = list(warnings.filters)
     at_once(work, 4)
     assert warnings.filters == before
-    for fit in (partial(btdagg.calibrate, prior=None), Davidson(prior=None).fit):
+    for fit in (partial(btdagg.calibrate, prior=None), Calibrated(prior=None).fit):
         with pytest.warns(CalibrationWarning) as caught:
             fit(counts[:12], one_label)
         assert {warning.filename for warning in caught} == {__file__}

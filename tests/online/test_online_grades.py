@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import btdagg
 from btdagg import GradeModel, InputError, Scale
-from btdagg.methods import CalibratedGrades
+from btdagg.methods import Calibrated
 from btdagg.online import OnlineTally, StoppingRule, plan
 
 FIVE = Scale(range(1, 6))
@@ -123,7 +123,7 @@ def test_a_plan_of_grades_follows_the_votes_of_the_pilot():
     ]
     every, stopped = planned.budgets[2:]
     # Cross-fitted: on items that a model did not see, whatever the given one makes of its own.
-    methods = [CalibratedGrades(FIVE, FIVE)]
+    methods = [Calibrated(scale=FIVE)]
     (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, aggregators=methods).cells
     evaluated = cell.new_items.interval(0).mean
     assert every.mae == stopped.mae == pytest.approx(evaluated, abs=0.02)

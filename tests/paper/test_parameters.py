@@ -8,7 +8,7 @@ import pytest
 
 from btdagg import Bounds, calibrate, majority_vote, read_labels, read_votes
 from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, labelled_tasks
-from btdagg.methods import Davidson
+from btdagg.methods import Calibrated
 from btdagg.paper import fitted_parameters, regime_of
 from draws import random_splits
 
@@ -43,7 +43,7 @@ def test_parameters_are_those_of_every_fit():
     items, bounds = some_items(), Bounds(nu=(0.5, 2.0))
     found = fitted_parameters(
         items,
-        Davidson(alpha=0.5, bounds=bounds),
+        Calibrated(alpha=0.5, bounds=bounds),
         protocol=Protocol(RandomSplits(share=0.2, n_splits=20, seed=9)),
     )
     splits = list(random_splits(150, share=0.2, n_splits=20, seed=9, groups=items.groups))

@@ -9,7 +9,7 @@ import pytest
 
 from btdagg import read_votes
 from btdagg.evaluation import Protocol, RandomSplits
-from btdagg.methods import Davidson, MajorityVote
+from btdagg.methods import Calibrated, MajorityVote
 from btdagg.paper import leave_one_rater_out, read_ratings
 from draws import random_splits
 
@@ -102,7 +102,7 @@ def test_what_is_left_out_is_counted():
     assert alone.skipped == ((4, reason),)
 
 
-@pytest.mark.parametrize("method", [Davidson(), MajorityVote()])
+@pytest.mark.parametrize("method", [Calibrated(), MajorityVote()])
 @pytest.mark.parametrize("group", [None, "half"])
 def test_the_judge_equals_a_plain_loop(method, group):
     rows, truth = some_ratings()

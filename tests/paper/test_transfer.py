@@ -11,7 +11,7 @@ from btdagg.evaluation import (
     RandomSplits,
     labelled_tasks,
 )
-from btdagg.methods import Davidson
+from btdagg.methods import Calibrated
 from btdagg.paper import transfer_matrix
 from draws import comparison_of, random_splits
 
@@ -104,7 +104,7 @@ def test_real_tasks_transfer(shared):
         alone = comparison_of(
             items.evidence,
             items.labels,
-            [Davidson(prior=None)],
+            [Calibrated(prior=None)],
             groups=items.groups,
             protocol=Protocol(RandomSplits(n_splits=10)),
         )

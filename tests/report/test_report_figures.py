@@ -21,7 +21,7 @@ from btdagg.evaluation import (
 from btdagg.evaluation.bias import PositionalBias
 from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.evaluation.metrics import Interval
-from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote
+from btdagg.methods import Calibrated, MajorityVote, SoftSelfConsistency
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
 from btdagg.paper.ties import TieRates
 from btdagg.report.figures import (
@@ -274,8 +274,8 @@ def test_confusion_has_counts_and_percentages(items):
 
 
 def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
-    fitted = Davidson().fit(items.evidence.counts, items.labels)
-    methods = {"one": MajorityVote(), "two": fitted, "CI-SC": ConfidenceWeightedVote()}
+    fitted = Calibrated().fit(items.evidence.counts, items.labels)
+    methods = {"one": MajorityVote(), "two": fitted, "CI-SC": SoftSelfConsistency("sum")}
     figure = behaviour_figure(methods, 8)
     axes = axes_of(figure)
     assert [axis.get_title() for axis in axes] == ["one", "two"]
@@ -291,7 +291,7 @@ def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
     cells = sum(len(path.vertices) // 5 for path in by_colour.values())
     assert cells == 9 * 10 // 2
     with pytest.raises(InputError, match="CI-SC needs a confidence"):
-        behaviour_figure({"c": ConfidenceWeightedVote()}, 8)
+        behaviour_figure({"c": SoftSelfConsistency("sum")}, 8)
 
 
 def test_points_have_their_intervals():

@@ -18,7 +18,7 @@ from btdagg.evaluation import (
     labelled_tasks,
 )
 from btdagg.evaluation.metrics import Interval
-from btdagg.methods import Davidson, MajorityVote, Threshold
+from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
 from btdagg.report import sections
 from btdagg.report.study import Study
@@ -180,7 +180,7 @@ def test_the_page_answers_first(cli):
     first, then, *_ = json.loads(Path("out/report.json").read_text())["sections"]
     assert (first["title"], then["title"]) == ("How often A wins", "What to do")
     assert [Path(one["files"][0]).stem for one in then["exhibits"][:2]] == ["answers", "scores"]
-    methods = [Davidson("calibrated", prior=None), MajorityVote()]
+    methods = [Calibrated("calibrated", prior=None), MajorityVote()]
     scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"), aggregators=methods)
     rows = pl.read_csv("out/tables/answers.csv")
     assert rows.height == len(scores.cells)
@@ -208,7 +208,7 @@ def test_the_page_answers_first(cli):
 def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
     sample = simulate("rb2-safety", 90, 8, seed=0)
     compared = comparison_of(
-        sample.counts, sample.labels, [Threshold(), Davidson(), MajorityVote()]
+        sample.counts, sample.labels, [Threshold(), Calibrated(), MajorityVote()]
     )
     assert (compared.calibrated, compared.baseline) == (1, 2)
     best = Interval(0.1, 0.0, 0.2)

@@ -9,7 +9,7 @@ from btdagg._util.folds import deal
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
-from btdagg.methods import Davidson, Isotonic, MajorityVote, Threshold
+from btdagg.methods import Calibrated, Isotonic, MajorityVote, Threshold
 from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -66,7 +66,13 @@ def numbers_of(found):
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
 def test_evaluate(groups):
-    methods = [Davidson(), Davidson("weak", prior="weak"), MajorityVote(), Threshold(), Isotonic()]
+    methods = [
+        Calibrated(),
+        Calibrated("weak", prior="weak"),
+        MajorityVote(),
+        Threshold(),
+        Isotonic(),
+    ]
     protocol = Protocol(CrossFit(n_repeats=2, n_refits=5), GroupTest())
 
     def compared(order):

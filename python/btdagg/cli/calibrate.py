@@ -37,12 +37,9 @@ from btdagg.votes.provenance import Provenance
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from btdagg.model.grade_fit import GradeCalibration
     from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
     from btdagg.votes.join import LabelledCounts
-
-    AnyCalibration = btdagg.Calibration | GradeCalibration
 
 
 def calibrate(
@@ -86,7 +83,6 @@ def calibrate(
     is_alone = prior not in (None, "neighbours")
     table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
     scales = items.scale, items.label_scale
-    calibration: AnyCalibration
     fitted_prior = chosen_prior(prior, neighbours, *scales)
     how: Any = {
         "prior": fitted_prior,
@@ -111,14 +107,7 @@ def calibrate(
             }
         )
         return
-    if isinstance(calibration, btdagg.Calibration):
-        model = calibration.model
-        say(
-            f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g}; "
-            f"DRPS {calibration.drps:.4f} on {calibration.n_labels} labelled items"
-        )
-    else:
-        say(str(replace(calibration, warnings=())))
+    say(str(replace(calibration, warnings=())))
     if prior != "none":
         say(done)
     if items.n_unlabelled or items.n_without_votes:
@@ -168,11 +157,8 @@ def _read(
     return table, of_histogram, {} if is_alone else neighbours_in(everything, table), []
 
 
-def _as_json(calibration: AnyCalibration) -> dict[str, Any]:
-    if not isinstance(calibration, btdagg.Calibration):
-        return asdict(calibration)
+def _as_json(calibration: btdagg.Calibration) -> dict[str, Any]:
     fields = asdict(replace(calibration, posterior=None))
-    del fields["posterior"]
-    if calibration.posterior is not None:
-        fields["posterior"] = posterior_as_json(calibration)
-    return {**fields, "nu": calibration.model.nu}
+    fields |= {"posterior": posterior_as_json(calibration)}
+    fields |= {"nu": getattr(calibration.model, "nu", None)}
+    return {k: v for k, v in fields.items() if v not in (None, {}) and v == v}  # not NaN either

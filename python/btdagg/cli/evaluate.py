@@ -38,7 +38,7 @@ from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
-from btdagg.methods.registry import PAPERS, names_of_methods
+from btdagg.methods.registry import PAPERS, aggregators_or_usual
 from btdagg.report.sections import (
     QUESTIONS,
     write_certificate,
@@ -48,7 +48,7 @@ from btdagg.report.sections import (
 )
 from btdagg.report.study import Study, varying
 from btdagg.report.wording import answer_of
-from btdagg.votes.scale import PASS_FAIL, Scale
+from btdagg.votes.scale import Scale
 from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
@@ -85,9 +85,7 @@ Methods = Annotated[
         + ", ".join(_CONFIDENT)
         + "; and, from columns of decisions, "
         + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
-        + " (gsa_4 with -n 4). Of grades: "
-        + ", ".join(names_of_methods(PASS_FAIL, PASS_FAIL))
-        + ". all uses every method that the columns allow.",
+        + " (gsa_4 with -n 4). all uses every method that the columns and their scale allow.",
         show_default="calibrated, its variants, threshold and majority; of grades all",
     ),
 ]
@@ -290,8 +288,8 @@ def _aggregators(
     if methods.strip().lower() != "all":
         return by_name(methods.split(","), scale, label_scale)
     if not scale.mirrored:
-        every = [*names_of_methods(scale, label_scale)]
-        return by_name(every[n_parts < 2 :], scale, label_scale)
+        own = aggregators_or_usual(None, scale, label_scale)
+        return (*by_name(["neighbours"][n_parts < 2 :], scale, label_scale), *own)
     left_out = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
     for name, needs in _NEEDS.items():
         if needs.decisions is None:
@@ -304,7 +302,7 @@ def _aggregators(
                 note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
     if n_parts < 2:
         left_out.update(name for name, needs in _NEEDS.items() if needs.neighbours)
-    return by_name([name for name in AGGREGATORS if name not in left_out])
+    return by_name([name for name in AGGREGATORS if name not in left_out], scale, label_scale)
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:

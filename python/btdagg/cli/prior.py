@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from btdagg.cli.common import Data
     from btdagg.methods import Aggregator
-    from btdagg.model.grade_fit import GradeCalibration
     from btdagg.model.prior import Prior
     from btdagg.pipeline import Fitted
     from btdagg.votes import Votes
@@ -138,7 +137,7 @@ def methods_with_priors(
     Where methods are named and no prior is, they stay, and that model has its name. `plain` is the
     name of the paper's fit.
     """
-    from btdagg.methods import CalibratedGrades, Davidson, Threshold
+    from btdagg.methods import Calibrated, Threshold
     from btdagg.methods.registry import aggregators_or_usual
 
     written = prior or ("neighbours" if n_parts > 1 else "weak")
@@ -152,24 +151,25 @@ def methods_with_priors(
         names.setdefault("none", plain or "calibrated, no prior")
 
     def made(kind: str, name: str) -> Aggregator:
-        if not scale.mirrored:
-            return CalibratedGrades(scale, label_scale, name, None if kind == "none" else kind)
-        own: Any = kind if kind == "neighbours" else chosen_prior(kind, None)
-        return Davidson(name, prior=own)
+        own = kind if kind == "neighbours" else chosen_prior(kind, None)
+        return Calibrated(name, own, scale=scale, label_scale=label_scale)
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
     others = aggregators_or_usual(methods, scale, label_scale)
     if methods is not None and (prior is None or (prior == "none" and scale.mirrored)):
         return tuple(calibrated.get(_kind(of), of) for of in others)
     if methods is None and scale.mirrored:
-        others = (Threshold(), *others)
+        others = (Threshold(scale=scale, label_scale=label_scale), *others)
     used = {*calibrated, *names.values()}
     return (*calibrated.values(), *(of for of in others if used.isdisjoint((_kind(of), of.name))))
 
 
-def _kind(method: Aggregator) -> tuple[type, Any]:
+def _kind(method: Aggregator) -> tuple[Any, ...]:
+    from btdagg.methods.base import needs_of
+
     prior = getattr(method, "prior", None)
-    return type(method), prior if isinstance(prior, str) else prior and id(prior)
+    prior = prior if isinstance(prior, str) else prior and id(prior)
+    return type(method), needs_of(method).time, prior
 
 
 def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the paper's fit") -> str:
@@ -192,20 +192,17 @@ def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the p
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say which priors the methods of an evaluation have, if any has one."""
-    from btdagg.methods import CalibratedGrades
-
     priors = [getattr(method, "prior", None) for method in methods or ()]
     if all(prior is None for prior in priors):
         return []
-    are_graded = any(isinstance(method, CalibratedGrades) for method in methods or ())
-    return [words_of(*priors, **({"without": "is flat"} if are_graded else {}))]
+    scales = [getattr(method, "scale", PAIRS) for method in methods or ()]
+    is_paper = all(scale.mirrored for scale in scales)
+    return [words_of(*priors, **({} if is_paper else {"without": "is flat"}))]
 
 
-def what_was_done(
-    prior: Any, option: str | None, calibration: btdagg.Calibration | GradeCalibration
-) -> str:
+def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibration) -> str:
     """Say what a model was calibrated with, and what a prior of few labels risks."""
-    if not isinstance(calibration, btdagg.Calibration):
+    if not calibration.model.scale.mirrored:
         named = counted(len(prior), "neighbour") if isinstance(prior, list) else "weak"
         parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
         return f"prior: {named}, whose parts the labels weigh: {parts}; --prior none is flat"

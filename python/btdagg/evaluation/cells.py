@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
     from btdagg.evaluation.protocol import GroupTest, SplitTest
-    from btdagg.methods import Davidson
-    from btdagg.methods.grades import CalibratedGrades
+    from btdagg.methods import Calibrated
 
 
 @readable
@@ -178,7 +177,7 @@ class Cell(Drawn):
         Votes per item that were used, None for all; labels to calibrate on, in a sweep over them.
     value : str
         In an ablation, the value of its column, such as the prompt template.
-    fitted : Davidson, CalibratedGrades or None
+    fitted : Calibrated or None
         The method `calibrated`, fitted to all labelled items, to describe the judge. The scores do
         not use it.
     n_asked : int or None
@@ -194,7 +193,7 @@ class Cell(Drawn):
     new_items : NewItems or None
         Losses by item, where the methods were cross-fitted.
     baseline, calibrated : int or None
-        Places among the methods: of majority vote, or of grades the mode; and of the first that
+        Places among the methods: of the first plain vote, such as majority; and of the first that
         calibrates a model and is quick to fit. The methods after it are there to be compared with.
     scale, label_scale : Scale
         Of the votes and of the labels.
@@ -207,7 +206,7 @@ class Cell(Drawn):
     n_votes: int | None = None
     n_labels: int | None = None
     value: str = ""
-    fitted: Davidson | CalibratedGrades | None = None
+    fitted: Calibrated | None = None
     n_asked: int | None = None
     n_undecided: int = 0
     n_missing: int = 0

@@ -15,7 +15,7 @@ from btdagg.evaluation.new_items import MUCH, NewItems
 from btdagg.evaluation.parts import LabelledItems, evidence_of
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
-from btdagg.methods import Aggregator, CalibratedGrades, Davidson, Panel
+from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
 from btdagg.votes import Labels, Votes
@@ -138,7 +138,7 @@ def compare(
     label_scale : Scale, optional
         Of labels in an array, if theirs is another than that of the votes.
     methods : Aggregator or two of them, optional
-        By default Davidson with the weak prior; of a panel, `Panel`; of grades, `CalibratedGrades`.
+        By default `Calibrated` with the weak prior, or of the judges of a panel.
     n_votes : int or two of them, optional
         Use only the first so many votes of each item, of tables; see `Votes.counts`.
     groups : (n,) array, optional
@@ -301,11 +301,8 @@ def _labelled(
         items = LabelledItems(evidence, labels, groups, label_scale=label_scale)
     if needs.some_decisions:
         items = items.among(items.with_decisions([needs.decisions or ""]))
-    usual: Aggregator = Davidson()
-    if not scale.mirrored:
-        usual = CalibratedGrades(scale, label_scale)
-    elif evidence.by_judge:
-        usual = Panel(tuple(evidence.by_judge))
+    judges = tuple(evidence.by_judge)
+    usual = Calibrated(scale=scale, label_scale=label_scale, judges=judges)
     return items, usual if method is None else method, without
 
 

@@ -13,9 +13,9 @@ from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.evaluation.metrics import krippendorff_alpha
 from btdagg.evaluation.new_items import Losses, NewItems, disagreement
 from btdagg.evaluation.protocol import CrossFit, RandomSplits, SplitTest, signed_error
-from btdagg.methods import Aggregator, MajorityVote
-from btdagg.methods.base import Calibrated, Refittable, is_written, needs_of
-from btdagg.methods.grades import VotedGrade
+from btdagg.methods import Aggregator
+from btdagg.methods.base import Refittable, is_written, needs_of
+from btdagg.methods.majority import Voted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -109,8 +109,8 @@ def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitte
     A hundred splits would warn a hundred times, and the next one fits the same aggregator again.
     """
     own = copy(aggregator)
-    fit = own.fit_quietly if isinstance(own, Calibrated) else own.fit
-    return fit(counts, labels)
+    fitted: Fitted = getattr(own, "fit_quietly", own.fit)(counts, labels)
+    return fitted
 
 
 class _SplitDecisions(NamedTuple):
@@ -160,7 +160,6 @@ def _counted(
         for score, loss in protocol.losses.items():
             losses = [loss(own, split.labels) for split, own in zip(decided, gold, strict=True)]
             pvalues[score] = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
-    plain = MajorityVote, VotedGrade
     return Cell(
         tuple(
             MethodScores(
@@ -179,7 +178,7 @@ def _counted(
         pvalues=pvalues,
         new_items=new_items,
         calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
-        baseline=next((k for k, method in enumerate(methods) if isinstance(method, plain)), None),
+        baseline=next((k for k, method in enumerate(methods) if isinstance(method, Voted)), None),
         scale=part.evidence.scale,
         label_scale=part.label_scale,
     )
@@ -250,7 +249,8 @@ def _refitted(method: Aggregator, source: LabelledItems, weights: NDArray[np.flo
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):
         decide = method.refitted(source.rows, source.labels, weights)
-        return lambda part: decide(part.rows)
+        if decide is not None:
+            return lambda part: decide(part.rows)
     fitted = []
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key, Neighbourhood
-    from btdagg.methods import Davidson
+    from btdagg.methods import Calibrated
     from btdagg.votes.scale import Scale
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
@@ -95,13 +95,14 @@ def evaluate(
         keep them.
     by : sequence of str, optional
         Columns that votes are grouped by: each of their values is evaluated separately. By default
-        task and judge, if these columns exist; with a `Panel` among the aggregators by task.
+        task and judge, if these columns exist; with a panel among the aggregators by task.
         Arrays are evaluated as one.
     aggregators : sequence of Aggregator, optional
-        By default `Davidson` with its weak prior, and majority vote; of grades those of
-        `btdagg.methods.methods_of_grades`. The decisions of a `Decided` are read from its column;
-        see `Votes.evidence`. Beside a `Panel`, which reads the column `judge`, the others decide by
-        the votes of all judges together, and `n_votes` is of each judge.
+        By default `Calibrated` with its weak prior, and majority vote; of grades also the median,
+        the mean, `Isotonic` and a constant. The decisions of a `Decided` are read from its column;
+        see `Votes.evidence`. Beside a panel, which is `Calibrated` with judges and reads the column
+        `judge`, the others decide by the votes of all judges together, and `n_votes` is of each
+        judge.
     protocol : Protocol
         Cross-fitting by default; at least two splits.
     confidence : str, optional
@@ -267,7 +268,7 @@ def _cells(
     fitted, nothing = None, np.arange(0)
     for method in with_neighbours(methods, around.prior(nothing) if around else None):
         if fitted is None and is_written(method):
-            fitted = cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
+            fitted = cast("Calibrated", quiet_fit(method, items.evidence.counts, items.labels))
     for n_labels, protocol in protocols.items():
         ((cell,),) = cross_scores([items], methods, protocol, progress=step, neighbourhood=around)
         yield replace(cell, n_labels=n_labels, fitted=fitted)

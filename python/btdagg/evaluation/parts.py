@@ -84,8 +84,7 @@ class LabelledItems:
         own = evidence_of(evidence, scale)
         gold = label_scale.labels[label_scale.places(labels)]
         scale.counts(own.counts)
-        if not scale.mirrored:
-            scale.require_votes(own.counts)
+        scale.require_votes(own.counts)
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):

@@ -26,7 +26,7 @@ from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work, read_answer
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
-from btdagg.methods.majority import rounded_median
+from btdagg.methods import RoundedMedian
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatReply
@@ -220,7 +220,7 @@ def _medians(stored: Mapping[str, Mapping[Any, tuple[Any, ...]]], n: int) -> dic
     counts = np.array(
         [[votes[item].count(label) for label in (-1, 0, 1)] for item in items], dtype=np.int64
     ).reshape(-1, 3)
-    return dict(zip(items, map(int, rounded_median(counts)), strict=True))
+    return dict(zip(items, map(int, RoundedMedian().decide(counts)), strict=True))
 
 
 # Generative aggregation: a further call over the answers of an item

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_integer
-from btdagg.model.calibration_set import warn_of
+from btdagg._util.validation import as_integer, same_index, same_length
+from btdagg.votes.join import labelled
+from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+ROUNDING = 1e-9
+"""What should be half way between two labels may miss it by a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +78,21 @@ class Aggregator(Protocol):
         An earlier fit is replaced. Evaluations fit copies (`copy.copy`).
         """
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,): -1, 0 or +1."""
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,): -1, 0 or +1, or a point of the scale of labels."""
 
 
 @runtime_checkable
 class Refittable(Protocol):
-    """An aggregator of counts that fits many weightings faster than one by one."""
+    """An aggregator of counts that may fit many weightings faster than one by one."""
 
     def refitted(
-        self, counts: ArrayLike, labels: NDArray[np.int8], weights: NDArray[np.float64]
-    ) -> Callable[[ArrayLike], NDArray[np.int8]]:
-        """Fit with each row of weights, (k, n); return what labels m items by all: (k, m)."""
+        self, counts: ArrayLike, labels: NDArray[Any], weights: NDArray[np.float64]
+    ) -> Callable[[ArrayLike], NDArray[Any]] | None:
+        """Fit with each row of weights, (k, n); return what labels m items by all: (k, m).
+
+        None where it is not faster.
+        """
 
 
 class WithoutFit:
@@ -102,42 +108,52 @@ def not_fitted(name: str) -> InputError:
     return InputError(f"{name} is not fitted: call fit with labelled counts first")
 
 
-class Calibrated:
-    """An aggregator that decides by the model of its `calibration`; its settings are frozen."""
+@dataclass(frozen=True)
+class OnScale:
+    """An aggregator of the votes of a scale, whose labels are of a scale: the same unless given."""
 
-    name: str
-    calibration: Any
+    scale: Scale = field(default=PAIRS, kw_only=True)
+    label_scale: Scale = field(default=None, kw_only=True)  # type: ignore[assignment]
 
-    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Set `calibration` by counts and (n,) labels, warn as it does, and return itself."""
-        self.fit_quietly(counts, labels)
-        warn_of(self.calibration.warnings)
-        return self
+    def __post_init__(self) -> None:
+        scale = scale_from(self.scale, "scale")
+        label_scale = scale_from(self.label_scale or scale, "label_scale")
+        require_alike(scale, label_scale)
+        self.__dict__.update(scale=scale, label_scale=label_scale)
 
-    def fit_quietly(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Set `calibration` as `fit` does, which keeps what it would warn of."""
-        object.__setattr__(self, "calibration", self._calibrate(counts, labels))
-        return self
+    def _counted(self, counts: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return counts, and the mean vote of each item; the middle without votes, if allowed."""
+        array = self.scale.counts(counts)
+        self.scale.require_votes(array)
+        values = array.astype(np.float64)
+        total = values.sum(axis=1)
+        means = values @ self.scale.floats / np.where(total > 0, total, 1)
+        return array, np.where(total > 0, means, self.scale.middle)
 
-    def decide(self, counts: ArrayLike) -> NDArray[Any]:
-        """Label of each item, (n,); equal risks give a tie."""
-        if self.calibration is None:
-            raise not_fitted(self.name)
-        labels: NDArray[Any] = self.calibration.model.decide(self._counts(counts))
-        return labels
+    def _labelled(
+        self, counts: Any, labels: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean vote and the label of each item of a calibration set."""
+        counts, labels, _ = labelled(counts, labels, scale=self.scale)
+        _, means = self._counted(counts)
+        gold = self.label_scale.floats[self.label_scale.places(labels)]
+        same_length("labels", len(gold), "counts", len(means))
+        same_index(counts=counts, labels=labels)
+        if not len(gold):
+            raise InputError("labels is empty, expected at least one item", argument="labels")
+        return means, gold
 
-    def for_any_votes(self) -> Self:
-        """Return a copy whose model does not say which votes it was fitted for."""
-        model = replace(self.calibration.model, provenance=None)
-        other = copy(self)
-        object.__setattr__(other, "calibration", replace(self.calibration, model=model))
-        return other
+    def _nearest(self, values: NDArray[np.float64], *, outward: bool = False) -> NDArray[Any]:
+        """Return the nearest label; half way, the one nearer the middle, in the middle the lower.
 
-    def _calibrate(self, counts: ArrayLike, labels: ArrayLike) -> Any:
-        raise NotImplementedError
-
-    def _counts(self, counts: ArrayLike) -> ArrayLike:
-        return counts
+        With `outward`, half way, the one further from the middle.
+        """
+        points = self.label_scale.floats
+        halves = (points[1:] + points[:-1]) / 2
+        away = values[:, None] - halves
+        upwards = (halves < self.label_scale.middle) != outward
+        is_above = np.where(upwards, away >= -ROUNDING, away > ROUNDING)
+        return np.asarray(self.label_scale.labels[is_above.sum(axis=1)])
 
 
 def needs_of(aggregator: Aggregator) -> Needs:
@@ -167,10 +183,10 @@ def voting_behaviour(aggregator: Aggregator, n_votes: int) -> np.ma.MaskedArray[
     n_votes = as_integer(n_votes, "n_votes", 0)
     plus, minus = np.indices((n_votes + 1, n_votes + 1))
     possible = plus + minus <= n_votes
-    labels = np.zeros(possible.shape, dtype=np.int8)
     counts = np.stack([minus, n_votes - plus - minus, plus], axis=-1)
-    if isinstance(aggregator, Calibrated) and aggregator.calibration is not None:
-        # The number of votes is what is asked about; these are no items that someone decides.
-        aggregator = aggregator.for_any_votes()
-    labels[possible] = aggregator.decide(counts[possible])
+    # The number of votes is what is asked about; these are no items that someone decides.
+    aggregator = getattr(aggregator, "for_any_votes", lambda: aggregator)()
+    decided = aggregator.decide(counts[possible])
+    labels = np.zeros(possible.shape, dtype=decided.dtype)
+    labels[possible] = decided
     return np.ma.array(labels, mask=~possible)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_checked_counts
-from btdagg.methods.base import Needs, WithoutFit
+from btdagg.methods.base import ROUNDING, Needs, OnScale, WithoutFit
 from btdagg.votes.evidence import Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-Score = Literal["mean", "min", "product"]
+Score = Literal["mean", "min", "product", "sum"]
 
 # Below every logarithm of a product that is not 0, and above minus infinity.
 _LOG_OF_ZERO = -1e300
 
-# Scores that differ by less, relatively, are the same up to the rounding of their sums.
-_ROUNDING = 1e-9
+# More than shares of whole votes are rounded by, and less than one vote of many is of all.
+_HALF = 1e-12
 
 
 def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
@@ -44,56 +44,85 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
     return labels
 
 
+class Voted(WithoutFit, OnScale):
+    """A plain statistic of the votes, as the nearest label.
+
+    Where votes and labels have different scales, the ends of one are those of the other, and it is
+    linear between. An item without votes is in the middle of a scale with two sides; of another
+    scale it is an error.
+    """
+
+    name: str
+
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,)."""
+        array, means = self._counted(Evidence.of(counts, self.scale).signs)
+        # Half of a vote for a side is that side's in the median, as in the paper.
+        outward = self.scale.mirrored and isinstance(self, RoundedMedian)
+        values = self._statistic(array, means)
+        (first, *_, last), (low, *_, high) = self.scale.points, self.label_scale.points
+        values = low + (values - first) / (last - first) * (high - low)
+        return self._nearest(values, outward=outward)
+
+    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the statistic of each item's counts, whose mean votes are known."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class MajorityVote(WithoutFit):
-    """`btdagg.majority_vote` as an aggregator; a tie if labels share the most votes."""
+class MajorityVote(Voted):
+    """The mode of the votes, as of `btdagg.majority_vote`; where votes share it, their mean."""
 
     name: str = "majority vote"
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,)."""
-        return majority_vote(Evidence.of(counts).signs)
-
-
-def rounded_median(counts: ArrayLike) -> NDArray[np.int8]:
-    """Median vote, a half rounded away from zero; takes and returns what `majority_vote` does.
-
-    Of two votes, a 0 and a 1 give 1, a 0 and a -1 give -1, a -1 and a 1 give 0. The paper uses it
-    for two greedy samples.
-    """
-    minus, tie, plus = as_checked_counts(counts).T
-    labels = np.zeros(len(minus), dtype=np.int8)
-    # A side has at least half of the votes: it is the median, or one of the two middle votes and
-    # the other is no vote for the other side. Differences, because sums could overflow.
-    for label, ahead, behind in ((1, plus, minus), (-1, minus, plus)):
-        leads = ahead > behind
-        labels[leads] = np.where(ahead[leads] - behind[leads] >= tie[leads], label, 0)
-    return labels
+    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
+        is_most = counts == counts.max(axis=1, keepdims=True)
+        return np.asarray(is_most @ self.scale.floats / is_most.sum(axis=1))
 
 
 @dataclass(frozen=True)
-class RoundedMedian(WithoutFit):
-    """The median vote; a half is rounded away from zero."""
+class RoundedMedian(Voted):
+    """The median vote; of a scale with two sides a half is rounded away from the middle.
+
+    The paper uses it for two greedy samples: of two votes, a 0 and a 1 give 1, a 0 and a -1 give
+    -1, a -1 and a 1 give 0.
+    """
 
     name: str = "rounded median"
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,)."""
-        return rounded_median(Evidence.of(counts).signs)
+    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = np.cumsum(counts, axis=1, dtype=np.float64)
+        share = sums / np.where(sums[:, -1:] > 0, sums[:, -1:], np.inf) - 0.5
+        ends = (share >= -_HALF).argmax(axis=1), (share > _HALF).argmax(axis=1)
+        points = self.scale.floats
+        middle = (points[ends[0]] + points[ends[1]]) / 2
+        return np.where(sums[:, -1] > 0, middle, means)
 
 
 @dataclass(frozen=True)
-class SoftSelfConsistency(WithoutFit):
-    """Label whose votes score highest by the mean, minimum or product of their confidences.
+class RoundedMean(Voted):
+    """The mean vote."""
 
-    A label without votes has no score. If labels share the highest score (within 1e-9, relative)
-    the item is a tie; so is an item without votes. `decide` takes `btdagg.votes.Evidence` with a
-    confidence of every vote.
+    name: str = "rounded mean"
+
+    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
+        return means
+
+
+@dataclass(frozen=True)
+class SoftSelfConsistency(WithoutFit, OnScale):
+    """Label whose votes score highest by the mean, minimum, product or sum of their confidences.
+
+    A label without votes has no score, or a sum of 0. If labels share the highest score (within
+    1e-9, relative) the item is a tie; so is an item without votes. `decide` takes
+    `btdagg.votes.Evidence` with a confidence of every vote.
 
     References
     ----------
     Wang et al. (2024), Soft self-consistency improves language model agents; the paper's baseline
-    Soft-SC. Neither states a rule for equal scores; this one is mirror-symmetric.
+    Soft-SC. With sums Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs; the
+    paper's baseline CI-SC. As in the paper, and unlike there, confidences are not passed through a
+    softmax. None states a rule for equal scores; this one is mirror-symmetric.
     """
 
     needs: ClassVar[Needs] = Needs(confidences=True)
@@ -102,63 +131,39 @@ class SoftSelfConsistency(WithoutFit):
     name: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.score not in get_args(Score):
             raise InputError(
                 f"score is {self.score!r}, expected one of {', '.join(get_args(Score))}"
             )
-        if not self.name:
-            object.__setattr__(self, "name", f"Soft-SC {self.score}")
+        name = self.name or ("CI-SC" if self.score == "sum" else f"Soft-SC {self.score}")
+        self.scale.require_sides(f"{name}, which takes confidences by minus, tie and plus")
+        object.__setattr__(self, "name", name)
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,), from evidence with confidences."""
-        evidence = Evidence.of(counts)
+        evidence = Evidence.of(counts, self.scale)
         confidences = evidence.require_confidences(self.name)
-        votes = as_checked_counts(evidence.signs)
-        absolute = 0.0
-        if self.score == "mean":
-            scores = confidences.total / np.maximum(votes, 1)
+        votes, absolute = self.scale.counts(evidence.signs), 0.0
+        if self.score == "product":
+            scores = np.maximum(confidences.log_product, _LOG_OF_ZERO)
+            absolute = ROUNDING  # of a logarithm is relative of the product
         elif self.score == "min":
             scores = confidences.least
         else:
-            scores = np.maximum(confidences.log_product, _LOG_OF_ZERO)
-            absolute = _ROUNDING  # of a logarithm is relative of the product
-        return _leading_label(np.where(votes > 0, scores, -np.inf), absolute)
+            scores = confidences.total / (np.maximum(votes, 1) if self.score == "mean" else 1)
+        least = 0.0 if self.score == "sum" else -np.inf
+        scores = np.where(votes > 0, scores, least)
+        # The highest, or a tie where two or three share it up to rounding.
+        best = scores.max(axis=1, initial=-np.inf, keepdims=True)
+        finite = np.where(np.isfinite(best), best, 0.0)
+        highest = scores >= best - np.maximum(absolute, ROUNDING * np.abs(finite))
+        alone = highest.sum(axis=1) == 1
+        return np.asarray(self.label_scale.labels[np.where(alone, highest.argmax(axis=1), 1)])
 
 
 @dataclass(frozen=True)
-class ConfidenceWeightedVote(WithoutFit):
-    """Label with the largest sum of confidences; a tie if labels share it (within 1e-9, relative).
-
-    `decide` takes `btdagg.votes.Evidence` with a confidence of every vote. An item without votes,
-    or whose votes all have confidence 0, is a tie.
-
-    References
-    ----------
-    Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs; the paper's baseline
-    CI-SC. As in the paper, and unlike Taubenfeld et al., confidences are not passed through a
-    softmax.
-    """
-
-    needs: ClassVar[Needs] = Needs(confidences=True)
-
-    name: str = "CI-SC"
-
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,), from evidence with confidences."""
-        return _leading_label(Evidence.of(counts).require_confidences(self.name).total)
-
-
-def _leading_label(scores: NDArray[np.float64], absolute: float = 0.0) -> NDArray[np.int8]:
-    """Label with the highest of (n, 3) scores; 0 where two or three share it up to rounding."""
-    best = scores.max(axis=1, initial=-np.inf, keepdims=True)
-    finite = np.where(np.isfinite(best), best, 0.0)
-    highest = scores >= best - np.maximum(absolute, _ROUNDING * np.abs(finite))
-    alone = highest.sum(axis=1) == 1
-    return np.where(alone, highest.argmax(axis=1) - 1, 0).astype(np.int8)
-
-
-@dataclass(frozen=True)
-class Decided(WithoutFit):
+class Decided(WithoutFit, OnScale):
     """Decisions that come with the evidence, such as those of a generative aggregator.
 
     It breaks no ties. It is mirror-symmetric if the decisions are.
@@ -182,14 +187,16 @@ class Decided(WithoutFit):
     some: bool = False
 
     def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", self.column.upper())
+        super().__post_init__()
+        object.__setattr__(self, "name", self.name or self.column.upper())
+        self.scale.require_sides(f"{self.name}, which reads decisions of -1, 0 and 1")
 
     @property
     def needs(self) -> Needs:
         """The decisions of its column."""
         return Needs(decisions=self.column, some_decisions=self.some)
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Decision on each item, (n,); without one the item is named in an `InputError`."""
-        return Evidence.of(counts).require_decisions(self.column)
+        decided = Evidence.of(counts, self.scale).require_decisions(self.column)
+        return np.asarray(self.label_scale.labels[decided + 1])

@@ -1,59 +1,41 @@
-"""The mean vote, cut by a threshold or calibrated by isotonic regression."""
+"""What is fitted to mean votes: a threshold, an isotonic regression, and a constant beside them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from btdagg._util.validation import as_checked_counts
-from btdagg.methods.base import not_fitted
-from btdagg.votes.join import labelled_items
+from btdagg.methods.base import OnScale, not_fitted
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import ArrayLike, NDArray
 
-# Block means that should be one half may miss it by a rounding error.
-_ROUNDING = 1e-9
-
-
-def _mean_votes(counts: ArrayLike) -> NDArray[np.float64]:
-    """Return the mean vote of each item, (n,); 0 of one without votes."""
-    minus, tie, plus = as_checked_counts(counts).T.astype(np.float64)
-    total = minus + tie + plus
-    return np.asarray((plus - minus) / np.where(total > 0, total, 1))
-
-
-def isotonic_points(
-    means: NDArray[np.float64], labels: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return distinct mean votes, and the isotonic regression of labels on them."""
-    from scipy.optimize import isotonic_regression
-
-    values, place, number = np.unique(means, return_inverse=True, return_counts=True)
-    expected = np.bincount(place.reshape(-1), labels) / number
-    return values, isotonic_regression(expected, weights=number.astype(np.float64)).x
+    from btdagg.votes.scale import Scale
 
 
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(OnScale):
     """The side of the mean vote where it is beyond a threshold, else a tie.
 
-    The threshold has the least absolute error on the calibration set, among those midway between
-    neighbouring absolute mean votes and at the ends; of several it is the middle one. Swapping A
-    and B mirrors every label. The name is frozen; `fit` sets `threshold`.
+    The threshold is a share of the way from a tie to a side. It has the least absolute error on the
+    calibration set, among those midway between neighbouring absolute mean votes and at the ends; of
+    several it is the middle one. Swapping A and B mirrors every label. The name is frozen; `fit`
+    sets `threshold`.
     """
 
     name: str = "threshold"
     threshold: float | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.scale.require_sides(f"{self.name}, which cuts both sides alike")
+
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself."""
-        items, gold = labelled_items(counts, labels)
-        means = _mean_votes(items)
+        means, gold = self._labelled(counts, labels)
+        means, gold = _sides(self.scale, means), _sides(self.label_scale, gold)
         # From a threshold to the next, items in between become ties: one pass in their order.
         sizes, place = np.unique(np.append(np.abs(means), [0.0, 1.0]), return_inverse=True)
         as_tie, as_side = np.abs(gold), np.abs(gold - np.sign(means))
@@ -65,49 +47,89 @@ class Threshold:
         object.__setattr__(self, "threshold", float(sizes[number] + above) / 2)
         return self
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
         if self.threshold is None:
             raise not_fitted(self.name)
-        means = _mean_votes(counts)
-        return np.where(np.abs(means) > self.threshold, np.sign(means), 0).astype(np.int8)
+        means = _sides(self.scale, self._counted(counts)[1])
+        side = np.where(np.abs(means) > self.threshold, np.sign(means), 0).astype(np.intp)
+        return np.asarray(self.label_scale.labels[side + 1])
 
 
 @dataclass(frozen=True, eq=False)
-class Isotonic:
+class Isotonic(OnScale):
     """Expected label as a monotone function of the mean vote, rounded to the nearest label.
 
-    The function is the isotonic regression of the labels on the mean votes of the calibration set
-    and of its mirror image, straight between those means and flat beyond them; it is odd, so
-    swapping A and B mirrors every label. An expected label of one half (within 1e-9) is rounded to
-    a tie. An item without votes has mean 0 and is a tie. The name is frozen; `fit` sets `points`.
+    The function is the isotonic regression of the labels on the mean votes of the calibration set,
+    straight between those means and flat beyond them. Of a scale with two sides the set's mirror
+    image is added, and swapping A and B mirrors every label. An expected label half way (within
+    1e-9) is rounded to the middle. The name is frozen; `fit` sets `points`.
 
     References
     ----------
     The related work that the paper calls AtC (Xie et al., 2026) calibrates continuous scores by
-    isotonic regression; this is that for three-way votes. Zadrozny and Elkan (2002).
+    isotonic regression; this is that for votes. Zadrozny and Elkan (2002).
     """
 
     name: str = "isotonic"
     points: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to (n, 3) counts and (n,) labels and return itself."""
-        items, gold = labelled_items(counts, labels)
-        means = _mean_votes(items)
-        both = np.concatenate([means, -means]), np.concatenate([gold, -gold])
-        object.__setattr__(self, "points", isotonic_points(*both))
+        """Fit to (n, J) counts and (n,) labels and return itself."""
+        from scipy.optimize import isotonic_regression
+
+        means, gold = self._labelled(counts, labels)
+        if self.scale.mirrored:
+            means = np.concatenate([means, _turned(self.scale, means)])
+            gold = np.concatenate([gold, _turned(self.label_scale, gold)])
+        values, place, number = np.unique(means, return_inverse=True, return_counts=True)
+        expected = np.bincount(place.reshape(-1), gold) / number
+        fitted = isotonic_regression(expected, weights=number.astype(np.float64)).x
+        object.__setattr__(self, "points", (values, fitted))
         return self
 
     def expected(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the expected label of each item, (n,), from -1 to 1."""
+        """Return the expected label of each item, (n,)."""
         if self.points is None:
             raise not_fitted(self.name)
-        means = _mean_votes(counts)
-        # Odd to the last bit, which the regression is up to rounding.
-        return np.asarray(np.interp(means, *self.points) - np.interp(-means, *self.points)) / 2
+        means = self._counted(counts)[1]
+        expected = np.interp(means, *self.points)
+        if self.scale.mirrored:  # to the last bit, which the regression is up to rounding
+            other = np.interp(_turned(self.scale, means), *self.points)
+            expected = (expected + _turned(self.label_scale, other)) / 2
+        return np.asarray(expected)
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,): the one nearest to the expected label; a half gives a tie."""
-        expected = self.expected(counts)
-        return np.where(np.abs(expected) > 0.5 + _ROUNDING, np.sign(expected), 0).astype(np.int8)
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,): the one nearest to the expected label."""
+        return self._nearest(self.expected(counts))
+
+
+@dataclass(frozen=True)
+class Constant(OnScale):
+    """The label of least absolute error on the calibration set; `fit` sets `label`."""
+
+    name: str = "constant"
+    label: float | None = None
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Fit to (n, J) counts and (n,) labels and return itself."""
+        _, gold = self._labelled(counts, labels)
+        median = np.median(gold, keepdims=True)
+        object.__setattr__(self, "label", self._nearest(median)[0])
+        return self
+
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,)."""
+        if self.label is None:
+            raise not_fitted(self.name)
+        return np.full(len(self.scale.counts(counts)), self.label)
+
+
+def _sides(scale: Scale, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values as shares of the way from the middle of a scale to its ends, -1 to 1."""
+    return np.asarray((values - scale.middle) / (scale.points[-1] - scale.middle))
+
+
+def _turned(scale: Scale, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values on the other side of a scale."""
+    return np.asarray(scale.points[0] + scale.points[-1] - values)

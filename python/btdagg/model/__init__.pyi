@@ -1,10 +1,8 @@
 from .absolute_error import calibrate_by_mae as calibrate_by_mae
-from .calibration import Calibration as Calibration
+from .calibration_set import Calibration as Calibration
 from .calibration_set import CalibrationWarning as CalibrationWarning
-from .grade_fit import GradeCalibration as GradeCalibration
 from .intervals import ParameterInterval as ParameterInterval
 from .intervals import Stability as Stability
-from .panel import PanelCalibration as PanelCalibration
 from .posterior import Posterior as Posterior
 from .refits import Bootstrap as Bootstrap
 from .sql.queries import LabelsTable as LabelsTable

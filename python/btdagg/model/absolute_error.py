@@ -15,10 +15,12 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
-from btdagg.votes.join import labelled_items
+from btdagg.votes.join import labelled, labelled_items, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.votes.scale import Scale
 
     Floats = NDArray[np.float64]
 
@@ -69,6 +71,8 @@ def calibrate_by_mae(
     alpha: float = 1.0,
     kappa: float = 1.0,
     bounds: Bounds | None = None,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
 ) -> MaeCalibration:
     """Fit the Davidson model to labelled vote counts by minimum absolute error of its decisions.
 
@@ -83,7 +87,7 @@ def calibrate_by_mae(
 
     Parameters
     ----------
-    counts, labels, alpha, kappa, bounds
+    counts, labels, alpha, kappa, bounds, scale, label_scale
         As for `btdagg.calibrate`. A bound of 0 on gamma is moved inwards by 1e-6.
 
     Returns
@@ -97,7 +101,10 @@ def calibrate_by_mae(
     ----------
     The paper's first fitting equation, empirical MAE, which it advises against.
     """
-    rows, gold = labelled_items(counts, labels)
+    scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    scale.require_sides("a fit by absolute error")
+    rows, labels, _ = labelled(counts, labels, scale=scale)
+    rows, gold = labelled_items(rows, label_scale.sides(labels))
     bounds = Bounds() if bounds is None else bounds
     usual = quiet(calibrate)(rows, gold, prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
     n = len(gold)
@@ -125,7 +132,7 @@ def calibrate_by_mae(
             errors, best, model = reached, drps, candidate
     unproven = f"absolute error {errors} on {n} labels, and {least} is not ruled out"
     return MaeCalibration(
-        model=model,
+        model=replace(model, scale=scale, label_scale=label_scale),
         mae=errors / n,
         bound=min(errors, least) / n,
         drps=best,

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, Picture, picture
-from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_integer, as_number
 from btdagg.model.calibration_set import (
     PARAMETERS,
     Bounds,
+    Calibration,
     calibration_set,
+    quiet,
     warning,
 )
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
+from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import FewLabels, Posterior
 from btdagg.votes.join import labelled, scales_of
 from btdagg.votes.provenance import Provenance
@@ -45,62 +46,6 @@ class _Default(StrEnum):
 WEAK = cast("Literal['weak']", _Default.WEAK)
 
 
-@readable
-@dataclass(frozen=True)
-class Calibration(Displayed):
-    """A fitted model and how the fit went.
-
-    Attributes
-    ----------
-    model : DavidsonModel
-        The model of least DRPS; with a prior, the one closest to the posterior.
-    drps : float
-        Its weighted mean DRPS on the calibration set; NaN without labels.
-    converged : bool
-        Whether it is an optimum: no component of the gradient that could be followed without
-        leaving the bounds is larger than 1e-8.
-    at_bounds : tuple of str
-        Parameters (beta, nu, gamma) whose value is one of their bounds.
-    n_labels : int
-        Labelled items with a weight above 0.
-    max_votes : int
-        Most votes of an item.
-    n_starts : int
-        Starts from a grid over the whole box that were followed downhill; 0 with a prior.
-    warnings : tuple of str
-        What was warned of, as text.
-    posterior : Posterior or None
-        With a prior: how sure the parameters and the decisions are, and whether the prior fits.
-    """
-
-    model: DavidsonModel
-    drps: float
-    converged: bool
-    at_bounds: tuple[str, ...]
-    n_labels: int
-    max_votes: int
-    n_starts: int
-    warnings: tuple[str, ...]
-    posterior: Posterior | None = None
-
-    def plot(self, n_votes: int | None = None) -> Picture:
-        """Draw how the model decides every way in which votes can fall, and majority vote beside.
-
-        `n_votes` is as many as an item had at most, up to 50, unless given.
-        """
-        return picture(self, n_votes)
-
-    def __str__(self) -> str:
-        model = self.model
-        lines = [
-            f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g} "
-            f"from {self.n_labels} labels"
-            + ("" if math.isnan(self.drps) else f"; DRPS {self.drps:.4f}"),
-            *(f"warning: {text}" for text in self.warnings),
-        ]
-        return "\n".join(lines)
-
-
 @warning
 def calibrate(
     counts: ArrayLike,
@@ -115,10 +60,10 @@ def calibrate(
     bounds: Bounds | None = None,
     provenance: Provenance | None = None,
     n_threads: int = 1,
-) -> Any:
+) -> Calibration:
     """Fit a model to labelled vote counts: Davidson's to those of pairs, cuts to grades.
 
-    With a prior or, of pairs, by minimum DRPS alone.
+    With a prior or, of pairs, by minimum DRPS alone. Counts of several judges make a panel.
 
     With a prior, which is ``"weak"`` unless another is named, labels may be few, of one class, or
     none. The model is the one whose probabilities are closest, in DRPS over the counts that occur,
@@ -135,7 +80,7 @@ def calibrate(
     counts : (n, 3) array of non-negative numbers
         Votes per item in label order: minus, tie, plus; in a data frame in columns of these names.
         Of grades (n, J), a column for each point of the scale; of several judges (n, judges, 3),
-        see `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
+        as of `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
         Gold labels, in the order of the counts, points of their scale. With votes, labels as
         `btdagg.read_labels` returns them: the fit is to the items that have both.
@@ -165,7 +110,6 @@ def calibrate(
     Returns
     -------
     Calibration
-        Or `GradeCalibration`, or `PanelCalibration`.
 
     Warns
     -----
@@ -196,25 +140,24 @@ def calibrate(
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
+    smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
+    if not isinstance(counts, CountsItself) and np.ndim(counts) == 3:
+        _require(named, "of a panel", bounds=None, prior=WEAK)
+        how: Any = dict(zip(("scale", "label_scale"), scales, strict=True))
+        how |= {**smoothing, "weights": weights, "provenance": provenance, "labels": labels}
+        return quiet(calibrate_panel)(counts, **how)
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
-        for name, value, usual in (
-            ("alpha", alpha, 1),
-            ("kappa", kappa, 1),
-            ("bounds", bounds, None),
-        ):
-            if value != usual:
-                expected = f"{usual} where votes are grades"
-                raise InputError(argument=name, came=value, expected=expected)
+        _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
         return fit_cuts(
             counts, labels, *scales, prior=prior, weights=weights, provenance=provenance
         )
-    if label_scale != PAIRS and labels is not None:
-        labels = label_scale.places(labels) - 1
-    smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
+    if labels is not None:
+        labels = label_scale.sides(labels)
     n_threads = as_integer(n_threads, "n_threads", 1)
     if prior is None:
         items = calibration_set(counts, labels, weights, **smoothing)
@@ -225,6 +168,13 @@ def calibrate(
     if scales == (PAIRS, PAIRS):
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
+
+
+def _require(named: dict[str, Any], where: str, **usual: Any) -> None:
+    """Refuse arguments that a model has no use for."""
+    for name, value in usual.items():
+        if named[name] != value:
+            raise InputError(argument=name, came=named[name], expected=f"{value} {where}")
 
 
 def prior_beside(prior: Any, bounds: Bounds | None) -> Any:
@@ -248,7 +198,7 @@ def _of_least_drps(
 ) -> Calibration:
     lower, upper = bounds.box()
     fit = items.fit(lower.tolist(), upper.tolist(), n_threads)
-    provenance = _complete(provenance, items, items.n_items)
+    provenance = provenance.of_fit(items.max_votes, items.n_items)
     model = DavidsonModel(
         *fit.parameters, smoothing["alpha"], smoothing["kappa"], provenance=provenance
     )
@@ -270,7 +220,7 @@ def _closest_to_posterior(
 ) -> Calibration:
     items, kernel = few.items, few.posterior(prior)
     theta = kernel.parameters
-    provenance = _complete(provenance, items, few.n_labels)
+    provenance = provenance.of_fit(items.max_votes, few.n_labels)
     model = DavidsonModel(*theta, few.alpha, few.kappa, provenance)
     posterior = Posterior.of(model, few, prior, kernel)
     ends = zip(PARAMETERS, theta, *Bounds().box(), strict=True)
@@ -285,12 +235,6 @@ def _closest_to_posterior(
         warnings=(*posterior.warnings, *_constant_of(items, model)),
         posterior=posterior,
     )
-
-
-def _complete(provenance: Provenance, items: CalibrationSet, n_labels: int) -> Provenance:
-    n_votes = provenance.n_votes
-    n_votes = (items.max_votes or None) if n_votes is None else n_votes
-    return replace(provenance, n_votes=n_votes, n_labels=n_labels)
 
 
 def _warnings_of(

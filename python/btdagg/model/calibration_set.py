@@ -1,19 +1,21 @@
-"""What a fit is made of: labelled counts, and the box of its parameters."""
+"""What a fit is made of, labelled counts and the box of its parameters, and what comes of it."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import unwrap
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.display import Displayed, Picture, picture
+from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_counts,
     as_labels,
@@ -26,6 +28,7 @@ from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
 
 PARAMETERS = ("beta", "nu", "gamma")
 
@@ -94,6 +97,76 @@ class Bounds:
         pairs = [self.beta, tuple(math.log(nu) for nu in self.nu), self.gamma]
         lower, upper = np.array(pairs, dtype=np.float64).T
         return lower, upper
+
+
+@readable
+@dataclass(frozen=True)
+class Calibration(Displayed):
+    """A fitted model and how the fit went.
+
+    Attributes
+    ----------
+    model : DavidsonModel, GradeModel or PanelModel
+        The model of least loss; with a prior, the one closest to the posterior.
+    n_labels : int
+        Labelled items with a weight above 0.
+    max_votes : int
+        Most votes of an item, or of a judge of a panel on an item.
+    converged : bool
+        Whether every fit is an optimum: no component of the gradient that could be followed without
+        leaving the bounds is larger than 1e-8 (of a panel 1e-7, of grades 1e-6).
+    warnings : tuple of str
+        What was warned of, as text.
+    drps, log_loss : float
+        The weighted mean DRPS on the calibration set, or of grades the log loss in natural-log
+        units; NaN where there are no labels, or it is the other.
+    at_bounds : tuple of str
+        Parameters (beta, nu, gamma) whose value is one of their bounds.
+    n_starts : int
+        Starts from a grid over the whole box that were followed downhill; 0 with a prior.
+    posterior : Posterior or None
+        Of pairs with a prior: how sure the parameters and the decisions are, and whether the prior
+        fits.
+    shares : dict of str to float
+        How much of the model comes from each part of it; they sum to 1. Of grades with a prior the
+        parts are its ``"right"``, ``"shifted"``, ``"linked"``, ``"nothing"`` and ``"neighbours"``;
+        of a panel the fits that are shrunk towards ``"equal weights"`` or towards each judge alone.
+    cross_validated : dict of str to float
+        Of a panel the mean DRPS on folds that were left out, with the weights of the judges held
+        equal (``"equal weights"``) and with each judge alone, by name.
+    """
+
+    model: Any
+    n_labels: int
+    max_votes: int
+    converged: bool
+    warnings: tuple[str, ...]
+    drps: float = math.nan
+    log_loss: float = math.nan
+    at_bounds: tuple[str, ...] = ()
+    n_starts: int = 0
+    posterior: Any = None
+    shares: dict[str, float] = field(default_factory=dict)
+    cross_validated: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """The loss on the calibration set, by its name."""
+        both = {"DRPS": self.drps, "log loss": self.log_loss}
+        return {name: value for name, value in both.items() if not math.isnan(value)}
+
+    def plot(self, n_votes: int | None = None) -> Picture:
+        """Draw how the model decides; of pairs every way to vote, and majority vote beside.
+
+        `n_votes` is as many as an item had at most, up to 50, unless given.
+        """
+        return picture(self, n_votes)
+
+    def __str__(self) -> str:
+        first, *lines = self.model.in_words
+        losses = (f"{name} {value:.4f} on " for name, value in self.losses.items())
+        first += f"; {''.join(losses)}{self.n_labels} labelled items"
+        return "\n".join([first, *lines, *(f"warning: {text}" for text in self.warnings)])
 
 
 def calibration_set(

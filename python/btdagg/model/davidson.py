@@ -206,6 +206,11 @@ class DavidsonModel(FittedModel):
         return {name: getattr(self, name) for name in self.NUMBERS}
 
     @property
+    def in_words(self) -> tuple[str, ...]:
+        """The fitted numbers."""
+        return (f"beta {self.beta:.4g}, nu {self.nu:.4g}, gamma {self.gamma:.4g}",)
+
+    @property
     def nu(self) -> float:
         """Tie baseline of the paper, ``exp(eta0)``; infinite if that overflows."""
         try:

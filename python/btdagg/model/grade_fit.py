@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,9 +11,8 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.display import Drawn
-from btdagg._util.readable import readable
 from btdagg._util.validation import effective_weights, same_index, same_length
+from btdagg.model.calibration_set import Calibration
 from btdagg.model.grades import GradeModel
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, listed
@@ -104,46 +102,6 @@ class _LabelledMeans(NamedTuple):
         return bool(self.loss(further)[0] <= self.loss(theta)[0] + 1e-7 * self.weights.sum())
 
 
-@readable
-@dataclass(frozen=True)
-class GradeCalibration(Drawn):
-    """A fitted model of grades and how the fit went.
-
-    Attributes
-    ----------
-    model : GradeModel
-    log_loss : float
-        Its weighted mean log loss on the calibration set, in natural-log units.
-    shares : dict of str to float
-        How much of the model comes from each part of the prior: ``"right"``, ``"shifted"``,
-        ``"linked"``, ``"nothing"`` and ``"neighbours"``. They sum to 1; without a prior there are
-        none.
-    converged : bool
-        Whether the fit is an optimum.
-    n_labels : int
-        Labelled items with a weight above 0.
-    warnings : tuple of str
-        What was warned of, as text.
-    """
-
-    model: GradeModel
-    log_loss: float
-    shares: dict[str, float]
-    converged: bool
-    n_labels: int
-    warnings: tuple[str, ...]
-
-    def __str__(self) -> str:
-        cuts = ", ".join(f"{cut:.4g}" for cut in self.model.cuts)
-        lines = [
-            f"beta {self.model.beta:.4g}, cuts {cuts} from {self.n_labels} labels; "
-            f"log loss {self.log_loss:.4f}",
-            str(self.model),
-            *(f"warning: {text}" for text in self.warnings),
-        ]
-        return "\n".join(lines)
-
-
 def fit_cuts(
     counts: ArrayLike,
     labels: ArrayLike,
@@ -153,7 +111,7 @@ def fit_cuts(
     prior: GradeModel | Sequence[GradeModel] | Literal["weak"] | None = "weak",
     weights: ArrayLike | None = None,
     provenance: Provenance | None = None,
-) -> GradeCalibration:
+) -> Calibration:
     """Fit the model of grades to labelled counts; arguments are those of `btdagg.calibrate`.
 
     The prior is how judges in general vote, or also models of neighbours, which are other criteria,
@@ -205,14 +163,14 @@ def fit_cuts(
         theta, converged, shares = _closest_to_mixture(rows, parts)
     beta = float(theta[0])
     cuts = scale.middle + step * theta[1:] / beta
-    origin = replace(provenance or Provenance(), n_labels=n_labels)
-    if origin.n_votes is None:
-        origin = replace(origin, n_votes=math.ceil(array.sum(axis=1).max() - 1e-6))
+    max_votes = math.ceil(array.sum(axis=1).max() - 1e-6)
+    origin = (provenance or Provenance()).of_fit(max_votes, n_labels)
     model = GradeModel(beta / step, tuple(cuts.tolist()), scale, label_scale, origin)
     log_loss = rows.loss(theta)[0] / by_grade.sum()
     notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
-    return GradeCalibration(model, log_loss, shares, converged, n_labels, notes)
+    sizes_of_fit = n_labels, max_votes
+    return Calibration(model, *sizes_of_fit, converged, notes, log_loss=log_loss, shares=shares)
 
 
 def _matched_cuts(scale: Scale, label_scale: Scale, step: float) -> Floats:

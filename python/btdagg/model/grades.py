@@ -111,6 +111,11 @@ class GradeModel(FittedModel, Drawn):
         object.__setattr__(self, "cuts", cuts)
 
     @property
+    def in_words(self) -> tuple[str, ...]:
+        """The fitted numbers, and what they say."""
+        return f"beta {self.beta:.4g}, cuts {', '.join(f'{c:.4g}' for c in self.cuts)}", str(self)
+
+    @property
     def intercepts(self) -> Floats:
         """``beta * cuts``; with beta these are what the likelihood is concave in."""
         return self.beta * np.array(self.cuts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.display import Displayed
 from btdagg._util.files import FileFormat
 from btdagg._util.folds import deal, places
 from btdagg._util.readable import readable
@@ -20,14 +19,13 @@ from btdagg._util.validation import (
     as_checked_counts,
     as_groups,
     as_integer,
-    as_labels,
     as_number,
     as_numbers,
     effective_weights,
     names_of_judges,
     same_length,
 )
-from btdagg.model.calibration_set import Bounds, calibration_set, warning
+from btdagg.model.calibration_set import Bounds, Calibration, calibration_set, warning
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale
@@ -118,6 +116,13 @@ class PanelModel(FittedModel):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
         object.__setattr__(self, "unheard", tuple(self.unheard))
         _ = self._kernel  # which checks the numbers
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """The numbers, of all and of each judge."""
+        rows = zip(self.judges, self.beta, self.gamma, strict=True)
+        of_judges = (f"{name}: beta {beta:.4g}, gamma {gamma:.4g}" for name, beta, gamma in rows)
+        return f"nu {np.exp(self.eta0):.4g} of {len(self.judges)} judges", *of_judges
 
     @property
     def heard(self) -> NDArray[np.bool_]:
@@ -214,51 +219,6 @@ def _probabilities(u: Floats, eta: Floats) -> Floats:
     return np.asarray(odds / ((odds[:, :1] + odds[:, 2:]) + odds[:, 1:2]))
 
 
-@readable
-@dataclass(frozen=True)
-class PanelCalibration(Displayed):
-    """A fitted panel and how the fit went.
-
-    Attributes
-    ----------
-    model : PanelModel
-    drps : float
-        Its weighted mean DRPS on the calibration set.
-    cross_validated : dict of str to float
-        Mean DRPS on folds that were left out, with the weights of the judges held equal
-        (``"equal weights"``) and with each judge alone, by name.
-    shares : dict of str to float
-        How much of the model comes from fits that are shrunk towards each of these; they sum to 1.
-    converged : bool
-        Whether every fit is an optimum: no component of the gradient that could be followed without
-        leaving the bounds is larger than 1e-7.
-    n_labels : int
-        Labelled items with a weight above 0.
-    max_votes : int
-        Most votes of a judge on an item.
-    warnings : tuple of str
-        What was warned of, as text.
-    """
-
-    model: PanelModel
-    drps: float
-    cross_validated: dict[str, float]
-    shares: dict[str, float]
-    converged: bool
-    n_labels: int
-    max_votes: int
-    warnings: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [
-            f"panel of {len(self.model.judges)} judges from {self.n_labels} labels; "
-            f"DRPS {self.drps:.4f}, nu {np.exp(self.model.eta0):.4g}"
-        ]
-        rows = zip(self.model.judges, self.model.beta, self.model.gamma, strict=True)
-        lines += [f"{name}: beta {beta:.4g}, gamma {gamma:.4g}" for name, beta, gamma in rows]
-        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
-
-
 @warning
 def calibrate_panel(
     counts: ArrayLike,
@@ -269,9 +229,11 @@ def calibrate_panel(
     groups: ArrayLike | None = None,
     alpha: float = 1.0,
     kappa: float = 1.0,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
     provenance: Provenance | None = None,
     seed: int = 0,
-) -> PanelCalibration:
+) -> Calibration:
     """Fit one model to the votes of several judges on the same labelled items.
 
     Each judge has a beta and a gamma of its own, and all share one eta0. These are fitted by
@@ -292,7 +254,7 @@ def calibrate_panel(
         Weight of each item, scaled as for `btdagg.calibrate` with a prior.
     groups : (n,) array, optional
         What items share, such as their prompt. Those of a group are in one fold.
-    alpha, kappa, provenance
+    alpha, kappa, scale, label_scale, provenance
         As for `btdagg.calibrate`.
     seed : int
         Of the folds.
@@ -326,8 +288,11 @@ def calibrate_panel(
     >>> model.beta[0] > model.beta[1]
     True
     """
+    from btdagg.votes.join import join, scales_of, with_task
+
+    scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    scale.require_sides("a panel")
     if isinstance(counts, CountsItself):
-        from btdagg.votes.join import join, with_task
         from btdagg.votes.panel import panel_counts
 
         if weights is not None:
@@ -341,7 +306,7 @@ def calibrate_panel(
         groups = items.groups if groups is None else groups
     array = as_panel_counts(counts)
     names = names_of_judges(judges, array.shape[1])
-    gold = as_labels(labels)
+    gold = label_scale.sides(labels)
     same_length("labels", len(gold), "counts", len(array))
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
     weight = effective_weights(weights, len(gold))
@@ -386,8 +351,6 @@ def calibrate_panel(
     beta[heard], gamma[heard] = x[:n_judges], x[n_judges + 1 :]
     listened = [name for name, is_heard in zip(names, heard, strict=True) if is_heard]
     unheard = tuple(name for name in names if name not in listened)
-    provenance = provenance or Provenance()
-    n_votes = most_votes if provenance.n_votes is None else provenance.n_votes
     model = PanelModel(
         names,
         tuple(beta.tolist()),
@@ -396,7 +359,9 @@ def calibrate_panel(
         alpha,
         kappa,
         unheard,
-        replace(provenance, n_votes=n_votes, n_labels=len(gold)),
+        (provenance or Provenance()).of_fit(most_votes, len(gold)),
+        scale,
+        label_scale,
     )
     centres = ["equal weights", *listened] if n_judges > 1 else listened
     by_centre = share.reshape(len(centres), -1).sum(axis=1)
@@ -409,15 +374,15 @@ def calibrate_panel(
         doubts.append(f"every label is {gold[0]}: the parameters cannot be identified")
     if not converged:
         doubts.append("a fit did not converge")
-    return PanelCalibration(
+    return Calibration(
         model,
-        float(items.loss(x) / weight.sum()),
-        dict(zip(centres, at_centre.tolist(), strict=True)),
-        dict(zip(centres, by_centre.tolist(), strict=True)),
-        converged,
         len(gold),
         most_votes,
+        converged,
         tuple(doubts),
+        float(items.loss(x) / weight.sum()),
+        shares=dict(zip(centres, by_centre.tolist(), strict=True)),
+        cross_validated=dict(zip(centres, at_centre.tolist(), strict=True)),
     )
 
 

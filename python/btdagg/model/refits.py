@@ -16,8 +16,8 @@ from btdagg._util.validation import (
     distinct_rows,
     same_index,
 )
-from btdagg.model.calibration import WEAK, Calibration, calibrate, prior_beside
-from btdagg.model.calibration_set import PARAMETERS, Bounds, quiet
+from btdagg.model.calibration import WEAK, calibrate, prior_beside
+from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import decisions_under, refitted
 from btdagg.votes.join import labelled, labelled_items
@@ -80,7 +80,8 @@ class Bootstrap(Displayed):
     @property
     def model(self) -> DavidsonModel:
         """The model that was refitted."""
-        return self.calibration.model
+        model: DavidsonModel = self.calibration.model
+        return model
 
     def stability(
         self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1

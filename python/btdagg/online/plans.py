@@ -21,7 +21,7 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CrossFit, Protocol
-from btdagg.methods import Aggregator, CalibratedGrades, Davidson
+from btdagg.methods import Aggregator, Calibrated
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.davidson import DavidsonModel
@@ -200,7 +200,7 @@ def _errors(
     """Forecast the error of models calibrated on the pilot, by number of votes."""
     rng = np.random.default_rng(seed)
     alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
-    method = Davidson(prior=prior, alpha=alpha, kappa=kappa)
+    method = Calibrated(prior=prior, alpha=alpha, kappa=kappa)
     # Items with fewer votes than others keep what they have.
     most = max(int(np.median(counts.sum(axis=1))), 1)
     own = sorted({min(n, most) for n in budgets})
@@ -304,9 +304,8 @@ def _of_grades(
             scale=scale,
             label_scale=graded.label_scale,
         )
-        error = _cross_fitted(
-            items, CalibratedGrades(scale, graded.label_scale), int(rng.integers(2**31))
-        )
+        method = Calibrated(scale=scale, label_scale=graded.label_scale)
+        error = _cross_fitted(items, method, int(rng.integers(2**31)))
         forecasts[n] = [
             ("all votes", float(n), error, 0.0),
             ("lossless", float(votes.mean()), error, 0.0),

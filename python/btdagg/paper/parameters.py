@@ -12,9 +12,9 @@ from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
-from btdagg.methods import Aggregator, Davidson
+from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.majority import majority_vote
-from btdagg.model.calibration import Calibration
+from btdagg.model.calibration_set import Calibration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def regime_of(low: float, high: float) -> str:
 
 def fitted_parameters(
     items: LabelledItems,
-    aggregator: Davidson | None = None,
+    aggregator: Aggregator | None = None,
     *,
     protocol: Protocol = FEW_SPLITS,
 ) -> FittedParameters:
@@ -108,7 +108,7 @@ def fitted_parameters(
     ----------
     items : LabelledItems
         Counts and labels of n items.
-    aggregator : Davidson, optional
+    aggregator : Calibrated, optional
         Smoothing constants and bounds of the fit; the usual ones unless given.
     protocol : Protocol
         At least two splits, the paper's 20 unless given.
@@ -119,9 +119,9 @@ def fitted_parameters(
     fits: list[Calibration] = []
 
     def observe(fitted: Sequence[Aggregator]) -> None:
-        fits.append(cast("Calibration", cast("Davidson", fitted[0]).calibration))
+        fits.append(cast("Calibration", cast("Calibrated", fitted[0]).calibration))
 
-    method = Davidson(prior=None) if aggregator is None else aggregator
+    method = Calibrated(prior=None) if aggregator is None else aggregator
     cross_scores([items], [method], protocol.untested, observe=observe)
     values = np.array([[getattr(fit.model, name) for name in _NAMES] for fit in fits])
     beta, nu, gamma = values.T

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.evaluation.protocol import Protocol, RandomSplits
-from btdagg.methods import Davidson
+from btdagg.methods.base import is_written
 from btdagg.paper import figures, tables
 from btdagg.paper.conditions import ablate, compare_orders
 from btdagg.paper.parameters import fitted_parameters
@@ -22,6 +22,7 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from btdagg.evaluation import LabelledItems
     from btdagg.evaluation.parts import Key
+    from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
     from btdagg.votes import Votes
@@ -64,9 +65,9 @@ def _transfer(study: Study, report: ReportFolder) -> None:
         )
 
 
-def _davidson(study: Study) -> Davidson | None:
+def _davidson(study: Study) -> Aggregator | None:
     """The calibration without neighbours: what is used elsewhere has none there."""
-    return next((method for method in study.methods if isinstance(method, Davidson)), None)
+    return next(filter(is_written, study.methods), None)
 
 
 def _ablations(study: Study, report: ReportFolder) -> None:

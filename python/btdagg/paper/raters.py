@@ -19,7 +19,7 @@ from btdagg.evaluation.metrics import (
 )
 from btdagg.evaluation.parts import LabelledItems, refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.methods import Aggregator, Davidson, Decided
+from btdagg.methods import Aggregator, Calibrated, Decided
 from btdagg.methods.base import decisions_of
 from btdagg.methods.majority import majority_vote
 from btdagg.paper.ratings import Ratings
@@ -171,7 +171,7 @@ def leave_one_rater_out(
     """
     # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
-    method: Aggregator = Davidson(prior=None) if aggregator is None else aggregator
+    method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
     evidence = None
     if votes is not None:
         evidence = _evidence(votes, n_votes, confidence, decisions_of([method]))

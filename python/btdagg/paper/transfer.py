@@ -14,7 +14,7 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.methods import Aggregator, Davidson
+from btdagg.methods import Aggregator, Calibrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def transfer_matrix(
     if len(tasks) < 2:
         raise InputError(f"tasks has {len(tasks)}, expected at least two")
     protocol.require_intervals()
-    method: Aggregator = Davidson(prior=None) if aggregator is None else aggregator
+    method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
     for name, items in tasks.items():
         try:
             items.require_splits(protocol.splitter)

@@ -15,11 +15,10 @@ from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
 from btdagg.model import Bootstrap
 from btdagg.model.absolute_error import MaeCalibration
-from btdagg.model.calibration import Calibration
+from btdagg.model.calibration_set import Calibration
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.grade_fit import GradeCalibration
 from btdagg.model.grades import GradeModel
-from btdagg.model.panel import PanelCalibration, PanelModel
+from btdagg.model.panel import PanelModel
 from btdagg.online import Plan
 from btdagg.report import figures, tables
 from btdagg.report.figure import ReportFigure
@@ -53,7 +52,7 @@ def figure_of(result: object, *options: Any) -> ReportFigure:
 
 
 @singledispatch
-def parts_of(result: object) -> Parts:
+def parts_of(result: object, note: str = "", intervals: Any = None) -> Parts:
     """Yield the tables and remarks of a result; none of what is not registered."""
     yield from ()
 
@@ -72,27 +71,18 @@ def _model(result: DavidsonModel, note: str = "", intervals: Any = None) -> Part
 
 
 @parts_of.register
-def _calibration(result: Calibration | PanelCalibration) -> Parts:
-    note = f"Calibrated on {result.n_labels:,} labels. DRPS {result.drps:.4f}."
-    if isinstance(result, PanelCalibration):
-        yield from _panel(result.model, note)
-    else:
-        posterior = result.posterior
-        yield from _model(result.model, note, posterior and posterior.intervals())
+def _calibration(result: Calibration) -> Parts:
+    losses = (f" {name[0].upper()}{name[1:]} {value:.4f}." for name, value in result.losses.items())
+    note = "".join([f"Calibrated on {result.n_labels:,} labels.", *losses])
+    posterior = result.posterior
+    yield from parts_of(result.model, note, posterior and posterior.intervals())
     yield from result.warnings
 
 
 @parts_of.register
-def _grades(result: GradeModel, note: str = "") -> Parts:
+def _grades(result: GradeModel, note: str = "", _: None = None) -> Parts:
     origin = "" if result.provenance is None else f"Fitted to: {result.provenance}."
     yield tables.grades_table({"calibrated": result}, note=f"{note} {origin}".strip())
-
-
-@parts_of.register
-def _grade_calibration(result: GradeCalibration) -> Parts:
-    note = f"Calibrated on {result.n_labels:,} labels. Log loss {result.log_loss:.4f}."
-    yield from _grades(result.model, note)
-    yield from result.warnings
 
 
 @parts_of.register
@@ -102,7 +92,7 @@ def _by_error(result: MaeCalibration) -> Parts:
 
 
 @parts_of.register
-def _panel(result: PanelModel, note: str = "") -> Parts:
+def _panel(result: PanelModel, note: str = "", _: None = None) -> Parts:
     judges = {
         judge: DavidsonModel(beta, result.eta0, gamma, result.alpha, result.kappa)
         for judge, beta, gamma in zip(result.judges, result.beta, result.gamma, strict=True)
@@ -154,6 +144,8 @@ parts_of.register(Plan, lambda result: iter([tables.plan_table(result)]))
 @draw.register
 def _map(result: DavidsonModel | Calibration, n_votes: int | None) -> ReportFigure:
     """Draw maps of what decides by counts; a model does, as aggregators do."""
+    if isinstance(result, Calibration) and not isinstance(result.model, DavidsonModel):
+        return draw(result.model)
     if isinstance(result, Calibration):
         deciders: dict[str, Any] = {"calibrated": result.model, "majority vote": MajorityVote()}
         fitted = result.max_votes
@@ -180,8 +172,7 @@ def _sweep(result: Scores, choice: str | None) -> ReportFigure:
     return by_choice[choice]
 
 
-draw.register(GradeModel, lambda result: figures.grades_figure(result))
-draw.register(GradeCalibration, lambda result: figures.grades_figure(result.model))
+draw.register(GradeModel, lambda result, *_: figures.grades_figure(result))
 draw.register(Cell, lambda result: figures.confusion_figure("all items", result))
 draw.register(Estimates, lambda result: figures.estimates_figure(result))
 draw.register(SystemEstimates, lambda result: figures.systems_figure(result))

@@ -10,9 +10,8 @@ from btdagg._core import InputError
 from btdagg.evaluation import CrossFit, evaluate, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
-from btdagg.methods import CalibratedGrades, Davidson
+from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
-from btdagg.model.grade_fit import GradeCalibration
 from btdagg.report import figures, tables
 from btdagg.report.wording import MISSING, answer_of, key_of, main_quantity, next_step, stem
 
@@ -108,7 +107,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
     models = {name: calibration.model for name, calibration in calibrations.items()}
     more = {name: {"labels": f"{fit.n_labels:,}"} for name, fit in calibrations.items()}
     note = "Of the model fitted to all labels"
-    if all(isinstance(fit, GradeCalibration) for fit in calibrations.values()):
+    if not study.votes.scale.mirrored:
         table = tables.grades_table(models, more, label="task", note=f"{note}.")
     else:
         for name, calibration in calibrations.items():
@@ -169,7 +168,7 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
     fits, maps = _fits(study.scores), {}
     for name, items in study.items.items():
         calibration = fits[name].calibration if name in fits else None
-        if isinstance(calibration, GradeCalibration):
+        if calibration is not None and not calibration.model.scale.mirrored:
             whose = (name,) if len(study.items) > 1 else ()
             maps[name] = named_after(figures.grades_figure(calibration.model), *whose)
             continue
@@ -199,13 +198,9 @@ def _cells(scores: Scores | None) -> dict[str, Cell]:
     return dict(zip(names_of(most), most.values(), strict=True))
 
 
-def _fits(scores: Scores | None) -> dict[str, Davidson | CalibratedGrades]:
+def _fits(scores: Scores | None) -> dict[str, Calibrated]:
     """What was fitted to all labels of each part, by its name."""
-    return {
-        name: cell.fitted
-        for name, cell in _cells(scores).items()
-        if isinstance(cell.fitted, Davidson | CalibratedGrades)
-    }
+    return {name: cell.fitted for name, cell in _cells(scores).items() if cell.fitted is not None}
 
 
 QUESTIONS = (

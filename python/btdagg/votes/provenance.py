@@ -94,6 +94,11 @@ class Provenance:
         are_fractions = are_fractions and not votes.schema["minus"].is_integer()
         return own if are_fractions else replace(own, strength="none")
 
+    def of_fit(self, n_votes: int, n_labels: int) -> Self:
+        """Return it with the numbers of a fit: the votes unless known, and the labels."""
+        most = (n_votes or None) if self.n_votes is None else self.n_votes
+        return replace(self, n_votes=most, n_labels=n_labels)
+
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Return the provenance from the fields of `as_dict`."""

@@ -122,6 +122,17 @@ class Scale:
         """
         return _places(values, self.points, name, partial)
 
+    def sides(self, labels: ArrayLike) -> NDArray[np.int8]:
+        """Return labels of a scale with two sides as -1, 0 and 1, (n,)."""
+        self.require_sides("a Davidson model")
+        return (self.places(labels) - 1).astype(np.int8)
+
+    def require_sides(self, user: str) -> None:
+        """Refuse a scale without two sides for who needs them."""
+        if not self.mirrored:
+            expected = f"a mirrored scale, with two sides, for {user}"
+            raise InputError(argument="scale", came=str(self), expected=expected)
+
     def shares(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return labels as (N, K) shares of each point, rows of NaN where there is none.
 
@@ -188,7 +199,9 @@ class Scale:
         return with_columns(counts, [places[text] for text in texts])
 
     def require_votes(self, counts: NDArray[Any]) -> None:
-        """Check that each item has votes: without any it has no mean, nor a label in the middle."""
+        """Check that each item has votes: without any it has no mean, unless there are sides."""
+        if self.mirrored:
+            return  # and a tie between them
         # Column by column, which takes a quarter of the time of any(axis=1).
         has_votes = np.asarray(reduce(np.logical_or, counts.T))
         require_rows(has_votes, counts, "counts", "at least one vote of each item")

@@ -1,0 +1,133 @@
+"""What a calibration fits, as an aggregator: of votes of any scale, and of a panel."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg.methods.base import Needs, OnScale, not_fitted
+from btdagg.model.absolute_error import calibrate_by_mae
+from btdagg.model.calibration import WEAK, calibrate, prior_beside
+from btdagg.model.calibration_set import Bounds, quiet, warn_of
+from btdagg.model.panel import calibrate_panel
+from btdagg.model.posterior import decisions_under, refitted
+from btdagg.votes.evidence import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+
+@readable
+@dataclass(frozen=True)
+class Calibrated(OnScale):
+    """The model that `btdagg.calibrate` fits; the label of least expected absolute error.
+
+    With a prior, the weak one unless another is named, it is called ``calibrated``; of pairs with
+    none, which is what `bounds` mean, it is the paper's fit and called ``Davidson``, as in the
+    paper. With the prior ``"neighbours"`` evaluations choose them: the other tasks, judges or
+    criteria, without what they evaluate on. With `judges` it is a ``panel`` of them, as of
+    `btdagg.calibrate_panel`, and reads the evidence's counts by judge. With the loss ``"MAE"`` it
+    is the paper's ablation ``Davidson MAE``, see `btdagg.model.calibrate_by_mae`.
+    """
+
+    name: str = ""
+    prior: Any = WEAK
+    alpha: float = 1.0
+    kappa: float = 1.0
+    bounds: Bounds | None = None
+    judges: tuple[str, ...] = ()
+    loss: Literal["DRPS", "MAE"] = "DRPS"
+    calibration: Any = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "prior", prior_beside(self.prior, self.bounds))
+        name = "calibrated, neighbours" if self.needs.neighbours else "calibrated"
+        if self.prior is None:
+            name = "Davidson" if self.scale.mirrored else "calibrated, no prior"
+        if self.loss != "DRPS" or self.judges:
+            name = "panel" if self.judges else "Davidson MAE"
+            self.scale.require_sides(f"{name}, a Davidson model")
+        object.__setattr__(self, "name", self.name or name)
+
+    @property
+    def needs(self) -> Needs:
+        """Neighbours, unless it has a prior; time and judges of a panel."""
+        return Needs(
+            neighbours=isinstance(self.prior, str) and self.prior == "neighbours",
+            judges=bool(self.judges),
+            time=bool(self.judges) or self.loss != "DRPS",
+        )
+
+    def among(self, prior: Any) -> Self:
+        """Return the same aggregator with a prior of neighbours."""
+        return replace(self, prior=prior)
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Set `calibration` by counts and (n,) labels, warn as it does, and return itself."""
+        self.fit_quietly(counts, labels)
+        warn_of(self.calibration.warnings)
+        return self
+
+    def fit_quietly(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Set `calibration` as `fit` does, which keeps what it would warn of."""
+        if self.needs.neighbours:
+            raise InputError("neighbours needs votes of other tasks or judges, or a prior")
+        fit: Any = calibrate
+        names = ["scale", "label_scale", "alpha", "kappa"]
+        if self.judges:
+            fit, names = calibrate_panel, [*names, "judges"]
+        elif self.loss == "MAE":
+            fit, names = calibrate_by_mae, [*names, "bounds"]
+        else:
+            names += ["bounds", "prior"]
+        how = {name: getattr(self, name) for name in names}
+        calibration = quiet(fit)(self._counts(counts), labels, **how)
+        object.__setattr__(self, "calibration", calibration)
+        return self
+
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,); equal risks give a tie."""
+        if self.calibration is None:
+            raise not_fitted(self.name)
+        labels: NDArray[Any] = self.calibration.model.decide(self._counts(counts))
+        return labels
+
+    def for_any_votes(self) -> Self:
+        """Return a copy whose model does not say which votes it was fitted for."""
+        other = copy(self)
+        if self.calibration is not None:
+            model = replace(self.calibration.model, provenance=None)
+            object.__setattr__(other, "calibration", replace(self.calibration, model=model))
+        return other
+
+    def refitted(
+        self, counts: ArrayLike, labels: NDArray[Any], weights: NDArray[np.float64]
+    ) -> Callable[[ArrayLike], NDArray[Any]] | None:
+        """Fit Davidson's model with each row of weights; see `Refittable`."""
+        if not self.scale.mirrored or self.needs.time:
+            return None
+        items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
+        gold = self.label_scale.sides(labels)
+        bounds = self.bounds or Bounds()
+        parameters = refitted(items, gold, weights, self.prior, *smoothing, bounds)
+        points = self.label_scale.labels
+
+        def decide(rows: ArrayLike) -> NDArray[Any]:
+            table = np.asarray(rows, dtype=np.float64)
+            return np.asarray(points[decisions_under(parameters, *smoothing, table, 1) + 1])
+
+        return decide
+
+    def _counts(self, counts: ArrayLike) -> ArrayLike:
+        if not self.judges:
+            return counts
+        evidence = Evidence.of(counts)
+        return np.stack([evidence.require_judge(name) for name in self.judges], axis=1)
