@@ -31,7 +31,7 @@ TASKS = ("factuality", "focus", "math", "precise-if", "safety")
 N_ITEMS, N_POOL = 500, 300
 
 
-def cells_of(folder: Path) -> dict[str, list[tuple[str, btdagg.votes.join.LabelledCounts]]]:
+def cells_of(folder: Path) -> dict[str, list[tuple[str, btdagg.votes.Items]]]:
     """Labelled counts of every judge and task."""
     votes = btdagg.read_votes(folder / "rb2/votes.parquet", strength="none")
     votes = votes.filter({"template": "base", "temperature": "default"})

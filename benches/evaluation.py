@@ -93,10 +93,8 @@ def data(n_items: int | None) -> tuple[btdagg.Votes, btdagg.Labels, str]:
 
 def peer(votes: btdagg.Votes, labels: btdagg.Labels, n_votes: int, n_splits: int) -> np.ndarray:
     """Mean absolute error of every method over the splits; p-values are computed and dropped."""
-    ids, evidence = votes.evidence(n_votes, confidence="margin")
-    items = btdagg.align(ids, evidence.counts, labels)
-    evidence, gold, groups = evidence[items.rows], items.labels, items.groups
-    counts = np.asarray(evidence.counts)
+    evidence = votes.labelled(labels, n_votes, confidence="margin")
+    gold, groups, counts = evidence.labels, evidence.groups, evidence.counts
     mae = np.empty((len(METHODS), n_splits))
     for number, split in enumerate(RandomSplits(n_splits=n_splits).draw(len(gold), groups)):
         known, left = split

@@ -25,7 +25,7 @@ import btdagg
 from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import Losses, NewItems
-from btdagg.evaluation.parts import LabelledItems
+from btdagg.votes import Items
 
 CELLS = [
     ("claude-sonnet-4.6", "factuality"),
@@ -48,33 +48,33 @@ FEW_VOTES = {
 LABELS = (30, 50, 100)
 
 
-def cell(folder: Path, judge: str, task: str) -> LabelledItems:
+def cell(folder: Path, judge: str, task: str) -> Items:
     where = {"judge": judge, "task": task, "template": "base", "temperature": "default"}
     votes = btdagg.read_votes(folder / "votes.parquet", strength="none").filter(where)
     labels = btdagg.read_labels(folder / "labels.csv")
     found = votes.labelled(labels)
-    return LabelledItems(found.counts, found.labels, found.groups)
+    return Items.of(found.counts, found.labels, found.groups)
 
 
-def part(items: LabelledItems, rows: np.ndarray) -> LabelledItems:
-    return LabelledItems(items.evidence.counts[rows], items.labels[rows], items.groups[rows])
+def part(items: Items, rows: np.ndarray) -> Items:
+    return Items.of(items.pooled[rows], items.labels[rows], items.groups[rows])
 
 
-def drawn(items: LabelledItems, n_prompts: int, rng: np.random.Generator):
+def drawn(items: Items, n_prompts: int, rng: np.random.Generator):
     """Some prompts' items, and the others."""
     prompts = np.unique(items.groups)
     taken = np.isin(items.groups, rng.choice(prompts, n_prompts, replace=False))
     return part(items, taken), part(items, ~taken)
 
 
-def coverage(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
+def coverage(items: Items, n_prompts: int, n_sets: int) -> list[float]:
     hits, biases, widths = np.zeros(2), [], []
     for seed in range(n_sets):
         known, others = drawn(items, n_prompts, np.random.default_rng([n_prompts, seed]))
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
-        model = btdagg.calibrate(known.evidence.counts, known.labels, prior=None).model
-        error = np.abs(model.decide(others.evidence.counts) - others.labels)
-        majority = np.abs(btdagg.majority_vote(others.evidence.counts) - others.labels)
+        model = btdagg.calibrate(known.pooled, known.labels, prior=None).model
+        error = np.abs(model.decide(others.pooled) - others.labels)
+        majority = np.abs(btdagg.majority_vote(others.pooled) - others.labels)
         intervals = found.methods[0].interval(), found.new_items.difference(0, 1)
         for place, truth in enumerate((error.mean(), (error - majority).mean())):
             hits[place] += intervals[place].low <= truth <= intervals[place].high
@@ -83,7 +83,7 @@ def coverage(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
     return [*(hits / n_sets), float(np.mean(biases)), *np.mean(widths, axis=0)]
 
 
-def coverage_over_splits(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
+def coverage_over_splits(items: Items, n_prompts: int, n_sets: int) -> list[float]:
     """Coverage of the paper's intervals: mean ± 1.96 standard errors over splits.
 
     The truth is the mean error of the same models, of 5% of the labels each, on all other prompts.
@@ -96,8 +96,8 @@ def coverage_over_splits(items: LabelledItems, n_prompts: int, n_sets: int) -> l
         ((found,),) = cross_scores([known], usual(), splits, observe=fitted.append)
         ours, majority = (method.mae for method in found.methods)
         gold = others.labels
-        errors = [np.abs(each[0].decide(others.evidence) - gold).mean() for each in fitted]
-        constant = np.abs(btdagg.majority_vote(others.evidence.counts) - gold).mean()
+        errors = [np.abs(each[0].decide(others.pooled) - gold).mean() for each in fitted]
+        constant = np.abs(btdagg.majority_vote(others.pooled) - gold).mean()
         for place, (losses, truth) in enumerate(
             ((ours, np.mean(errors)), (ours - majority, np.mean(errors) - constant))
         ):
@@ -106,16 +106,16 @@ def coverage_over_splits(items: LabelledItems, n_prompts: int, n_sets: int) -> l
     return (hits / n_sets).tolist()
 
 
-def level_and_power(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
+def level_and_power(items: Items, n_prompts: int, n_sets: int) -> list[float]:
     """Shares of p-values below 5%: under the null, and of Davidson against majority vote."""
     splits = Protocol(RandomSplits(), SplitTest())
     below = []
     for seed in range(n_sets):
         rng = np.random.default_rng([n_prompts, seed, 5])
         known, _ = drawn(items, n_prompts, rng)
-        counts = known.evidence.counts
+        counts = known.pooled
         first = np.array([rng.multivariate_hypergeometric(row, row.sum() // 2) for row in counts])
-        halves = [LabelledItems(c, known.labels, known.groups) for c in (first, counts - first)]
+        halves = [Items.of(c, known.labels, known.groups) for c in (first, counts - first)]
         two = [cross_scores([half], usual()[:1], CROSS_FITTED)[0][0].new_items for half in halves]
         losses = {}
         for score, (*_, worst) in two[0].losses.items():
@@ -162,7 +162,7 @@ def with_few_votes(judge: str, n_votes: int, n_labels: int, n_sets: int) -> list
         model = btdagg.calibrate(known, gold, prior=None).model
         away = np.abs(model.decide(counts)[:, None] - labels) - majority
         truth = float((chances * away).sum())
-        ((found,),) = cross_scores([LabelledItems(known, gold)], usual(), CROSS_FITTED)
+        ((found,),) = cross_scores([Items.of(known, gold)], usual(), CROSS_FITTED)
         after = found.new_items
         before = {score: losses._replace(own=None) for score, losses in after.losses.items()}
         for new_items in (replace(after, losses=before), after):

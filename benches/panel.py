@@ -16,8 +16,6 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg.votes import panel_counts
-from btdagg.votes.join import join
 
 SIZES = (50, 100, 300)
 
@@ -31,8 +29,7 @@ def tasks_of(data):
     labels = btdagg.read_labels(data / "rb2/labels.csv")
     judges = votes.values("judge").sort().to_list()
     tasks = {
-        task: join(part, labels, panel_counts(part, judges=judges)[:2]).labelled()
-        for (task,), part in votes.partition(["task"])
+        task: part.labelled(labels, judges=judges) for (task,), part in votes.partition(["task"])
     }
     return judges, tasks
 

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg import datasets, evaluation, judge, online, paper
-from btdagg import votes as tables
+from btdagg import datasets, judge, online, paper
 from btdagg.methods import AGGREGATORS, by_name
 
 N = 240
@@ -58,7 +57,7 @@ def _gallery():
     scores = btdagg.evaluate(votes, gold, n_votes=[4, 8], aggregators=few_methods, protocol=short)
     chances = online.fit_votes(counts, labels)
     rule = online.StoppingRule.risk_bounded(model, 8, chances, epsilon=0.05)
-    items = evaluation.LabelledItems(counts, labels)
+    items = btdagg.votes.Items.of(counts, labels)
     monitor = online.DriftMonitor(counts)
     running = online.OnlineTally(rule=rule)
     running.add(["x", "y"], [1, 0], [0, 0])
@@ -97,9 +96,8 @@ def _gallery():
         "votes": votes,
         "labels": gold,
         "labelled votes": votes.labelled(gold),
-        "panel's counts": tables.panel_counts(votes),
+        "panel's counts": votes.items(panel="judge"),
         "items": items,
-        "evidence": btdagg.votes.Evidence(counts),
         "confidences": btdagg.votes.Confidences(ones, ones, np.log(ones)),
         "parameters": paper.fitted_parameters(items, protocol=short),
         "transfer": paper.transfer_matrix({"s": items, "t": items}, protocol=short),

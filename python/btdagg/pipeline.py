@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.estimates.certificate import Certificate, certify_items
-from btdagg.estimates.items import all_items
 from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
@@ -35,7 +34,8 @@ from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind, settled_columns
 from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.grades import scales_in
-from btdagg.votes.join import LabelledCounts, with_task
+from btdagg.votes.items import Items
+from btdagg.votes.join import with_task
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, sides_of
@@ -329,7 +329,7 @@ class Pipeline:
         certificate = None
         if self.agreement is not None:
             try:
-                every = all_items(votes, self.labels)
+                every = votes.items(self.labels)
                 certificate = certify_items(every, votes, agreement=self.agreement, prior=prior)
                 notes += certificate.remarks
             except InputError as error:
@@ -349,7 +349,7 @@ def labels_for(
     return read_labels(table, scale=scale, raters=raters)
 
 
-def _calibrated(items: LabelledCounts, **options: Any) -> Any:
+def _calibrated(items: Items, **options: Any) -> Any:
     scales: Any = {"scale": items.scale, "label_scale": items.label_scale}
     return quiet(calibrate)(items.counts, items.labels, **scales, **options)
 

@@ -70,7 +70,7 @@ def test_decide_marks_what_a_certificate_trusts(cli, folder, options):
     votes = btdagg.read_votes("votes.csv")
     if options:
         assert certificate.model.judges == ("x", "y")
-        counts = btdagg.votes.panel_counts(votes).counts
+        counts = votes.items(panel="judge").counts
     else:
         counts = votes.counts()[1]
     assert decided["label"].to_list() == certificate.model.decide(counts).tolist()
@@ -111,7 +111,7 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, opt
     )
     counts = btdagg.read_votes("noise.csv").counts()[1]
     if options:
-        counts = btdagg.votes.panel_counts(btdagg.read_votes("noise.csv")).counts
+        counts = btdagg.read_votes("noise.csv").items(panel="judge").counts
     trusted = Certificate.load("c.json").trusted(counts)
     assert pl.read_csv("d.csv")["trusted"].to_list() == trusted.tolist()
     assert trusted.any()

@@ -11,7 +11,6 @@ import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.methods import Calibrated, MajorityVote
-from btdagg.votes import panel_counts
 
 N = 60
 
@@ -69,7 +68,7 @@ def test_the_numbers_are_those_of_compare(cli, file, arguments, ways):
             votes,
             {"methods": (MajorityVote(), Calibrated(prior=None))},
         ),
-        ("--first", "method=panel"): (panel_counts(votes), b, {}),
+        ("--first", "method=panel"): (votes.items(panel="judge"), b, {}),
     }[arguments[:2]]
     expected = btdagg.compare(first, second, gold, **options)
     found = [shown[name] for name in ("difference", "difference_low", "difference_high")]

@@ -11,8 +11,6 @@ from btdagg.datasets import simulate
 from btdagg.estimates import Certificate, not_worse
 from btdagg.evaluation import CrossFit, Protocol, evaluate
 from btdagg.methods import Calibrated, MajorityVote
-from btdagg.votes import panel_counts
-from btdagg.votes.join import join
 
 N = 160
 
@@ -62,7 +60,7 @@ def test_estimates_and_certificates_by_a_panel_are_those_of_the_commands(tables,
         of_command.threshold, of_command.coverage, of_command.n_votes
     )  # fmt: skip
     assert certificate.coverage
-    counts = panel_counts(votes, judges=panel.judges)
+    counts = votes.items(panel="judge", judges=panel.judges)
     for n_votes in ({}, {"n_votes": certificate.n_votes}):
         trusted = certificate.trusted(votes, **n_votes)
         assert trusted.tolist() == certificate.trusted(counts.counts, **n_votes).tolist()
@@ -96,10 +94,8 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
     found = evaluate(votes, labels, n_votes=n_votes, **options)
     assert found.by == ()
     (cell,) = found.cells
-    counts = panel_counts(votes, n_votes=n_votes and n_votes[0])
-    items = join(votes, labels, (counts.ids, counts.counts)).labelled()
-    rows = counts._replace(ids=items.ids, counts=items.counts)
-    (of_rows,) = evaluate(rows, items.labels, **options).cells
+    items = votes.labelled(labels, n_votes and n_votes[0], panel="judge")
+    (of_rows,) = evaluate(items, items.labels, **options).cells
     options["aggregators"] = [
         Calibrated(judges=("1", "2")),
         Calibrated(judges=("2",), name="one"),

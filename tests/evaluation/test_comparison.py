@@ -9,10 +9,10 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, compare, evaluate, read_labels, read_votes, tally
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, LabelledItems, Protocol, RandomSplits
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
 from btdagg.evaluation.comparison import about_strength
 from btdagg.methods import Calibrated, Decided, MajorityVote
-from btdagg.votes import Confidences, Evidence, panel_counts
+from btdagg.votes import Confidences, Items
 
 N = 60
 SAMPLE, OTHER = (
@@ -148,11 +148,9 @@ def test_a_panel_is_compared_with_one_of_its_judges():
     counts = np.stack([SAMPLE.counts, OTHER.counts], axis=1)
     few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())
     found = compare(counts, SAMPLE.counts, LABELS, protocol=few)
-    items = LabelledItems(
-        Evidence(counts.sum(axis=1), by_judge={"1": counts[:, 0], "2": counts[:, 1]}), LABELS
-    )
+    items = Items.of(counts, LABELS)
     methods = [Calibrated(judges=("1", "2"))]
-    panel = evaluate(items.evidence, LABELS, aggregators=methods, protocol=few)
+    panel = evaluate(items, LABELS, aggregators=methods, protocol=few)
     mean = panel.cells[0].methods[0].interval().mean
     assert found.mae[0].mean == pytest.approx(mean, abs=0.1)  # by other folds
     names = {**SAMPLE.vote_columns(), "judge": ["a"] * N * 8}
@@ -161,13 +159,15 @@ def test_a_panel_is_compared_with_one_of_its_judges():
         for name, column in names.items()
     }
     votes, labels = read_votes(both), read_labels(SAMPLE.label_columns())
-    of_tables = compare(panel_counts(votes), votes.filter({"judge": ["a"]}), labels, protocol=few)
+    of_tables = compare(
+        votes.items(panel="judge"), votes.filter({"judge": ["a"]}), labels, protocol=few
+    )
     assert of_tables.difference == pytest.approx(found.difference, abs=1e-12)
 
 
 def test_items_without_a_decision_are_left_out():
     decided = np.where(np.arange(N) < 7, np.nan, LABELS)
-    few_shot = Evidence(SAMPLE.counts, decisions={"few_shot": decided})
+    few_shot = Items.of(SAMPLE.counts, decisions={"few_shot": decided})
     methods = Decided("few_shot", "few-shot", some=True), Calibrated()
     found = compare(few_shot, SAMPLE.counts, LABELS, methods=methods, protocol=FEW)
     assert (found.n_items, found.n_only_first, found.n_only_second) == (N - 7, 0, 7)
@@ -225,21 +225,21 @@ def graded(margins, n=N):
     votes = np.repeat(LABELS[:n], 3)
     counts = tally(np.repeat(np.arange(n), 3), votes * np.repeat(margins, 3), full_margin=9)[1]
     signs = tally(np.repeat(np.arange(n), 3), votes)[1]
-    return LabelledItems(Evidence(counts, signs=signs), LABELS[:n], GROUPS[:n])
+    return Items.of(counts, LABELS[:n], GROUPS[:n], signs=signs)
 
 
 def test_a_line_says_whether_strength_is_better_than_signs():
     margins = np.where(SAMPLE.votes == LABELS[:, None], 9, 1) * SAMPLE.votes
     strength = tally(ITEMS, margins.ravel(), full_margin=9)[1]
     sure = Confidences(*(np.abs(strength) / 9 for _ in range(3)))
-    items = LabelledItems(Evidence(strength, sure, signs=SAMPLE.counts), LABELS, GROUPS)
+    items = Items.of(strength, LABELS, GROUPS, confidences=sure, signs=SAMPLE.counts)
     signs = SAMPLE.counts
     (line,) = about_strength(items, "math")
     names = "signs", "strength"
-    both = Evidence(signs, sure), items.evidence
+    both = Items.of(signs, confidences=sure), items
     assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
     assert line.startswith("math: better: strength, MAE 0.")
-    weak = evaluate(items.evidence, LABELS, groups=GROUPS, aggregators=[Calibrated(prior="weak")])
+    weak = evaluate(items, LABELS, groups=GROUPS, aggregators=[Calibrated(prior="weak")])
     assert f"MAE {weak.cells[0].methods[0].interval().mean:.3f} against" in line
     assert about_strength(items, warn=True) == []
 
@@ -252,6 +252,6 @@ def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
         assert line.startswith("warning: the strength of votes is worse than their signs: MAE 0.")
         assert line.endswith("; count signs instead")
     assert about_strength(graded(margins[:19], 19)) == []
-    assert about_strength(LabelledItems(SAMPLE.counts, LABELS)) == []
-    assert about_strength(LabelledItems(items.evidence, np.ones(N))) == []
-    assert about_strength(LabelledItems(items.evidence, LABELS, ["g"] * N)) == []
+    assert about_strength(Items.of(SAMPLE.counts, LABELS)) == []
+    assert about_strength(Items.of(items, np.ones(N))) == []
+    assert about_strength(Items.of(items, LABELS, ["g"] * N)) == []

@@ -16,11 +16,10 @@ from btdagg.evaluation import (
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
-from btdagg.evaluation.parts import LabelledItems
 from btdagg.methods import Calibrated, Decided, Isotonic, by_name
 from btdagg.methods.registry import PAPERS
 from btdagg.paper import transfer_matrix
-from btdagg.votes import Evidence
+from btdagg.votes import Items
 from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -140,7 +139,7 @@ def test_methods_of_which_one_is_always_right_have_different_ranks():
     right, wrong = Decided("right"), Decided("wrong")
     gold = np.tile([-1, 0, 1], 10)
     decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
-    evidence = Evidence(np.ones((30, 3), dtype=np.int64), decisions=decided)
+    evidence = Items.of(np.ones((30, 3), dtype=np.int64), decisions=decided)
     found = comparison_of(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
     assert found.rankings["mae"].ranks.tolist() == [2, 1]
     assert 2.0**-29 < found.rankings["mae"].pvalues[0, 1] < 0.001
@@ -256,7 +255,7 @@ def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
 def test_refits_of_one_task_decide_another():
     """The interval of a transferred calibration is of models fitted to groups of its source."""
     first, second = (
-        LabelledItems(sample.counts, sample.labels)
+        Items.of(sample.counts, sample.labels)
         for sample in (simulate("rb2-math", 40, 4, seed=1), simulate("rb2-focus", 60, 4, seed=2))
     )
     splitter = CrossFit(n_folds=4, n_repeats=2, n_refits=6, seed=3)
@@ -265,13 +264,13 @@ def test_refits_of_one_task_decide_another():
     ((own,),) = cross_scores([second], [Calibrated(prior=None)], protocol)
     assert found.mae_interval("b", "b") == own.methods[0].interval()
     assert found.change_interval("b", "b").mean == 0
-    weights = splitter.resampled(first.units, first.content).astype(int)
+    weights = splitter.resampled(first.group_numbers, first.content).astype(int)
     errors = []
     for times in weights:
         drawn = np.repeat(np.arange(40), times)
-        own = first.evidence.counts[drawn], first.labels[drawn]
+        own = first.pooled[drawn], first.labels[drawn]
         model = btdagg.calibrate(*own, prior=None).model
-        errors.append(np.abs(model.decide(second.evidence.counts) - second.labels).mean())
+        errors.append(np.abs(model.decide(second.pooled) - second.labels).mean())
     np.testing.assert_allclose(
         found.compared[0][1].new_items.losses["mae"].of_refits[0], errors, atol=0.05
     )

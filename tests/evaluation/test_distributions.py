@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from btdagg.evaluation import LabelledItems
 from btdagg.methods import Calibrated, MajorityVote, RoundedMedian
+from btdagg.votes import Items
 from draws import distributions, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -16,7 +16,7 @@ def some_items(labels=(-1, 0, 1), n_items=120):
     rng = np.random.default_rng(6)
     gold = rng.choice(labels, n_items)
     p = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])[gold + 1]
-    return LabelledItems([rng.multinomial(5, row) for row in p], gold, np.arange(n_items) // 3)
+    return Items.of([rng.multinomial(5, row) for row in p], gold, np.arange(n_items) // 3)
 
 
 def test_matrices_and_shares_equal_a_plain_count():
@@ -28,10 +28,9 @@ def test_matrices_and_shares_equal_a_plain_count():
         assert confusion.name == method.name
         given, gold = [], []
         for number, (chosen, left) in enumerate(splits):
-            fitted = method.fit(items.evidence.counts[chosen], items.labels[chosen])
+            fitted = method.fit(items.pooled[chosen], items.labels[chosen])
             pairs = Counter(
-                (int(items.labels[i]), int(fitted.decide(items.evidence.counts[[i]])[0]))
-                for i in left
+                (int(items.labels[i]), int(fitted.decide(items.pooled[[i]])[0])) for i in left
             )
             for (label, predicted), count in pairs.items():
                 assert confusion.matrices[number, label + 1, predicted + 1] == count

@@ -1,4 +1,4 @@
-"""The paper's other aggregators: slow definitions, symmetry, tie rules, evidence."""
+"""The paper's other aggregators: slow definitions, symmetry, tie rules, items."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ from btdagg.methods import (
 )
 from btdagg.methods.base import needs_of
 from btdagg.model import calibrate_by_mae
-from btdagg.votes import Confidences, Evidence
+from btdagg.votes import Confidences, Items
 from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -45,9 +45,8 @@ def read(items, decisions=(), **more):
     """Votes of a mapping of item to (vote, confidence) pairs."""
     rows = [(item, *pair) for item, pairs in items.items() for pair in pairs]
     item, vote, confidence = zip(*rows, strict=True)
-    return read_votes({"item": item, "vote": vote, "confidence": confidence, **more}).evidence(
-        decisions=decisions
-    )[1]
+    columns = {"item": item, "vote": vote, "confidence": confidence, **more}
+    return read_votes(columns).items(decisions=decisions)
 
 
 def by_label(pairs):
@@ -112,25 +111,25 @@ def test_missing_confidences_are_named():
     assert majority_vote(holes).tolist() == [1, 1]
 
 
-# Evidence
+# Items
 
 
-def test_the_first_votes_of_an_item_are_its_evidence():
+def test_the_first_votes_of_an_item_decide_it():
     votes = read_votes({
         "item": ["x", "y", "x", "x", "y"], "sample": [2, 0, 0, 1, 1],
         "vote": [1, 0, None, -1, 0], "confidence": [0.5, 0.25, 0.75, 1.0, None],
         "gsa_1": ["B", "tie", None, "B", None],
     })  # fmt: skip
     for n_votes in (None, 1, 2):
-        ids, evidence = votes.evidence(n_votes)
+        items = votes.items(n_votes=n_votes)
         wanted_ids, counts = votes.counts(n_votes)
-        assert ids.tolist() == wanted_ids.tolist() == ["x", "y"]
-        assert evidence.counts.tolist() == counts.tolist() == np.asarray(evidence).tolist()
-    _, one = votes.evidence(1, decisions=["gsa"])
+        assert items.ids.tolist() == wanted_ids.tolist() == ["x", "y"]
+        assert items.counts.tolist() == counts.tolist() == np.asarray(items).tolist()
+    one = votes.items(n_votes=1, decisions=["gsa"])
     assert one.confidences.total.tolist() == [[1, 0, 0], [0, 0.25, 0]]
     assert Decided("gsa").decide(one).tolist() == [-1, 0]
     with pytest.raises(InputError, match="no column 'gsa'; found item, sample, vote"):
-        votes.evidence(decisions=["gsa"])
+        votes.items(decisions=["gsa"])
 
 
 @pytest.mark.parametrize(
@@ -143,9 +142,9 @@ def test_the_first_votes_of_an_item_are_its_evidence():
         ),
     ],
 )
-def test_evidence_that_does_not_fit_together_is_refused(given, message):
+def test_columns_that_does_not_fit_together_is_refused(given, message):
     with pytest.raises(InputError, match=message):
-        Evidence(np.array([[1, 2, 3]]), **given)
+        Items.of(np.array([[1, 2, 3]]), **given)
 
 
 # Decisions of others
@@ -153,14 +152,14 @@ def test_evidence_that_does_not_fit_together_is_refused(given, message):
 
 def test_decisions_are_read_and_given_back():
     table = {"item": ["x", "x", "y", "z"], "vote": [1, 1, 0, -1], "gsa": ["A", None, "tie", "b"]}
-    _, evidence = read_votes(table).evidence(decisions=["gsa"])
-    assert Decided("gsa").decide(evidence).tolist() == [1, 0, -1]
+    items = read_votes(table).items(decisions=["gsa"])
+    assert Decided("gsa").decide(items).tolist() == [1, 0, -1]
     assert Decided("gsa").name == "GSA"
     wide = read_votes({"item": [1, 2], "a": [1, 2], "same": [0, 0], "b": [3, 0], "usc": [0, 1]})
-    assert Decided("usc").decide(wide.evidence(decisions=["usc"])[1]).tolist() == [0, 1]
+    assert Decided("usc").decide(wide.items(decisions=["usc"])).tolist() == [0, 1]
     table["gsa"][1] = "B"
     with pytest.raises(InputError) as error:
-        read_votes(table).evidence(decisions=["gsa"])
+        read_votes(table).items(decisions=["gsa"])
     assert str(error.value) == (
         "data frame, column gsa: item 'x' has different decisions; filter or partition by judge "
         "first"
@@ -170,7 +169,7 @@ def test_decisions_are_read_and_given_back():
 def test_decisions_that_are_missing_are_named():
     with pytest.raises(InputError, match=r"^there are no decisions of 'gsa'; found none$"):
         Decided("gsa").decide([[1, 0, 0]])
-    evidence = Evidence(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
+    evidence = Items.of(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
     with pytest.raises(InputError, match=r"^'gsa' has no decision of item 2, as of 1 of 2 items$"):
         Decided("gsa").decide(evidence[[0, 2]])
     assert Decided("gsa").decide(evidence[[0]]).tolist() == [1]
@@ -365,15 +364,15 @@ def judged(n_items=60, n_votes=6):
     return columns, sample
 
 
-def test_evidence_reaches_the_aggregators_of_an_evaluation():
+def test_all_that_is_known_reaches_the_aggregators_of_an_evaluation():
     columns, sample = judged()
     votes, labels = read_votes(columns), read_labels(sample.label_columns())
     methods = by_name(["ci-sc", "soft-sc-min", "gsa", "majority", "isotonic"])
     settings = {"protocol": Protocol(RandomSplits(n_splits=3, size=20))}
     found = evaluate(votes, labels, aggregators=methods, **settings)
-    ids, evidence = votes.evidence(decisions=["gsa"])
-    assert ids.tolist() == sample.items.tolist()
-    direct = comparison_of(evidence, sample.labels, methods, **settings)
+    items = votes.items(decisions=["gsa"])
+    assert items.ids.tolist() == sample.items.tolist()
+    direct = comparison_of(items, sample.labels, methods, **settings)
     for one, other in zip(found.cells[0].methods, direct.methods, strict=True):
         assert one.mae.tolist() == other.mae.tolist()
     assert not direct.methods[2].mae.any()
@@ -402,4 +401,4 @@ def test_what_an_aggregator_needs_is_what_it_asks_for(name):
         return
     rest = Confidences(*np.ones((3, 4, 3))) if needs.confidences else None
     decided = {needs.decisions: labels} if needs.decisions else {}
-    assert len(method.decide(Evidence(counts, rest, decided))) == 4
+    assert len(method.decide(Items.of(counts, confidences=rest, decisions=decided))) == 4

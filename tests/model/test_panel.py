@@ -13,7 +13,6 @@ import btdagg
 from btdagg import InputError, PanelModel, _core, calibrate_panel
 from btdagg.datasets import simulate
 from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
-from btdagg.votes import panel_counts
 
 
 def panel_of(n, n_judges=3, seed=0, absent=0.0):
@@ -231,10 +230,10 @@ def test_votes_and_labels_as_they_were_read():
     here = counts.sum(axis=(1, 2)) > 0
     votes = btdagg.read_votes(long_votes(counts, ["x", "y"]))
     gold = btdagg.read_labels({"item": [f"i{k}" for k in range(60)], "label": labels.tolist()})
-    ids, found, judges = panel_counts(votes)
-    assert judges == ("x", "y")
-    place = [int(name[1:]) for name in ids]
-    assert (found == counts[place]).all()
+    items = votes.items(panel="judge")
+    assert items.judges == ("x", "y")
+    place = [int(name[1:]) for name in items.ids]
+    assert (items.counts == counts[place]).all()
     assert sorted(place) == np.flatnonzero(here).tolist()
     by_frame = calibrate_panel(votes, gold)
     by_array = calibrate_panel(counts[place], labels[place], judges=["x", "y"])
@@ -242,11 +241,11 @@ def test_votes_and_labels_as_they_were_read():
     assert by_frame.model.provenance.judge == ("x", "y")
     assert (by_frame.model.decide(votes) == by_array.model.decide(counts[place])).all()
     only = votes.filter({"judge": "y"})
-    alone = panel_counts(only, judges=["x", "y"]).counts
+    alone = only.items(panel="judge", judges=["x", "y"]).counts
     assert (alone[:, 0] == 0).all()
     assert (by_frame.model.decide(only) == by_frame.model.decide(alone)).all()
     with pytest.raises(InputError, match=r"judge 'y' is not of the panel \(x, z\)"):
-        panel_counts(votes, judges=["x", "z"])
+        votes.items(panel="judge", judges=["x", "z"])
     with pytest.raises(InputError, match=r"weights is array.*, expected None for votes; pass the"):
         calibrate_panel(votes, gold, weights=np.ones(60))
 

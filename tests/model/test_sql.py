@@ -20,7 +20,7 @@ from btdagg import (
 )
 from btdagg.model import VotesTable
 from btdagg.online import OnlineTally
-from btdagg.votes import Provenance, panel_counts
+from btdagg.votes import Provenance
 from draws import triples
 
 N = 30
@@ -364,7 +364,7 @@ def test_a_panel_is_decided_as_the_package_does(engine):
     ]
     names = ("item", "judge", "sample", "vote")
     read = read_votes({name: [row[k] for row in rows] for k, name in enumerate(names)})
-    counts = panel_counts(read, judges=PANEL.judges)
+    counts = read.items(panel="judge", judges=PANEL.judges)
     rows += [*(("q1x", "j3", n, 1) for n in range(3)), ("q2x", "o'1", 0, 1), ("q2x", "who", 1, 1)]
     kinds = {"item": "text", "judge": "text", "sample": "int", "vote": "int"}
     engine.table("votes", kinds, [*rows, *rows[:50]])  # some of them twice
@@ -441,7 +441,7 @@ def test_a_panel_with_margins_is_decided_as_the_package_does(engine):
     by_name = by_item(
         engine.rows(panel.to_sql_query(engine.dialect, VotesTable("votes", judge="judge")))
     )
-    counts = panel_counts(votes, judges=panel.judges)
+    counts = votes.items(panel="judge", judges=panel.judges)
     totals = counts.counts.sum(axis=1).tolist()
     assert [list(map(float, by_name[item][:3])) for item in counts.ids] == totals
     assert [by_name[item][3] for item in counts.ids] == panel.decide(counts.counts).tolist()

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 from btdagg import Bounds, calibrate, majority_vote, read_labels, read_votes
-from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, labelled_tasks
+from btdagg.evaluation import Protocol, RandomSplits, labelled_tasks
 from btdagg.methods import Calibrated
 from btdagg.paper import fitted_parameters, regime_of
+from btdagg.votes import Items
 from draws import random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -36,7 +37,7 @@ def some_items(n_items=150):
     rng = np.random.default_rng(3)
     labels = rng.integers(-1, 2, n_items)
     p = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])[labels + 1]
-    return LabelledItems([rng.multinomial(7, row) for row in p], labels, np.arange(n_items) // 3)
+    return Items.of([rng.multinomial(7, row) for row in p], labels, np.arange(n_items) // 3)
 
 
 def test_parameters_are_those_of_every_fit():
@@ -48,8 +49,7 @@ def test_parameters_are_those_of_every_fit():
     )
     splits = list(random_splits(150, share=0.2, n_splits=20, seed=9, groups=items.groups))
     fits = [
-        calibrate(items.evidence.counts[c], items.labels[c], alpha=0.5, bounds=bounds)
-        for c, _ in splits
+        calibrate(items.pooled[c], items.labels[c], alpha=0.5, bounds=bounds) for c, _ in splits
     ]
     for place, name in enumerate(("beta", "nu", "gamma")):
         values = [getattr(fit.model, name) for fit in fits]
@@ -60,7 +60,7 @@ def test_parameters_are_those_of_every_fit():
     assert found.at_bounds.any()
     assert found.regime == "Low-Correction"
     assert found.gold_tie_share == (items.labels == 0).sum() / 150
-    assert found.judge_tie_share == (majority_vote(items.evidence.counts) == 0).sum() / 150
+    assert found.judge_tie_share == (majority_vote(items.pooled) == 0).sum() / 150
 
 
 def test_real_judges_differ_in_regime_by_task(shared):

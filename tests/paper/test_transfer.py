@@ -6,13 +6,13 @@ import pytest
 
 from btdagg import InputError, calibrate, read_labels, read_votes
 from btdagg.evaluation import (
-    LabelledItems,
     Protocol,
     RandomSplits,
     labelled_tasks,
 )
 from btdagg.methods import Calibrated
 from btdagg.paper import transfer_matrix
+from btdagg.votes import Items
 from draws import comparison_of, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -23,7 +23,7 @@ def task(n_items, seed, tilt):
     labels = rng.choice([-1, 0, 1], n_items, p=[0.3, 0.4, 0.3])
     p = np.array([[0.6, tilt, 0.1], [0.4, tilt, 0.4], [0.1, tilt, 0.6]])[labels + 1]
     counts = np.array([rng.multinomial(8, row / row.sum()) for row in p])
-    return LabelledItems(counts, labels, np.arange(n_items) // 2)
+    return Items.of(counts, labels, np.arange(n_items) // 2)
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +41,10 @@ def test_transfer_equals_a_plain_loop(tasks):
     for k in range(3):
         for row, (source, a) in enumerate(tasks.items()):
             chosen = drawn[source][k].calibration
-            model = calibrate(a.evidence.counts[chosen], a.labels[chosen], prior=None).model
+            model = calibrate(a.pooled[chosen], a.labels[chosen], prior=None).model
             for column, (target, b) in enumerate(tasks.items()):
                 errors = [
-                    abs(model.decide_one(*b.evidence.counts[i].tolist()) - int(b.labels[i]))
+                    abs(model.decide_one(*b.pooled[i].tolist()) - int(b.labels[i]))
                     for i in drawn[target][k].evaluation
                 ]
                 assert found.mae[row, column, k] == pytest.approx(sum(errors) / len(errors))
@@ -73,7 +73,7 @@ def test_tasks_are_read_off_votes_and_labels():
     )
     found = labelled_tasks(votes, labels)
     assert list(found) == ["t", "u"]
-    assert found["t"].evidence.counts.tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert found["t"].pooled.tolist() == [[0, 1, 1], [0, 0, 1]]
     assert found["t"].labels.tolist() == [1, 0]
     assert found["t"].groups.tolist() == ["g", "h"]
     assert len(found["u"]) == 1
@@ -102,7 +102,7 @@ def test_real_tasks_transfer(shared):
         of_task = labels.filter({"task": name})
         assert len(items) <= len(of_task.ids)
         alone = comparison_of(
-            items.evidence,
+            items,
             items.labels,
             [Calibrated(prior=None)],
             groups=items.groups,

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    LabelledItems,
     Scores,
 )
 from btdagg.evaluation.bias import PositionalBias
@@ -33,6 +32,7 @@ from btdagg.report.figures import (
     sweep_figures,
 )
 from btdagg.report.style import LABEL_COLOURS, SETTINGS
+from btdagg.votes import Items
 from draws import distributions as confusions
 from draws import transfer_of
 
@@ -47,7 +47,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(scope="module")
 def items():
     judge = simulate("rb2-factuality", 150, 6, seed=0)
-    return LabelledItems(judge.counts, judge.labels)
+    return Items.of(judge.counts, judge.labels)
 
 
 def compared(names, rng, n_splits=3):
@@ -274,7 +274,7 @@ def test_confusion_has_counts_and_percentages(items):
 
 
 def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
-    fitted = Calibrated().fit(items.evidence.counts, items.labels)
+    fitted = Calibrated().fit(items.pooled, items.labels)
     methods = {"one": MajorityVote(), "two": fitted, "CI-SC": SoftSelfConsistency("sum")}
     figure = behaviour_figure(methods, 8)
     axes = axes_of(figure)

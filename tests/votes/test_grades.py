@@ -8,7 +8,6 @@ import pytest
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, InputError, Scale
 from btdagg.votes.grades import scales_in
-from btdagg.votes.join import join
 from btdagg.votes.scale import points_of, written
 from btdagg.votes.source import read_table
 
@@ -46,7 +45,7 @@ def test_scores_are_counted_by_point():
     assert votes.tally().columns == ["item", "1", "2", "3", "4", "5"]
     assert votes.n_missing == 1
     assert votes.values("task").to_list() == ["x"]
-    assert votes.evidence()[1].scale == FIVE
+    assert votes.items().scale == FIVE
     assert votes.counts(1)[1].sum(axis=1).tolist() == [1, 1, 0]
 
 
@@ -197,14 +196,12 @@ def test_votes_and_labels_are_joined_on_their_scales():
     votes = btdagg.read_votes(SCORES, scale=FIVE)
     passed = {"item": ["a", "b", "c", "d"], "label": ["pass", "fail", "pass", ""]}
     labels = btdagg.read_labels(passed, scale=PASS_FAIL)
-    items = join(votes, labels, votes.counts())
+    items = votes.items(labels)
     assert (items.scale, items.label_scale) == (FIVE, PASS_FAIL)
     assert items.shares.tolist() == [[0, 1], [1, 0]]
     own = items.labelled()
     assert (own.labels.tolist(), own.scale, own.label_scale) == ([1, 0], FIVE, PASS_FAIL)
-    assert own.remarks == ("items without a vote that could be read are left out: 1",)
-    evidence = join(votes, labels, votes.evidence()).labelled().counts
-    assert evidence.scale == FIVE
+    assert own.remarks[0] == "items without a vote that could be read are left out: 1"
 
 
 def test_grades_are_not_joined_with_pairs():

@@ -280,13 +280,13 @@ def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
     columns = {"item": ["x", "y"], "vote": [1, 0], "confidence": [0.5, 101.0]}
     votes = read_votes(columns)
     assert votes.frame["confidence"].to_list() == [0.5, 101.0]
-    _, evidence = votes.evidence()
-    assert evidence.confidences is None
-    assert evidence.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
+    items = votes.items()
+    assert items.confidences is None
+    assert items.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
     (method,) = by_name(["soft-sc-mean"])
     with pytest.raises(InputError, match="row 2, column confidence: got"):
         method.decide(votes)
-    good = votes.filter({"item": "x"}).evidence()[1]
+    good = votes.filter({"item": "x"}).items()
     assert good.confidences.total.tolist() == [[0, 0, 0.5]]
     words = read_votes({**columns, "confidence": ["high", "low"]})
     assert words.frame["confidence"].to_list() == ["high", "low"]

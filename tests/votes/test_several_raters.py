@@ -10,7 +10,6 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, estimate, estimate_systems
 from btdagg.estimates import not_worse
-from btdagg.estimates.items import all_items
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
 B = {"candidate": "B", "baseline": "A"}
@@ -214,9 +213,9 @@ def test_the_rule_for_raters_who_disagree_is_chosen(rule):
         assert (table.raters, table.n_disputed) == (rule, 2)
     assert labels.n_missing == 1  # q5, which nobody labelled
     votes = btdagg.read_votes({"item": [f"q{n}" for n in range(1, 6)] * 2, "vote": ["A"] * 10})
-    items = all_items(votes, labels)
+    items = votes.items(labels)
     expected = [BY_RULE[rule].get(f"q{n}", [np.nan] * 3) for n in range(1, 6)]
-    np.testing.assert_allclose(items.outcomes, expected)
+    np.testing.assert_allclose(items.shares, expected)
     assert items.remarks[0] == f"raters disagree on 2 of 4 labelled items: {SAYS[rule]}"
     fitted = votes.labelled(labels)
     merged = {"q1": 1, "q2": 0, "q3": -1, "q4": 1}

@@ -11,7 +11,6 @@ import pytest
 import btdagg
 from btdagg import InputError, read_votes
 from btdagg.methods import by_name
-from btdagg.votes import panel_counts
 from btdagg.votes.provenance import Provenance, ProvenanceWarning
 
 
@@ -90,7 +89,7 @@ def test_one_judge_whose_margins_are_a_hundred_times_those_of_another():
     assert votes[0].tally().equals(votes[1].tally())
     margins = {own.judge: own.margin for own in votes[1].strength.full_margins}
     assert margins["b"] > 50 * margins["a"]
-    panels = [panel_counts(own) for own in votes]
+    panels = [own.items(panel="judge") for own in votes]
     assert np.array_equal(panels[0].counts, panels[1].counts)
     given = read_votes(columns_of(larger), full_margin={"a": 30, "b": 3000})
     assert {own.margin for own in given.strength.full_margins} == {30, 3000}
@@ -146,7 +145,7 @@ def test_a_judge_without_margins_beside_one_with():
         "vote": [1, 1, -1],
         "margin": [2, None, None],
     }
-    assert panel_counts(read_votes(rows, full_margin=4)).counts.tolist() == [
+    assert read_votes(rows, full_margin=4).items(panel="judge").counts.tolist() == [
         [[0, 0.5, 0.5], [0, 0, 1]],
         [[0, 0, 0], [1, 0, 0]],
     ]
@@ -169,13 +168,13 @@ def test_repeated_samples_and_first_votes():
 def test_baselines_count_signs_and_confidences_stay_what_they_were():
     rows = pl.DataFrame(columns_of(drawn(5))).with_columns(confidence=pl.col("margin") / 90)
     votes = read_votes(rows)
-    evidence, signs = votes.evidence()[1], read_votes(rows, strength="none").evidence()[1]
-    assert evidence.counts.dtype == np.float64
-    assert np.array_equal(evidence.signs, signs.counts)
+    items, signs = votes.items(), read_votes(rows, strength="none").items()
+    assert items.counts.dtype == np.float64
+    assert np.array_equal(items.signs, signs.counts)
     few = np.arange(7)
     for method in by_name(["majority", "median", "soft-sc-mean", "soft-sc-min", "ci-sc"]):
-        assert np.array_equal(method.decide(evidence), method.decide(signs)), method.name
-        assert np.array_equal(method.decide(evidence[few]), method.decide(signs[few]))
+        assert np.array_equal(method.decide(items), method.decide(signs)), method.name
+        assert np.array_equal(method.decide(items[few]), method.decide(signs[few]))
 
 
 def test_a_model_counts_votes_as_those_that_it_was_fitted_to():
@@ -254,8 +253,8 @@ def test_bad_arguments_are_refused(columns, arguments, message):
 def test_counts_of_votes_with_a_strength_are_read_again():
     counts = read_votes({"item": [1, 2], "minus": [0.5, 0], "tie": [1.5, 1], "plus": [0, 2]})
     assert counts.counts()[1].tolist() == [[0.5, 1.5, 0], [0, 1, 2]]
-    evidence = counts.evidence()[1]
-    assert evidence.signs is evidence.counts
+    items = counts.items()
+    assert items.signs is None
     assert Provenance.of(counts).strength == ""
     assert json.loads(json.dumps(Provenance(full_margins=[["a", "", 2]]).as_dict())) == {
         "full_margins": [["a", "", 2.0]]
@@ -264,8 +263,8 @@ def test_counts_of_votes_with_a_strength_are_read_again():
 
 def test_confidences_that_are_named_may_be_any_amounts():
     votes = read_votes({"item": ["x", "x"], "vote": [1, 0], "confidence": [6.0, 2.0]})
-    assert votes.evidence(confidence="confidence")[1].confidences.total.tolist() == [[0, 2, 6]]
-    assert votes.evidence()[1].confidences is None
+    assert votes.items(confidence="confidence").confidences.total.tolist() == [[0, 2, 6]]
+    assert votes.items().confidences is None
 
 
 def test_repeated_samples_do_not_move_the_margin_of_a_whole_win():

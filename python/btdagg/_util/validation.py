@@ -31,8 +31,8 @@ class CountsItself:
         def counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
             """Return items and their counts."""
 
-        def evidence(self) -> tuple[NDArray[Any], Any]:
-            """Return items and their evidence."""
+        def items(self) -> Any:
+            """Return items with their counts, and whatever else decides them."""
 
         def as_fitted(self, origin: Any) -> CountsItself:
             """Return the table with its votes counted as those that a model was fitted to."""

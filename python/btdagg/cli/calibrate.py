@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
-    from btdagg.votes.join import LabelledCounts
+    from btdagg.votes.items import Items
 
 
 def calibrate(
@@ -120,13 +120,10 @@ def calibrate(
 
 def _read(
     votes: str, labels: Path | None, reading: VoteOptions, n_votes: int | None, is_alone: bool
-) -> tuple[Votes | Histogram, LabelledCounts, Mapping[str, Any], list[str]]:
+) -> tuple[Votes | Histogram, Items, Mapping[str, Any], list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
-    import numpy as np
-
     from btdagg.evaluation.comparison import about_strength
-    from btdagg.evaluation.parts import Part
-    from btdagg.votes.join import LabelledCounts
+    from btdagg.votes.items import Items
 
     if labels is not None:
         data = reading.data(votes, labels)
@@ -134,8 +131,7 @@ def _read(
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
         if data.votes.kind == "none":
             return data.votes, items, neighbours, []
-        labelled = Part((), data.votes, data.gold).labelled(n_votes)
-        return data.votes, items, neighbours, about_strength(labelled, warn=True)
+        return data.votes, items, neighbours, about_strength(items, warn=True)
     (raw,) = reading.tables(votes)
     if "number" not in raw.columns:
         raise InputError(
@@ -152,8 +148,7 @@ def _read(
     everything = btdagg.votes.read_histogram(raw)
     table = everything.filter(parse_filters(reading.filters))
     counts, gold = table.items()
-    rows = np.arange(len(gold))
-    of_histogram = LabelledCounts(rows, counts, rows, gold, None, table.n_unlabelled, 0)
+    of_histogram = Items(counts=counts, labels=gold, n_unlabelled=table.n_unlabelled)
     return table, of_histogram, {} if is_alone else neighbours_in(everything, table), []
 
 

@@ -27,7 +27,6 @@ from btdagg.cli.common import (
 from btdagg.cli.flags import FILE, TABLE
 from btdagg.cli.reporting import ReportOption, say_where
 from btdagg.estimates.certificate import certify_items
-from btdagg.estimates.items import all_items
 from btdagg.estimates.looks import worth_a_look
 
 
@@ -91,13 +90,14 @@ def certify(
     data = reading.data(votes, labels, fitted)
     folder = reporting.open(f"Trusted labels of {Path(data.votes.source).name}")
     panel = None if panel is None else panel.strip().lower()
-    items = all_items(data.votes, data.gold, panel=panel, model=fitted, n_votes=n_votes)
+    judges = getattr(fitted, "judges", None)
+    items = data.votes.items(data.gold, panel=panel, judges=judges, n_votes=n_votes)
     looks, promise = None, {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
         certificate = certify_items(items, data.votes, model=fitted, **promise)
         if share is not None:
-            arrays = items.counts, items.outcomes
-            looks = worth_a_look(*arrays, share, **items.columns, model=fitted)
+            arrays = items.counts, items.shares
+            looks = worth_a_look(*arrays, share, **items.facts, model=fitted)
     of_panel = panel or "judge" * bool(items.judges)
     note(*what_is_pooled(data.votes, "takes", [of_panel]), *certificate.remarks)
     import polars as pl

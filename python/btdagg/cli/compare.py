@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation import Comparison
     from btdagg.methods import Aggregator
     from btdagg.votes import Votes
-    from btdagg.votes.panel import PanelCounts
+    from btdagg.votes.items import Items
     from btdagg.votes.strength import StrengthKind
 
 Settings: TypeAlias = "dict[str, list[str]]"
@@ -167,10 +167,9 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
 
 def _way(
     settings: Settings, data: Data, reading: VoteOptions
-) -> tuple[Votes | PanelCounts, Aggregator | None, int | None, Votes]:
+) -> tuple[Votes | Items, Aggregator | None, int | None, Votes]:
     """Return the votes, method and number of votes of a way, and their table."""
     from btdagg.methods import by_name
-    from btdagg.votes import panel_counts
 
     own = dict(settings)
     for name in ("n", "method", "strength"):
@@ -194,7 +193,7 @@ def _way(
         number = int(n_votes)
     scales = table.scale, data.gold.scale
     if method == "panel" and table.scale.mirrored:
-        return panel_counts(table, n_votes=number), None, None, table
+        return table.items(panel="judge", n_votes=number), None, None, table
     return table, None if method is None else by_name([method], *scales)[0], number, table
 
 

@@ -120,7 +120,6 @@ def decide(
     gold = None if labels is None else _labels_of_people(raw_labels, table, fitted.label_scale)
     import polars as pl
 
-    from btdagg.votes.panel import panel_counts
     from btdagg.votes.table import counts_of
 
     # Ids stay a column from file to file.
@@ -131,7 +130,7 @@ def decide(
     counts = counts_of(items, names)
     is_panel = isinstance(fitted, btdagg.PanelModel)
     if is_panel:
-        of_panel = panel_counts(table, judges=fitted.judges, n_votes=n_votes)
+        of_panel = table.items(judges=fitted.judges, n_votes=n_votes)
         rows = pl.DataFrame({"item": of_panel.ids.tolist()}, {"item": items["item"].dtype})
         items, counts = rows.join(items, on="item", maintain_order="left"), of_panel.counts
     if fitted.provenance is not None:
@@ -213,8 +212,7 @@ def _likeness(
 
     An item that was stopped early has votes that agree, which its first votes do not tell.
     """
-    from btdagg.estimates.items import facts_of
-    from btdagg.votes.panel import panel_counts
+    from btdagg.votes.join import facts_of
     from btdagg.votes.table import counts_of
 
     number = np.rint(counts.sum(axis=-1)).astype(int)
@@ -222,7 +220,7 @@ def _likeness(
     if number.max() > fewest and not votes.are_counts:
         if counts.ndim == 3:
             judges = certificate.model.judges  # type: ignore[attr-defined]
-            counts = panel_counts(votes, judges=judges, n_votes=fewest).counts
+            counts = votes.items(judges=judges, n_votes=fewest).counts
         else:
             first = items.to_frame().join(votes.tally(fewest), on="item", maintain_order="left")
             counts = counts_of(first, list(votes.columns_of_counts))
@@ -269,14 +267,14 @@ def _error_left(
     import polars as pl
 
     from btdagg.estimates import worth_a_look
-    from btdagg.estimates.items import all_items
 
     try:
-        items = all_items(votes, gold, model=decider, n_votes=n_votes)
+        judges = getattr(decider, "judges", None)
+        items = votes.items(gold, judges=judges, n_votes=n_votes)
         names, own = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
         rows = names.is_in(own.implode()).arg_true().to_numpy()
-        arrays = items.counts, items.outcomes
-        looks = worth_a_look(*arrays, rows=rows, **items.columns, model=exact)
+        arrays = items.counts, items.shares
+        looks = worth_a_look(*arrays, rows=rows, **items.facts, model=exact)
     except InputError as error:
         note(f"the error that is left is not known: {error}")
         return None

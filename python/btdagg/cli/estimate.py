@@ -29,8 +29,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.reporting import ReportOption, names, print_report_table, say_where
-from btdagg.estimates.items import all_items, with_remarks
-from btdagg.estimates.prediction_powered import estimate_items
+from btdagg.estimates.prediction_powered import estimate_items, with_remarks
 from btdagg.estimates.sample_design import REQUIRED
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
@@ -110,25 +109,24 @@ def estimate(
         by = columns[0]
     elif by is None and criteria_of(data.votes):
         by = "criterion"
-    items = all_items(
-        data.votes,
+    items = data.votes.items(
         data.gold,
         by=by,
         panel=panel,
-        model=fitted,
+        judges=getattr(fitted, "judges", None),
         systems=columns if len(columns) == 2 else None,
         n_votes=n_votes,
     )
-    has_design = items.probabilities is not None or not np.isnan(items.outcomes).any()
+    has_design = items.probabilities is not None or not np.isnan(items.shares).any()
     of_panel = panel or ("judge" if items.judges else None)
     pooled = [name for name in (by, of_panel) if name is not None]
     pooled += ["task"] if by == "criterion" else []
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if columns:
         sides = [items.by] if items.systems is None else items.systems.T
-        how: Any = {**items.columns, **items.drawn, "population": population, "model": fitted}
+        how: Any = {**items.facts, **items.drawn, "population": population, "model": fitted}
         with differences_said():
-            ranked = btdagg.estimate_systems(items.counts, items.outcomes, *sides, **how)
+            ranked = btdagg.estimate_systems(items.counts, items.shares, *sides, **how)
         ranked = with_remarks(ranked, (*remarks, *items.remarks))
         note(*ranked.remarks)
         _show_systems(ranked, json=json)
@@ -187,10 +185,10 @@ def over_all_items(
             return None
         name = "mean grade"
     try:
-        items = all_items(votes, labels)
+        items = votes.items(labels)
         if as_many:
             fewest = max(int(items.counts.sum(axis=-1).min()), 1)
-            items = all_items(votes, labels, n_votes=fewest)
+            items = votes.items(labels, n_votes=fewest)
         estimates = estimate_items(items)
     except InputError as error:
         note(f"no {name} over all items: {error}")

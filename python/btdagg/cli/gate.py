@@ -28,8 +28,8 @@ from btdagg.cli.common import (
 from btdagg.cli.estimate import about_drawing
 from btdagg.cli.flags import FILE
 from btdagg.cli.reporting import print_report_table
-from btdagg.estimates.items import with_remarks
 from btdagg.estimates.non_inferiority import not_worse
+from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.report.tables.estimates import gates_in_markdown, gates_table
 from btdagg.report.wording import printable
 from btdagg.votes.table import require

@@ -94,7 +94,7 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
     alike = votes_alike(everything, data.votes)
     parts, _ = labelled_parts(alike, gold, by=by, n_votes=n_votes)
     return {
-        " ".join(key): (items.evidence.counts, items.labels)
+        " ".join(key): (items.pooled, items.labels)
         for key, items in parts.items()
         if key not in own
     }

@@ -27,20 +27,19 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
-from btdagg.estimates.items import AllItems, with_remarks
 from btdagg.estimates.mean import effective_number, labelled_mean
 from btdagg.estimates.population import PredictedItems, Predictor, as_any_counts, calibrated
-from btdagg.estimates.prediction_powered import items_of_tables
+from btdagg.estimates.prediction_powered import items_of_tables, with_remarks
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
-from btdagg.votes.join import scales_of
+from btdagg.votes.items import Items
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, Scale, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -414,10 +413,10 @@ def certify(
     )
 
 
-def certify_items(items: AllItems, votes: Any, **options: Any) -> Certificate:
+def certify_items(items: Items, votes: Any, **options: Any) -> Certificate:
     """Certify items of tables; a model calibrated here keeps the votes' provenance and judges."""
-    told = {"least_probability": items.least_probability, **items.columns}
-    certificate = certify(items.counts, items.outcomes, **told, **options)
+    told = {"least_probability": items.least_probability, **items.facts}
+    certificate = certify(items.counts, items.shares, **told, **options)
     if options.get("model") is None:
         most = int(_whole_votes(items.counts).max())
         origin = replace(Provenance.of(votes), n_votes=most, n_labels=certificate.n_labels)

@@ -15,7 +15,7 @@ from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
 from btdagg.estimates.population import PredictedItems, Predictor, calibrated
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
-from btdagg.votes.join import scales_of
+from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

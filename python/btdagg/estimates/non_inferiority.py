@@ -11,8 +11,8 @@ from btdagg._util.validation import as_number
 from btdagg.estimates.population import NET, said_of
 from btdagg.estimates.prediction_powered import estimate, estimate_items, items_of_tables
 from btdagg.model.intervals import as_level
-from btdagg.votes.join import scales_of
 from btdagg.votes.labels import Labels
+from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes

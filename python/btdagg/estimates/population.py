@@ -33,7 +33,8 @@ from btdagg.estimates.mean import (
 from btdagg.evaluation.new_items import MUCH
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
-from btdagg.model.panel import as_panel_counts, calibrate_panel
+from btdagg.model.panel import calibrate_panel
+from btdagg.votes.items import as_panel_counts
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, as_number, same_index
-from btdagg.estimates.items import AllItems, all_items, with_remarks
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -25,8 +24,10 @@ from btdagg.estimates.mean import (
 )
 from btdagg.estimates.population import NET, PredictedItems, Predictor, too_few
 from btdagg.model.intervals import as_level
-from btdagg.votes.join import require_labels, scales_of
+from btdagg.votes.items import Items
+from btdagg.votes.join import require_labels
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
+from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.votes import Votes
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 Domain = dict[str, DomainMean]
 """The mean of each quantity over some items."""
+
+Remarked = TypeVar("Remarked", bound=Any)
 
 
 @readable
@@ -375,12 +378,17 @@ def _estimates_of(
     )
 
 
-def estimate_items(items: AllItems, **options: Any) -> Estimates:
+def with_remarks(result: Remarked, remarks: Iterable[str]) -> Remarked:
+    """Return a result with more remarks, which are about its data, before its own."""
+    return replace(result, remarks=(*remarks, *result.remarks))
+
+
+def estimate_items(items: Items, **options: Any) -> Estimates:
     """Estimate over items of tables; options are those of `estimate` that are no column."""
     if options.get("population") == "finite" and items.units is None and items.groups is not None:
         raise InputError(UNKNOWN_UNIT, argument="labels")
-    columns = items.columns | items.drawn
-    estimates = estimate(items.counts, items.outcomes, by=items.by, **columns, **options)
+    columns = items.facts | items.drawn
+    estimates = estimate(items.counts, items.shares, by=items.by, **columns, **options)
     return with_remarks(replace(estimates, sides=items.sides), items.remarks)
 
 
@@ -393,7 +401,7 @@ def items_of_tables(
     model: Any = None,
     scales: tuple[Scale | None, Scale | None] = (None, None),
     **told: Any,
-) -> AllItems:
+) -> Items:
     """Return the items of tables of votes and labels, which have columns for all that but `by`."""
     require_labels(labels)
     if not isinstance(votes, Votes):
@@ -410,7 +418,8 @@ def items_of_tables(
             )
     if not isinstance(by, str | None):
         raise InputError(argument="by", came=by, expected="the name of a column of the votes")
-    return all_items(votes, labels, by=by, systems=systems, model=model)
+    judges = getattr(model, "judges", None)
+    return votes.items(labels, by=by, systems=systems, judges=judges)
 
 
 def _remarks(whole: Domain, main: DomainMean) -> list[str]:

@@ -20,9 +20,9 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
-from btdagg.estimates.items import facts_of
 from btdagg.estimates.population import as_any_counts
 from btdagg.methods.majority import majority_vote
+from btdagg.votes.join import facts_of
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
 from btdagg.votes.table import Table, refuse_duplicates, require
@@ -174,7 +174,7 @@ def choose(
     seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     same_index(counts=counts, ids=ids, groups=groups)
     if isinstance(counts, CountsItself):
-        scale = counts.evidence()[1].scale if scale is None else scale
+        scale = getattr(counts, "scale", PAIRS) if scale is None else scale
         of_votes, counts = counts.counts()
         ids = of_votes if ids is None else ids
     scale = PAIRS if scale is None else scale

@@ -17,8 +17,8 @@ from btdagg.estimates.prediction_powered import estimate
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
-from btdagg.votes.join import scales_of
 from btdagg.votes.labels import Labels
+from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

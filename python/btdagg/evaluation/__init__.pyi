@@ -6,7 +6,6 @@ from .metrics import discrete_ranked_probability_score as discrete_ranked_probab
 from .metrics import krippendorff_alpha as krippendorff_alpha
 from .metrics import mean_absolute_error as mean_absolute_error
 from .metrics import pairwise_accuracy as pairwise_accuracy
-from .parts import LabelledItems as LabelledItems
 from .parts import labelled_tasks as labelled_tasks
 from .protocol import CROSS_FITTED as CROSS_FITTED
 from .protocol import PAPER_TEST as PAPER_TEST

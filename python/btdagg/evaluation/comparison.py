@@ -12,18 +12,16 @@ from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import MUCH, NewItems
-from btdagg.evaluation.parts import LabelledItems, evidence_of
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
 from btdagg.votes import Labels, Votes
-from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import join, scales_of
+from btdagg.votes.items import Items
+from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT
-from btdagg.votes.panel import PanelCounts
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import Scale, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 _FEWEST, _ENOUGH = 20, 1000
 _QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 
-Way: TypeAlias = "Votes | PanelCounts | ArrayLike | Evidence"
+Way: TypeAlias = "Votes | ArrayLike | Items"
 
 
 @readable
@@ -129,7 +127,7 @@ def compare(
 
     Parameters
     ----------
-    first, second : Votes, PanelCounts, Evidence, (n, 3) or (n, judges, 3) array
+    first, second : Votes, Items, (n, 3) or (n, judges, 3) array
         Votes of each way: tables, which are joined with a table of labels by item, or arrays with a
         row for each label. May be the same votes if the methods or numbers of votes differ.
     labels : Labels, or (n,) array of -1, 0, 1
@@ -218,7 +216,7 @@ def compare(
     )
 
 
-def _units(labels: Any, items: LabelledItems) -> NDArray[np.int64] | None:
+def _units(labels: Any, items: Items) -> NDArray[np.int64] | None:
     """Return what was drawn as a whole, (n,) numbers from 0; None where it is not known."""
     if items.groups is None:
         return np.arange(len(items))
@@ -227,27 +225,26 @@ def _units(labels: Any, items: LabelledItems) -> NDArray[np.int64] | None:
         if drawn == {"item"}:
             return np.arange(len(items))
         if drawn == {"group"}:
-            return items.units
+            return items.group_numbers
         return None
-    return items.units  # all items of an array have a label
+    return items.group_numbers  # all items of an array have a label
 
 
-def about_strength(items: LabelledItems, name: str = "", *, warn: bool = False) -> list[str]:
+def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
     """Say in a line whether the strength of votes is better than their signs.
 
     Nothing is said of votes without strength and of fewer than 20 labels; with `warn`, only where
     strength is worse beyond chance (one-sided, at 5%).
     """
-    own = items.evidence
-    one_kind = len(set(items.labels.tolist())) < 2 or items.units.max() == 0
-    if own.signs is own.counts or len(items) < _FEWEST or one_kind:
+    one_kind = len(set(items.labels.tolist())) < 2 or items.group_numbers.max() == 0
+    if items.signs is None or len(items) < _FEWEST or one_kind:
         return []
     if len(items) > _ENOUGH:
         rows = np.random.default_rng(0).permutation(len(items))[:_ENOUGH]
-        return about_strength(items.among(rows), name, warn=warn)
+        return about_strength(items[rows], name, warn=warn)
     result = compare(
-        replace(own, counts=own.signs),
-        own,
+        replace(items, counts=items.signs, signs=None),
+        items,
         items.labels,
         label_scale=items.label_scale,
         groups=items.groups,
@@ -272,9 +269,9 @@ def _labelled(
     method: Aggregator | None,
     n_votes: int | None,
     scale: Scale | None,
-) -> tuple[LabelledItems, Aggregator, set[Any]]:
+) -> tuple[Items, Aggregator, set[Any]]:
     """Items that a way decides, its method, and the ids of items without a label."""
-    is_table = isinstance(way, Votes | PanelCounts)
+    is_table = isinstance(way, Votes) or (isinstance(way, Items) and isinstance(labels, Labels))
     if is_table != isinstance(labels, Labels) or (is_table and groups is not None):
         raise InputError(
             f"labels is a {type(labels).__name__}, and the votes are a {type(way).__name__}: "
@@ -284,46 +281,38 @@ def _labelled(
         raise InputError("n_votes needs tables of votes", argument="n_votes")
     scale, label_scale = scales_of(way, labels, scale, label_scale)
     needs, without = Needs() if method is None else needs_of(method), set()
-    if isinstance(way, Votes):
-        decisions = [] if needs.decisions is None else [needs.decisions]
-        evidence = way.evidence(n_votes, decisions=decisions)[1]
-    elif isinstance(way, PanelCounts):
-        evidence = evidence_of(way)
-    else:
-        own = evidence_of(way, scale)
-        evidence = replace(own, ids=np.arange(len(own)))  # whatever they are called
     if isinstance(labels, Labels):
-        joined = join(way if isinstance(way, Votes) else None, labels, (evidence.ids, evidence))
-        rows = joined.labelled()
-        without = {*joined.ids.tolist()} - {*rows.ids.tolist()}
-        items = LabelledItems(rows.counts, rows.labels, rows.groups, label_scale=label_scale)
+        decisions = [] if needs.decisions is None else [needs.decisions]
+        votes = way if isinstance(way, Votes) else None
+        own = Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
+        joined = join(votes, labels, own)
+        items = joined.labelled()
+        without = {*joined.ids.tolist()} - {*items.ids.tolist()}
     else:
-        items = LabelledItems(evidence, labels, groups, label_scale=label_scale)
+        items = Items.of(way, labels, groups, scale=scale, label_scale=label_scale)
+        items = replace(items, ids=np.arange(len(items)))  # whatever they are called
     if needs.some_decisions:
-        items = items.among(items.with_decisions([needs.decisions or ""]))
-    judges = tuple(evidence.by_judge)
-    usual = Calibrated(scale=scale, label_scale=label_scale, judges=judges)
+        items = items[items.with_decisions([needs.decisions or ""])]
+    usual = Calibrated(scale=scale, label_scale=label_scale, judges=items.judges)
     return items, usual if method is None else method, without
 
 
-def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems, LabelledItems]:
+def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
     """Return the items that both have, by their ids; they fall into the same folds."""
-    row_of = {item: row for row, item in enumerate(second.evidence.ids.tolist())}
-    ids = first.evidence.ids.tolist()
+    row_of = {item: row for row, item in enumerate(second.ids.tolist())}
+    ids = first.ids.tolist()
     rows = [(row, row_of[item]) for row, item in enumerate(ids) if item in row_of]
     if len(rows) < 2:
         raise InputError(
             f"{len(rows)} labelled items have votes of both first and second, expected at least 2; "
             f"first begins with item {ids[0]!r}, second with item {next(iter(row_of))!r}"
         )
-    own, other = (way.among(r) for way, r in zip((first, second), np.transpose(rows), strict=True))
+    own, other = (way[r] for way, r in zip((first, second), np.transpose(rows), strict=True))
     own.require_two_labels()
     # Side by side, so that which is first changes no fold; what both have counts once, so that
     # folds of the same votes are those of `evaluate`.
     counts: dict[bytes, Any] = {
-        table.tobytes(): table
-        for way in (own, other)
-        for table in map(np.float64, way.evidence.by_judge.values() or [way.evidence.counts])
+        table.tobytes(): table for way in (own, other) for table in map(np.float64, _tables(way))
     }
     beside = {
         b"".join(c.tobytes() for c in way.content[2:]): way.content[2:] for way in (own, other)
@@ -333,8 +322,13 @@ def _in_both(first: LabelledItems, second: LabelledItems) -> tuple[LabelledItems
     content = [np.stack(tables, axis=1), own.labels]
     content += [column for key in sorted(beside) for column in beside[key]]
     for way in (own, other):
-        way.__dict__.update(units=own.units, content=content)
+        way.__dict__.update(group_numbers=own.group_numbers, content=content)
     return own, other
+
+
+def _tables(way: Items) -> list[NDArray[Any]]:
+    """Counts of each judge."""
+    return [*np.swapaxes(way.counts, 0, 1)] if way.judges else [way.counts]
 
 
 def _two(value: Any, name: str) -> tuple[Any, Any]:

@@ -20,17 +20,18 @@ from btdagg.methods.majority import Voted
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.evaluation.parts import LabelledItems, Neighbourhood
+    from btdagg.evaluation.parts import Neighbourhood
     from btdagg.evaluation.protocol import Loss, Protocol, Score
     from btdagg.model.grades import GradeModel
     from btdagg.model.prior import Prior
+    from btdagg.votes.items import Items
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
-_Refits: TypeAlias = "Callable[[LabelledItems], NDArray[np.int8]]"
+_Refits: TypeAlias = "Callable[[Items], NDArray[np.int8]]"
 
 
 def cross_scores(
-    parts: Sequence[LabelledItems],
+    parts: Sequence[Items],
     methods: Sequence[Aggregator],
     protocol: Protocol,
     *,
@@ -51,7 +52,7 @@ def cross_scores(
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(splitter, RandomSplits)  # the paper's go by the rows
     drawn = [
-        splitter.draw(len(part), part.units if by_name else part.groups, part.content)
+        splitter.draw(len(part), part.group_numbers if by_name else part.groups, part.content)
         for part in parts
     ]
     for splits in zip(*drawn, strict=True):
@@ -59,7 +60,7 @@ def cross_scores(
             ready: Sequence[Aggregator] = methods
             if neighbourhood is not None:
                 ready = with_neighbours(methods, neighbourhood.prior(held_out))
-            counts, labels = source.rows[calibrated], source.labels[calibrated]
+            counts, labels = source.decided_by[calibrated], source.labels[calibrated]
             fitted = [quiet_fit(method, counts, labels) for method in ready]
             if observe is not None:
                 observe(fitted)
@@ -79,7 +80,7 @@ def cross_scores(
     for source, row in zip(parts, decisions, strict=True):
         refits: list[_Refits] = []
         if isinstance(splitter, CrossFit):
-            resampled = splitter.resampled(source.units, source.content)
+            resampled = splitter.resampled(source.group_numbers, source.content)
             weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
             refits = [_refitted(method, source, weights) for method in refitted]
         cells.append(
@@ -122,9 +123,9 @@ class _SplitDecisions(NamedTuple):
 
 
 def _labels_of(
-    fitted: Aggregator, part: LabelledItems, items: NDArray[np.intp] | None = None
+    fitted: Aggregator, part: Items, items: NDArray[np.intp] | None = None
 ) -> NDArray[Any]:
-    rows = part.rows if items is None else part.rows[items]
+    rows = part.decided_by if items is None else part.decided_by[items]
     labels = part.label_scale.points
     decided, name = np.ravel(fitted.decide(rows)), f"decisions of {fitted.name}"
     same_length(name, len(decided), "counts", len(rows))
@@ -134,7 +135,7 @@ def _labels_of(
 
 
 def _counted(
-    part: LabelledItems,
+    part: Items,
     methods: Sequence[Aggregator],
     protocol: Protocol,
     decided: Sequence[_SplitDecisions],
@@ -179,13 +180,13 @@ def _counted(
         new_items=new_items,
         calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, Voted)), None),
-        scale=part.evidence.scale,
+        scale=part.scale,
         label_scale=part.label_scale,
     )
 
 
 def _new_items(
-    part: LabelledItems,
+    part: Items,
     refits: Sequence[_Refits],
     decided: Sequence[_SplitDecisions],
     protocol: Protocol,
@@ -219,12 +220,12 @@ def _new_items(
     of_refits = disagreement(gold, refitted, refitted**2)
     add("kappa", disagreement(gold, *predicted), of_refits, np.array([0.0, 2.0]))
     if part.ratings is None:
-        return NewItems(losses, part.units)
+        return NewItems(losses, part.group_numbers)
     number = part.ratings.sum(axis=1)
     several = number > 1
-    units = np.unique(part.units[several], return_inverse=True)[1].reshape(-1)
+    units = np.unique(part.group_numbers[several], return_inverse=True)[1].reshape(-1)
     if units.max(initial=0) == 0:
-        return NewItems(losses, part.units)
+        return NewItems(losses, part.group_numbers)
     away = protocol.loss(labels[:, None], labels)
     shares = part.ratings / np.maximum(number, 1)[:, None]
     of_raters = shares @ away  # the mean loss of each label beside an item's raters
@@ -242,17 +243,17 @@ def _new_items(
     times = part.ratings[item, place]
     given = np.repeat(item, times), np.repeat(labels[place], times)
     alpha = krippendorff_alpha(*given, ordinal=part.label_scale.mirrored)
-    return NewItems(losses, part.units, NewItems({"mae": of_people}, units, alpha=alpha))
+    return NewItems(losses, part.group_numbers, NewItems({"mae": of_people}, units, alpha=alpha))
 
 
-def _refitted(method: Aggregator, source: LabelledItems, weights: NDArray[np.float64]) -> _Refits:
+def _refitted(method: Aggregator, source: Items, weights: NDArray[np.float64]) -> _Refits:
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):
-        decide = method.refitted(source.rows, source.labels, weights)
+        decide = method.refitted(source.decided_by, source.labels, weights)
         if decide is not None:
-            return lambda part: decide(part.rows)
+            return lambda part: decide(part.decided_by)
     fitted = []
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
-        fitted.append(quiet_fit(method, source.rows[drawn], source.labels[drawn]))
+        fitted.append(quiet_fit(method, source.decided_by[drawn], source.labels[drawn]))
     return lambda part: np.stack([_labels_of(refit, part) for refit in fitted])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from btdagg._util.validation import as_integer
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.parts import (
     USUAL,
-    LabelledItems,
     Part,
     neighbourhood,
     parts_of,
     require_columns,
+    require_splits,
 )
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol, RandomSplits
 from btdagg.evaluation.scores import Scores
@@ -25,8 +25,9 @@ from btdagg.methods import Aggregator
 from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Labels, Table, Votes
-from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import labels_of, require_labels, scales_of, with_task
+from btdagg.votes.items import Items
+from btdagg.votes.join import labels_of, require_labels, with_task
+from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Options(TypedDict, total=False):
 
 
 def evaluate(
-    votes: Votes | ArrayLike | Evidence,
+    votes: Votes | ArrayLike | Items,
     labels: Labels | ArrayLike,
     *,
     scale: Scale | None = None,
@@ -70,7 +71,7 @@ def evaluate(
 
     Parameters
     ----------
-    votes : Votes, (n, 3) or (n, judges, 3) array of non-negative numbers, PanelCounts or Evidence
+    votes : Votes, (n, 3) or (n, judges, 3) array of non-negative numbers, or Items
         Long votes, or wide counts of one judge; or votes per item in label order: minus, tie, plus.
         Judges of an array are called ``"1"``, ``"2"`` and so on.
     labels : Labels, or (n,) array of -1, 0, 1
@@ -100,7 +101,7 @@ def evaluate(
     aggregators : sequence of Aggregator, optional
         By default `Calibrated` with its weak prior, and majority vote; of grades also the median,
         the mean, `Isotonic` and a constant. The decisions of a `Decided` are read from its column;
-        see `Votes.evidence`. Beside a panel, which is `Calibrated` with judges and reads the column
+        see `Votes.items`. Beside a panel, which is `Calibrated` with judges and reads the column
         `judge`, the others decide by the votes of all judges together, and `n_votes` is of each
         judge.
     protocol : Protocol
@@ -139,8 +140,8 @@ def evaluate(
                 raise InputError(
                     f"{name} is for tables of votes and labels, and labels is an array"
                 )
-        items = LabelledItems(cast("ArrayLike", votes), cast("ArrayLike", labels), groups, *scales)
-        items.require_splits(protocol.splitter)  # errors of the splits come first
+        items = Items.of(votes, labels, groups, scale=scales[0], label_scale=scales[1])
+        require_splits(items, protocol.splitter)  # errors of the splits come first
         items.require_two_labels()
         step = None if start is None else start(n_splits)
         return Scores((), tuple(_cells(items, methods, protocols, step, None)))
@@ -223,18 +224,21 @@ def _of_part(
     judges = any(of.judges for of in needs)
     for n_votes in numbers:
         try:
-            everything = part.labelled(n_votes, confidence, decisions_of(methods), judges=judges)
+            more: Any = {"confidence": confidence, "decisions": decisions_of(methods)}
+            if judges:  # whose items have nothing but counts
+                more = {"panel": "judge"}
+            everything = part.votes.labelled(part.labels, n_votes, **more)
             kept = everything.with_decisions(
                 of.decisions or "" for of in needs if of.some_decisions
             )
-            items = everything if kept.all() or not kept.any() else everything.among(kept)
+            items = everything if kept.all() or not kept.any() else everything[kept]
             if None in protocols:  # a sweep over labels tells no methods apart
                 part.require_comparable(items)
             around = neighbourhood(part, parts, n_votes, kept) if parts else None
             # Of grades, items without a vote are left out.
-            is_paired = items.evidence.scale.mirrored
-            everyone = items.evidence.counts if is_paired else part.votes.counts(n_votes)[1]
-            most = int(items.evidence.counts.sum(axis=1).max())
+            is_paired = items.scale.mirrored
+            everyone = items.pooled if is_paired else part.votes.counts(n_votes)[1]
+            most = int(items.pooled.sum(axis=1).max())
             used = None if n_votes is None else min(n_votes, most)
             if used in {cell.n_votes for cell in cells}:
                 continue  # as many were used at a smaller number, where items have no more
@@ -258,7 +262,7 @@ def _of_part(
 
 
 def _cells(
-    items: LabelledItems,
+    items: Items,
     methods: Sequence[Aggregator],
     protocols: Mapping[int | None, Protocol],
     step: Callable[[], object] | None,
@@ -268,7 +272,7 @@ def _cells(
     fitted, nothing = None, np.arange(0)
     for method in with_neighbours(methods, around.prior(nothing) if around else None):
         if fitted is None and is_written(method):
-            fitted = cast("Calibrated", quiet_fit(method, items.evidence.counts, items.labels))
+            fitted = cast("Calibrated", quiet_fit(method, items.pooled, items.labels))
     for n_labels, protocol in protocols.items():
         ((cell,),) = cross_scores([items], methods, protocol, progress=step, neighbourhood=around)
         yield replace(cell, n_labels=n_labels, fitted=fitted)

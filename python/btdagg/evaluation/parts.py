@@ -4,36 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
-from btdagg._util.validation import (
-    CountsItself,
-    as_names,
-    names_of_judges,
-    same_index,
-    same_length,
-)
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.grades import GradeModel
-from btdagg.model.panel import as_panel_counts
 from btdagg.model.prior import Prior, fit_prior
 from btdagg.votes import Labels, Table, Votes
-from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import join, labelled, labels_of, scales_of, with_task
-from btdagg.votes.panel import PanelCounts, panel_counts
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.items import Items
+from btdagg.votes.join import labels_of, with_task
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from btdagg.evaluation.protocol import Splitter
 
@@ -43,129 +31,6 @@ Key: TypeAlias = tuple[str, ...]
 
 USUAL = ("task", "judge")
 """Columns that votes are grouped by by default, if they exist."""
-
-
-@readable
-@dataclass(frozen=True, eq=False, init=False)
-class LabelledItems:
-    """Items with their evidence and gold labels.
-
-    Parameters
-    ----------
-    evidence : (n, 3) array of non-negative integers, or Evidence
-        Votes per item in label order: minus, tie, plus; `Evidence` if aggregators need more.
-    labels : (n,) array of -1, 0, 1
-        Gold labels.
-    groups : (n,) array, optional
-        Group of each item, such as its prompt; see `RandomSplits.draw`.
-    scale, label_scale : Scale, optional
-        Of the votes, and of the labels if theirs is another; tables have their own.
-    ratings : (n, K) array of integers, optional
-        How many raters gave each label, in label order.
-    """
-
-    evidence: Evidence
-    labels: NDArray[Any]
-    groups: NDArray[Any] | None
-    label_scale: Scale
-    ratings: NDArray[Any] | None
-
-    def __init__(
-        self,
-        evidence: ArrayLike | Evidence,
-        labels: ArrayLike,
-        groups: ArrayLike | None = None,
-        scale: Scale | None = None,
-        label_scale: Scale | None = None,
-        ratings: NDArray[Any] | None = None,
-    ) -> None:
-        scale, label_scale = scales_of(evidence, labels, scale, label_scale)
-        evidence, labels, groups = labelled(evidence, labels, groups, scale=scale)
-        own = evidence_of(evidence, scale)
-        gold = label_scale.labels[label_scale.places(labels)]
-        scale.counts(own.counts)
-        scale.require_votes(own.counts)
-        same_length("labels", len(gold), "counts", len(own))
-        same_index(counts=evidence, labels=labels, groups=groups)
-        if not len(gold):
-            raise InputError("labels is empty, expected at least one item")
-        group = None if groups is None else as_names(groups, "groups")
-        if group is not None:
-            same_length("groups", len(group), "items", len(own))
-        self.__dict__.update(
-            evidence=own, labels=gold, groups=group, label_scale=label_scale, ratings=ratings
-        )
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @cached_property
-    def units(self) -> NDArray[np.int64]:
-        """Group of each item as a number from 0, in the order of the groups' names or the ids."""
-        ids = self.evidence.ids
-        told = () if ids is None else (np.unique(ids, return_inverse=True)[1].reshape(-1),)
-        return numbered(self.groups, told, len(self))
-
-    @cached_property
-    def content(self) -> list[NDArray[Any]]:
-        """What is known of each item, as `btdagg._util.folds.deal` takes it."""
-        own = self.evidence
-        counts = own.counts
-        if own.signs is not own.counts:  # side by side, as `compare` has them
-            counts = np.stack([own.counts, own.signs], axis=1)
-        content: list[NDArray[Any]] = [counts, self.labels]
-        if own.confidences is not None:
-            content += [own.confidences.total, own.confidences.least]
-        content += [own.decisions[name] for name in sorted(own.decisions)]
-        return content + [own.by_judge[name] for name in sorted(own.by_judge)]
-
-    def among(self, rows: NDArray[Any]) -> LabelledItems:
-        """Return some items, at least one, by an array of indices or a mask."""
-        groups, ratings = (None if of is None else of[rows] for of in (self.groups, self.ratings))
-        return LabelledItems(
-            self.evidence[rows],
-            self.labels[rows],
-            groups,
-            label_scale=self.label_scale,
-            ratings=ratings,
-        )
-
-    def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Return which items have all decisions of these names: (n,) array."""
-        kept = np.ones(len(self), dtype=np.bool_)
-        for name in names:
-            kept &= ~np.isnan(self.evidence.decisions.get(name, np.zeros(len(self))))
-        return kept
-
-    def require_two_labels(self) -> None:
-        """Refuse labels that are all the same: they tell no methods apart."""
-        if (self.labels == self.labels[0]).all():
-            raise InputError(
-                f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones"
-            )
-
-    def require_splits(self, splitter: Splitter) -> None:
-        """Refuse items that cannot be split."""
-        for _ in splitter.draw(len(self), self.groups, self.content):
-            pass
-
-    @property
-    def rows(self) -> NDArray[Any] | Evidence:
-        """What aggregators get: a plain array if there is nothing but counts."""
-        return self.evidence.counts if self.evidence.is_plain else self.evidence
-
-
-def evidence_of(counts: Any, scale: Scale = PAIRS) -> Evidence:
-    """Return what counts decide by; of a panel's the votes of all judges together, and by judge."""
-    if isinstance(counts, PanelCounts):
-        by_judge = dict(zip(counts.judges, np.swapaxes(counts.counts, 0, 1), strict=True))
-        return Evidence(counts.counts.sum(axis=1), ids=counts.ids, by_judge=by_judge)
-    is_table = isinstance(counts, Evidence | CountsItself)
-    if is_table or not scale.mirrored or np.ndim(counts) != 3:
-        return Evidence.of(counts, scale)
-    array = as_panel_counts(counts)
-    judges = names_of_judges(None, array.shape[1])
-    return evidence_of(PanelCounts(np.arange(len(array)), array, judges))
 
 
 @readable
@@ -185,65 +50,33 @@ class Part:
     key: Key
     votes: Votes
     labels: Labels
-    _belongings: dict[int | None, tuple[LabelledItems, NDArray[np.object_]] | None] = field(
+    _belongings: dict[int | None, tuple[Items, NDArray[np.object_]] | None] = field(
         default_factory=dict, init=False, repr=False
     )
 
-    def labelled(
-        self,
-        n_votes: int | None = None,
-        confidence: str | None = None,
-        decisions: Iterable[str] = (),
-        *,
-        judges: bool = False,
-    ) -> LabelledItems:
-        """Join votes with the labels of their items; arguments are those of `Votes.evidence`.
-
-        With `judges` the evidence has counts by judge, of the first `n_votes` votes of each, and
-        nothing but counts.
-        """
-        counted: tuple[NDArray[Any], Evidence]
-        if judges:
-            of_panel = panel_counts(self.votes, n_votes=n_votes)
-            counted = of_panel.ids, evidence_of(of_panel)
-        else:
-            how: Any = {"confidence": confidence, "decisions": tuple(decisions)}
-            counted = self.votes.evidence(n_votes, **how)
-        items = join(self.votes, self.labels, counted).labelled()
-        return LabelledItems(
-            items.counts,
-            items.labels,
-            items.groups,
-            label_scale=items.label_scale,
-            ratings=items.ratings,
-        )
-
-    def belonging(
-        self, n_votes: int | None = None
-    ) -> tuple[LabelledItems, NDArray[np.object_]] | None:
+    def belonging(self, n_votes: int | None = None) -> tuple[Items, NDArray[np.object_]] | None:
         """Return the labelled items and what each belongs to: its group, or itself.
 
         It is kept, since every other part asks for it. None if there are no labelled items.
         """
         if n_votes not in self._belongings:
             try:
-                items = self.labelled(n_votes)
+                items = self.votes.labelled(self.labels, n_votes)
             except InputError:
                 self._belongings[n_votes] = None
                 return None
             groups = items.groups
             if groups is None:
-                assert items.evidence.ids is not None  # tables name their items
                 task = self.votes.values("task").first() if "task" in self.votes.columns else None
-                ids = items.evidence.ids.tolist()
+                ids = items.ids.tolist()
                 names = [f"{task!r} {item!r}" for item in ids]
-                if not items.evidence.scale.mirrored:  # criteria are of the same items
+                if not items.scale.mirrored:  # criteria are of the same items
                     names = list(map(repr, ids))
                 groups = np.array(names, dtype=np.object_)
             self._belongings[n_votes] = items, groups
         return self._belongings[n_votes]
 
-    def require_comparable(self, items: LabelledItems) -> None:
+    def require_comparable(self, items: Items) -> None:
         """Refuse labelled items that cannot be split or have one label; errors name the file."""
         n, source = len(items), self.labels.source
         if n < 2:
@@ -252,7 +85,7 @@ class Part:
             items.require_two_labels()
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
-        if not items.evidence.counts.any():
+        if not items.pooled.any():
             raise InputError(f"{self.votes.source}: none of the {n} labelled items has a vote")
 
 
@@ -284,7 +117,7 @@ def grouping(
 
 def labelled_tasks(
     votes: Votes, labels: Labels, *, by: Sequence[str] = ("task",), n_votes: int | None = None
-) -> dict[str, LabelledItems]:
+) -> dict[str, Items]:
     """Join votes and labels for every task.
 
     Parameters
@@ -296,11 +129,11 @@ def labelled_tasks(
     by : sequence of str
         Columns of the votes whose values make a task.
     n_votes : int, optional
-        See `Votes.evidence`.
+        See `Votes.counts`.
 
     Returns
     -------
-    dict of str to LabelledItems
+    dict of str to Items
         Keys are the values of those columns, joined by a space (in quotes if two keys would
         otherwise be equal), in order of first appearance.
     """
@@ -320,19 +153,20 @@ def labelled_parts(
     n_votes: int | None = None,
     confidence: str | None = None,
     decisions: Sequence[str] = (),
-) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
+) -> tuple[dict[Key, Items], dict[Key, str]]:
     """Join votes and labels part by part: the parts by key, and the reasons why others have none.
 
     Unlike in `labelled_tasks`, votes of several judges are pooled if `by` does not separate them.
-    Other arguments are those of `Votes.evidence`.
+    Other arguments are those of `Votes.items`.
     """
     _, parts = parts_of(votes, labels, by)
     require_columns(votes, [n_votes], confidence, decisions)
-    joined: dict[Key, LabelledItems] = {}
+    more: Any = {"confidence": confidence, "decisions": decisions}
+    joined: dict[Key, Items] = {}
     refused: dict[Key, str] = {}
     for part in parts:
         try:
-            joined[part.key] = part.labelled(n_votes, confidence, decisions)
+            joined[part.key] = part.votes.labelled(labels, n_votes, **more)
         except InputError as error:
             refused[part.key] = str(error)
     return joined, refused
@@ -348,6 +182,12 @@ def require_columns(
     votes.refuse_of_counts(n_votes=n_votes[0], confidence=confidence)
     require(votes, [] if confidence is None else [confidence])
     require(votes, [column_of_decisions(name, n) for n in n_votes for name in decisions])
+
+
+def require_splits(items: Items, splitter: Splitter) -> None:
+    """Refuse items that cannot be split."""
+    for _ in splitter.draw(len(items), items.groups, items.content):
+        pass
 
 
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
@@ -391,9 +231,7 @@ class Neighbourhood:
     come with what their items belong to.
     """
 
-    def __init__(
-        self, own: NDArray[Any], others: Mapping[str, tuple[LabelledItems, NDArray[Any]]]
-    ) -> None:
+    def __init__(self, own: NDArray[Any], others: Mapping[str, tuple[Items, NDArray[Any]]]) -> None:
         self._own = own.astype(str)
         self._parts = {name: (items, names.astype(str)) for name, (items, names) in others.items()}
         # Parts that share nothing with this one are the same in every split.
@@ -434,9 +272,9 @@ def neighbourhood(
     return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1][kept], others)
 
 
-def _neighbour(items: LabelledItems, kept: NDArray[np.bool_]) -> Any:
+def _neighbour(items: Items, kept: NDArray[np.bool_]) -> Any:
     """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a `GradeModel`."""
-    counts, labels, scale = items.evidence.counts[kept], items.labels[kept], items.evidence.scale
+    counts, labels, scale = items.pooled[kept], items.labels[kept], items.scale
     if not scale.mirrored:
         scales: Any = {"scale": scale, "label_scale": items.label_scale}
         return quiet(calibrate)(counts, labels, **scales).model

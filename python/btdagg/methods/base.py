@@ -56,10 +56,10 @@ class Needs:
 
 
 class Aggregator(Protocol):
-    """Turns the evidence on items into labels.
+    """Turns the votes of items into labels.
 
-    It gets `btdagg.votes.Evidence`, or a plain (n, 3) array of counts in label order. An aggregator
-    that needs only counts can use either as an array; one that needs more calls `Evidence.of`.
+    It gets `btdagg.votes.Items`, or a plain (n, 3) array of counts in label order. An aggregator
+    that needs only counts can use either as an array; one that needs more calls `Items.of`.
 
     Every implementation states its rule for ties between categories. The rule depends neither on
     the order of the votes nor on which side is called A: swapping A and B mirrors every label.

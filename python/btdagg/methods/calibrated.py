@@ -16,7 +16,7 @@ from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import Bounds, quiet, warn_of
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import decisions_under, refitted
-from btdagg.votes.evidence import Evidence
+from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ class Calibrated(OnScale):
     none, which is what `bounds` mean, it is the paper's fit and called ``Davidson``, as in the
     paper. With the prior ``"neighbours"`` evaluations choose them: the other tasks, judges or
     criteria, without what they evaluate on. With `judges` it is a ``panel`` of them, as of
-    `btdagg.calibrate_panel`, and reads the evidence's counts by judge. With the loss ``"MAE"`` it
+    `btdagg.calibrate_panel`, and reads the items' counts by judge. With the loss ``"MAE"`` it
     is the paper's ablation ``Davidson MAE``, see `btdagg.model.calibrate_by_mae`.
     """
 
@@ -129,5 +129,4 @@ class Calibrated(OnScale):
     def _counts(self, counts: ArrayLike) -> ArrayLike:
         if not self.judges:
             return counts
-        evidence = Evidence.of(counts)
-        return np.stack([evidence.require_judge(name) for name in self.judges], axis=1)
+        return Items.of(counts).require_judges(self.judges)

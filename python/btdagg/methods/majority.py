@@ -10,7 +10,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.validation import as_checked_counts
 from btdagg.methods.base import ROUNDING, Needs, OnScale, WithoutFit
-from btdagg.votes.evidence import Evidence
+from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -56,7 +56,7 @@ class Voted(WithoutFit, OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
-        array, means = self._counted(Evidence.of(counts, self.scale).signs)
+        array, means = self._counted(Items.of(counts, scale=self.scale).votes)
         # Half of a vote for a side is that side's in the median, as in the paper.
         outward = self.scale.mirrored and isinstance(self, RoundedMedian)
         values = self._statistic(array, means)
@@ -115,7 +115,7 @@ class SoftSelfConsistency(WithoutFit, OnScale):
 
     A label without votes has no score, or a sum of 0. If labels share the highest score (within
     1e-9, relative) the item is a tie; so is an item without votes. `decide` takes
-    `btdagg.votes.Evidence` with a confidence of every vote.
+    `btdagg.votes.Items` with a confidence of every vote.
 
     References
     ----------
@@ -141,10 +141,10 @@ class SoftSelfConsistency(WithoutFit, OnScale):
         object.__setattr__(self, "name", name)
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
-        """Label of each item, (n,), from evidence with confidences."""
-        evidence = Evidence.of(counts, self.scale)
-        confidences = evidence.require_confidences(self.name)
-        votes, absolute = self.scale.counts(evidence.signs), 0.0
+        """Label of each item, (n,), from items with confidences."""
+        items = Items.of(counts, scale=self.scale)
+        confidences = items.require_confidences(self.name)
+        votes, absolute = self.scale.counts(items.votes), 0.0
         if self.score == "product":
             scores = np.maximum(confidences.log_product, _LOG_OF_ZERO)
             absolute = ROUNDING  # of a logarithm is relative of the product
@@ -164,14 +164,14 @@ class SoftSelfConsistency(WithoutFit, OnScale):
 
 @dataclass(frozen=True)
 class Decided(WithoutFit, OnScale):
-    """Decisions that come with the evidence, such as those of a generative aggregator.
+    """Decisions that come with the items, such as those of a generative aggregator.
 
     It breaks no ties. It is mirror-symmetric if the decisions are.
 
     Parameters
     ----------
     column : str
-        Name of the decisions in the evidence, which is their column in tables of votes.
+        Name of the decisions of the items, which is their column in tables of votes.
     name : str
         Name in tables; by default the column in capitals.
     some : bool
@@ -198,5 +198,5 @@ class Decided(WithoutFit, OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Decision on each item, (n,); without one the item is named in an `InputError`."""
-        decided = Evidence.of(counts, self.scale).require_decisions(self.column)
+        decided = Items.of(counts, scale=self.scale).require_decisions(self.column)
         return np.asarray(self.label_scale.labels[decided + 1])

@@ -15,7 +15,8 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
-from btdagg.votes.join import labelled, labelled_items, scales_of
+from btdagg.votes.join import labelled, labelled_items
+from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

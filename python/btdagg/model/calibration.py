@@ -23,9 +23,9 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import FewLabels, Posterior
-from btdagg.votes.join import labelled, scales_of
+from btdagg.votes.join import labelled
 from btdagg.votes.provenance import Provenance
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, Scale, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -16,17 +16,16 @@ from btdagg._util.folds import deal, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
-    as_checked_counts,
     as_groups,
     as_integer,
     as_number,
-    as_numbers,
     effective_weights,
     names_of_judges,
     same_length,
 )
 from btdagg.model.calibration_set import Bounds, Calibration, calibration_set, warning
 from btdagg.model.davidson import DavidsonModel, FittedModel
+from btdagg.votes.items import as_panel_counts
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale
 
@@ -79,7 +78,7 @@ class PanelModel(FittedModel):
 
     Counts are (n, judges, 3) arrays in label order, or votes with a column `judge`, as
     `btdagg.read_votes` returns them: their items are then in the order of
-    `btdagg.votes.panel_counts`.
+    `Votes.items` with a panel.
 
     Examples
     --------
@@ -153,12 +152,11 @@ class PanelModel(FittedModel):
     def counts_of(self, votes: Any) -> NDArray[Any]:
         """Return the counts of a table of votes, (n, judges, 3), as those the model was fitted to.
 
-        Its items are in the order of `btdagg.votes.panel_counts`.
+        Its items are in the order of `Votes.items` with a panel.
         """
-        from btdagg.votes.panel import panel_counts
-
         votes = votes if self.provenance is None else votes.as_fitted(self.provenance)
-        return panel_counts(votes, judges=self.judges).counts
+        counts: NDArray[Any] = votes.items(judges=self.judges).counts
+        return counts
 
     @cached_property
     def _kernel(self) -> _core.Panel:
@@ -178,22 +176,6 @@ class PanelModel(FittedModel):
         from btdagg.model.sql.decisions import to_sql
 
         return to_sql(self, dialect, columns=columns)
-
-
-def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:
-    """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
-    array = as_numbers(counts, "counts")
-    n_judges = array.shape[1] if judges is None and array.ndim == 3 else len(judges or ())
-    if array.ndim != 3 or array.shape[1:] != (n_judges, 3) or n_judges == 0:
-        expected = f"(n, {'judges' if judges is None else n_judges}, 3)"
-        raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")
-    columns = []
-    for place, name in enumerate(names_of_judges(judges, n_judges)):
-        try:
-            columns.append(as_checked_counts(array[:, place]))
-        except InputError as error:
-            raise InputError(f"judge {name!r}: {error}") from None
-    return np.stack(columns, axis=1)
 
 
 def panel_features(counts: NDArray[Any], alpha: float, kappa: float) -> tuple[Floats, Floats]:
@@ -288,21 +270,18 @@ def calibrate_panel(
     >>> model.beta[0] > model.beta[1]
     True
     """
-    from btdagg.votes.join import join, scales_of, with_task
+    from btdagg.votes.join import with_task
+    from btdagg.votes.scale import scales_of
 
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     scale.require_sides("a panel")
     if isinstance(counts, CountsItself):
-        from btdagg.votes.panel import panel_counts
-
         if weights is not None:
-            expected = "None for votes; pass the arrays of btdagg.votes.panel_counts with weights"
+            expected = "None for votes; pass the arrays of votes.items(panel=...) with weights"
             raise InputError(argument="weights", came=weights, expected=expected)
         provenance = Provenance.of(counts) if provenance is None else provenance
-        votes = with_task(counts, labels)
-        ids, by_judge, judges = panel_counts(votes, judges=judges)
-        items = join(votes, labels, (ids, by_judge)).labelled()
-        counts, labels = items.counts, items.labels
+        items = with_task(counts, labels).labelled(labels, panel="judge", judges=judges)
+        counts, labels, judges = items.counts, items.labels, items.judges
         groups = items.groups if groups is None else groups
     array = as_panel_counts(counts)
     names = names_of_judges(judges, array.shape[1])

@@ -19,7 +19,6 @@ from btdagg._util.validation import (
 )
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
-from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import CrossFit, Protocol
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.model.calibration import calibrate
@@ -30,6 +29,7 @@ from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
+from btdagg.votes.items import Items
 from btdagg.votes.join import labelled_items
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ def _errors(
     most = max(int(np.median(counts.sum(axis=1))), 1)
     own = sorted({min(n, most) for n in budgets})
     errors = {
-        n: _cross_fitted(LabelledItems(_some(counts, n, votes, rng), gold), method, seed)
-        for n in own
+        n: _cross_fitted(Items.of(_some(counts, n, votes, rng), gold), method, seed) for n in own
     }
     for n in budgets:
         if n > most:
@@ -215,7 +214,7 @@ def _errors(
     return errors
 
 
-def _cross_fitted(items: LabelledItems, method: Aggregator, seed: int) -> Interval:
+def _cross_fitted(items: Items, method: Aggregator, seed: int) -> Interval:
     """Return the error of a method on items that it did not see, for new items."""
     protocol = Protocol(replace(_CROSS_FIT, seed=seed), test=None)
     ((cell,),) = cross_scores([items], [method], protocol)
@@ -298,7 +297,7 @@ def _of_grades(
         if rule is not None and rule.n == n:
             model = replace(cast("GradeModel", rule.model), provenance=None)
         votes = StoppingRule.lossless(model, n, step=step)._followed(shares[:, :n]).n_votes
-        items = LabelledItems(
+        items = Items.of(
             shares[:, :n].sum(axis=1).astype(np.int64),
             gold,
             scale=scale,

@@ -10,11 +10,11 @@ import numpy as np
 
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.majority import majority_vote
 from btdagg.model.calibration_set import Calibration
+from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def regime_of(low: float, high: float) -> str:
 
 
 def fitted_parameters(
-    items: LabelledItems,
+    items: Items,
     aggregator: Aggregator | None = None,
     *,
     protocol: Protocol = FEW_SPLITS,
@@ -106,7 +106,7 @@ def fitted_parameters(
 
     Parameters
     ----------
-    items : LabelledItems
+    items : Items
         Counts and labels of n items.
     aggregator : Calibrated, optional
         Smoothing constants and bounds of the fit; the usual ones unless given.
@@ -131,5 +131,5 @@ def fitted_parameters(
         gamma,
         at_bounds=np.array([[name in fit.at_bounds for name in _NAMES] for fit in fits]),
         gold_tie_share=float(np.mean(items.labels == 0)),
-        judge_tie_share=float(np.mean(majority_vote(items.evidence.counts) == 0)),
+        judge_tie_share=float(np.mean(majority_vote(items.pooled) == 0)),
     )

@@ -20,12 +20,12 @@ from btdagg.report.sections import Question, main_methods, named_after, skip_lef
 from btdagg.report.wording import key_of
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import LabelledItems
     from btdagg.evaluation.parts import Key
     from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
     from btdagg.votes import Votes
+    from btdagg.votes.items import Items
 
 
 def _spread(study: Study, report: ReportFolder) -> None:
@@ -45,7 +45,7 @@ def _transfer(study: Study, report: ReportFolder) -> None:
     if "task" not in study.columns:
         raise InputError("this needs votes on several tasks, and a column task")
     place = study.columns.index("task")
-    by_key: dict[Key, dict[str, LabelledItems]] = {}
+    by_key: dict[Key, dict[str, Items]] = {}
     for key, items in study.parts.items():
         by_key.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = items
     if all(len(tasks) < 2 for tasks in by_key.values()):

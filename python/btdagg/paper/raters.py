@@ -17,14 +17,15 @@ from btdagg.evaluation.metrics import (
     mean_interval,
     pairwise_accuracy,
 )
-from btdagg.evaluation.parts import LabelledItems, refuse_several_judges, require_columns
+from btdagg.evaluation.parts import refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator, Calibrated, Decided
 from btdagg.methods.base import decisions_of
 from btdagg.methods.majority import majority_vote
 from btdagg.paper.ratings import Ratings
-from btdagg.votes import Labels, Votes, align
-from btdagg.votes.evidence import Evidence
+from btdagg.votes import Labels, Votes
+from btdagg.votes.items import Items
+from btdagg.votes.join import join
 from btdagg.votes.table import require, text
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def leave_one_rater_out(
         Use the first `n_votes` votes of the judge on each item; by default all. Raters and splits
         do not depend on it.
     confidence : str, optional
-        See `Votes.evidence`.
+        See `Votes.items`.
     group : str, optional
         Column of the ratings that groups items, such as by source text. Groups are split together.
     protocol : Protocol
@@ -172,25 +173,21 @@ def leave_one_rater_out(
     # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
-    evidence = None
+    of_judge = None
     if votes is not None:
-        evidence = _evidence(votes, n_votes, confidence, decisions_of([method]))
+        of_judge = _items(votes, n_votes, confidence, decisions_of([method]))
     groups = None if group is None else _groups(ratings, group)
     raters, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
             sheet, own, n_alone, n_shared = _sheet(ratings, place, groups)
             gold, compared, n_without_votes = sheet.labels, None, 0
-            if evidence is not None:
+            if of_judge is not None:
                 own_of = dict(zip(map(str, sheet.ids.tolist()), own.tolist(), strict=True))
-                ids, of_judge = evidence
-                both = align(ids, of_judge.counts, sheet)
+                both = join(None, sheet, of_judge).labelled()
                 gold, n_without_votes = both.labels, both.n_without_votes
                 own = np.array([own_of[str(item)] for item in both.ids.tolist()])
-                rows = of_judge[both.rows]
-                decisions: dict[str, Any] = {**rows.decisions, _OWN: own}
-                rows = replace(rows, decisions=decisions)
-                items = LabelledItems(rows, gold, both.groups)
+                items = replace(both, decisions={**both.decisions, _OWN: own.astype(float)})
                 judged = [method, Decided(_OWN)]
                 ((compared,),) = cross_scores([items], judged, protocol.untested)
             scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
@@ -232,15 +229,15 @@ def _sheet(
     return labels, own[rated], int((mine & ~rated).sum()), int(undecided.sum())
 
 
-def _evidence(
+def _items(
     votes: Votes, n_votes: int | None, confidence: str | None, decided: Sequence[str]
-) -> tuple[NDArray[Any], Evidence]:
+) -> Items:
     refuse_several_judges(votes)
     require_columns(votes, [n_votes], confidence, decided)
-    ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
-    if not evidence.counts.any():
-        raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
-    return ids, evidence
+    items = votes.items(n_votes=n_votes, confidence=confidence, decisions=decided)
+    if not items.counts.any():
+        raise InputError(f"{votes.source}: none of the {len(items)} items has a vote")
+    return items
 
 
 def _groups(ratings: Ratings, column: str) -> dict[Any, str]:

@@ -12,9 +12,10 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval, mean_interval
-from btdagg.evaluation.parts import LabelledItems
+from btdagg.evaluation.parts import require_splits
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator, Calibrated
+from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +73,7 @@ class Transfer:
 
 
 def transfer_matrix(
-    tasks: Mapping[str, LabelledItems],
+    tasks: Mapping[str, Items],
     aggregator: Aggregator | None = None,
     *,
     protocol: Protocol = CROSS_FITTED,
@@ -86,7 +87,7 @@ def transfer_matrix(
 
     Parameters
     ----------
-    tasks : mapping of str to LabelledItems
+    tasks : mapping of str to Items
         At least two; see `labelled_tasks`. They are taken to have no item in common: one that is in
         two tasks may be calibrated on in one and evaluated in the other.
     aggregator : Aggregator, optional
@@ -104,7 +105,7 @@ def transfer_matrix(
     method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
     for name, items in tasks.items():
         try:
-            items.require_splits(protocol.splitter)
+            require_splits(items, protocol.splitter)
         except InputError as error:
             raise InputError(f"task {name!r}: {error}") from None
     rows = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)

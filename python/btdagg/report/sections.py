@@ -72,7 +72,7 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
     cells = []
     for cell in scores.cells:
         whole = wholes.get(cell.key)
-        most = study.parts[cell.key].evidence.counts.sum(axis=1).max()
+        most = study.parts[cell.key].pooled.sum(axis=1).max()
         if whole is not None and cell.n_votes == most:
             names = [method.name for method in cell.methods]
             cell = replace(among(whole, names), n_votes=cell.n_votes)
@@ -177,8 +177,8 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
             # What neighbours a method has is for an evaluation to say.
             for method in study.own_methods:
                 if method.name not in by_name and not needs_of(method).neighbours:
-                    by_name[method.name] = quiet_fit(method, items.rows, items.labels)
-            most = int(items.evidence.counts.sum(axis=1).max())
+                    by_name[method.name] = quiet_fit(method, items.decided_by, items.labels)
+            most = int(items.pooled.sum(axis=1).max())
             figure = figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
             maps[name] = named_after(figure, name) if len(study.items) > 1 else figure
     report.choose(maps)

@@ -13,12 +13,20 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import about_strength
-from btdagg.evaluation.parts import Key, LabelledItems, Part, grouping, labelled_parts, names_of
+from btdagg.evaluation.parts import (
+    Key,
+    Part,
+    grouping,
+    labelled_parts,
+    names_of,
+    require_splits,
+)
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Votes
+from btdagg.votes.items import Items
 from btdagg.votes.join import with_task
 from btdagg.votes.table import text
 
@@ -129,7 +137,7 @@ class Study:
         return None if self.n_votes is None else max(self.n_votes)
 
     @cached_property
-    def _labelled(self) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
+    def _labelled(self) -> tuple[dict[Key, Items], dict[Key, str]]:
         single = not self.votes.are_counts
         labelled, refused = labelled_parts(
             self.votes,
@@ -141,14 +149,14 @@ class Study:
         for key, items in list(labelled.items()):
             try:
                 Part(key, self.votes, self.labels).require_comparable(items)
-                items.require_splits(self.protocol.splitter)
+                require_splits(items, self.protocol.splitter)
             except InputError as error:
                 del labelled[key]
                 refused[key] = str(error)
         return labelled, refused
 
     @property
-    def parts(self) -> dict[Key, LabelledItems]:
+    def parts(self) -> dict[Key, Items]:
         """Labelled items of every part that can be split, at the largest number of votes."""
         labelled, refused = self._labelled
         if not labelled:
@@ -161,7 +169,7 @@ class Study:
         return self._labelled[1]
 
     @property
-    def items(self) -> dict[str, LabelledItems]:
+    def items(self) -> dict[str, Items]:
         """`parts` by name."""
         return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
 
@@ -175,7 +183,7 @@ class Study:
         """Numbers of votes for a sweep, even ones where votes have an order."""
         if self.votes.are_counts:
             return []
-        most = max(int(items.evidence.counts.sum(axis=1).max()) for items in self.parts.values())
+        most = max(int(items.pooled.sum(axis=1).max()) for items in self.parts.values())
         step = 2 if "order" in self.votes.columns else 1
         points = np.arange(step, most + 1, step)
         if self.is_graded:  # a fit of grades takes longer: about doubling

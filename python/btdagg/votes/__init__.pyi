@@ -1,14 +1,14 @@
 from . import (
     formats as formats,
 )
-from .evidence import (
-    Confidences as Confidences,
-)
-from .evidence import (
-    Evidence as Evidence,
-)
 from .histogram import (
     read_histogram as read_histogram,
+)
+from .items import (
+    Confidences as Confidences,
+)
+from .items import (
+    Items as Items,
 )
 from .join import (
     align as align,
@@ -18,9 +18,6 @@ from .labels import (
 )
 from .labels import (
     read_labels as read_labels,
-)
-from .panel import (
-    panel_counts as panel_counts,
 )
 from .provenance import (
     Provenance as Provenance,

@@ -1,16 +1,15 @@
-"""Votes and labels as arrays: whoever needs both, from tables, gets them here."""
+"""Votes and labels by item: whoever needs both, from tables, gets them here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
 from btdagg._util.validation import (
-    CountsItself,
     as_checked_counts,
     as_counts,
     as_labels,
@@ -19,148 +18,36 @@ from btdagg._util.validation import (
     shaped,
     unmasked,
 )
-from btdagg.votes.labels import RATERS, Labels, n_disputed, rater_remarks, shares_in
+from btdagg.votes.items import Items, tables_only
+from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.scale import PAIRS, Scale, require_alike
-from btdagg.votes.table import AnyTable, Table, as_text, listing, text
+from btdagg.votes.table import AnyTable, Table, as_text, listing, require, text
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-
-@readable
-@dataclass(frozen=True, eq=False)
-class LabelledCounts:
-    """Counts of the items that have both votes and a label, in the order of the votes.
-
-    Attributes
-    ----------
-    ids : (n,) array of int64, or of object holding str
-    counts : (n, 3) array
-        Votes per item in label order: minus, tie, plus; of the type that was given.
-    rows : (n,) array
-        Row of each item in the input.
-    labels : (n,) array of int8, or of grades
-    groups : (n,) array of object holding str, or None
-        Group of each item, if the labels have groups.
-    n_unlabelled, n_without_votes : int
-        Numbers of items left out because they have no label, and of labels without votes.
-    remarks : tuple of str
-        On how many of the items raters disagree, and what their label is; on items without votes.
-    scale, label_scale : Scale
-        Of the votes and of the labels.
-    ratings : (n, labels) array, or None
-        How many raters gave each label, where some item has several.
-    """
-
-    ids: NDArray[Any]
-    counts: NDArray[Any]
-    rows: NDArray[np.intp]
-    labels: NDArray[Any]
-    groups: NDArray[np.object_] | None
-    n_unlabelled: int
-    n_without_votes: int
-    remarks: tuple[str, ...] = ()
-    scale: Scale = PAIRS
-    label_scale: Scale = PAIRS
-    ratings: NDArray[np.int64] | None = None
+    from btdagg.votes.votes import Votes
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class JoinedItems:
-    """Every item that has votes, and what the labels say of it: n rows in the order of the votes.
-
-    Attributes
-    ----------
-    ids : (n,) array of int64, or of object holding str
-    counts : (n, ...) array or Evidence
-        As they were counted.
-    shares : (n, 3) array of float64, or (n, K) of grades
-        `Labels.shares` of the items; NaN without a label.
-    told : polars.DataFrame
-        The columns of the labels, such as `label`, `group` and `probability`; null where the labels
-        do not name the item.
-    n_without_votes : int
-        Number of labels, of the tasks of the votes, whose item has no votes.
-    scale, label_scale : Scale
-        Of the votes and of the labels.
-    remarks : tuple of str
-        On items without a vote, which have no mean grade and are left out.
-    """
-
-    ids: NDArray[Any]
-    counts: Any
-    shares: NDArray[np.float64]
-    told: pl.DataFrame
-    n_without_votes: int
-    _labels: Labels = field(repr=False)
-    _why_no_label: str = field(repr=False)
-    scale: Scale = PAIRS
-    label_scale: Scale = PAIRS
-    remarks: tuple[str, ...] = ()
-
-    def labelled(self) -> LabelledCounts:
-        """Return the items that have a label, of which there has to be one."""
-        label = self.told["label"]
-        rows = np.flatnonzero(label.is_not_null().to_numpy())
-        if not len(rows):
-            raise InputError(self._why_no_label)
-        groups = self.told["group"] if "group" in self.told.columns else None
-        ratings = None
-        if RATERS in self.told.columns and self._labels.raters != "drop":
-            number = self.told[RATERS].to_numpy()[rows, None]
-            ratings = np.rint(shares_in(self.told[rows]) * number).astype(np.int64)
-        return LabelledCounts(
-            ids=self.ids[rows],
-            counts=self.counts[rows],
-            rows=rows,
-            labels=label.drop_nulls().to_numpy(),
-            groups=None if groups is None else np.array(groups.to_list(), dtype=object)[rows],
-            n_unlabelled=len(self.ids) - len(rows),
-            n_without_votes=self.n_without_votes,
-            remarks=(*self.remarks, *rater_remarks(self._labels, n_disputed(self.told), len(rows))),
-            scale=self.scale,
-            label_scale=self.label_scale,
-            ratings=ratings,
-        )
+_TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
 
 
-def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any]) -> JoinedItems:
-    """Find the label of every item that has votes.
+def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
+    """Find the label of every item that has votes: the same items, with what the labels say.
 
-    Everything that calibrates, evaluates or estimates from tables gets its arrays here.
-
-    Parameters
-    ----------
-    votes : Votes or None
-        Where they have tasks, items are joined with the labels of these tasks.
-    labels : Labels
-    counted : tuple of (ids, counts)
-        As `Votes.counts`, `Votes.evidence` or `panel_counts` return them.
-
-    Examples
-    --------
-    >>> from btdagg import read_labels, read_votes
-    >>> votes = read_votes({"item": ["x", "x", "y"], "vote": ["A", "tie", "B"]})
-    >>> labels = read_labels({"item": ["y", "z"], "label": ["B", "A"]})
-    >>> items = join(votes, labels, votes.counts())
-    >>> items.shares.tolist()
-    [[nan, nan, nan], [1.0, 0.0, 0.0]]
-    >>> items.labelled().labels.tolist(), items.n_without_votes
-    ([-1], 1)
+    Where votes have tasks, items are joined with the labels of these tasks.
     """
     import polars as pl
 
-    ids, counts = counted
-    scale = getattr(counts if votes is None else votes, "scale", PAIRS)
-    require_alike(scale, labels.scale)
+    require_alike(counted.scale, labels.scale)
     remarks: tuple[str, ...] = ()
-    if not scale.mirrored:
-        has_votes = np.asarray(counts).reshape(len(ids), -1).any(axis=1)
+    if not counted.scale.mirrored:
+        has_votes = counted.pooled.any(axis=1)
         if not has_votes.all():
-            n_empty, ids, counts = int((~has_votes).sum()), ids[has_votes], counts[has_votes]
+            counted, n_empty = counted[has_votes], int((~has_votes).sum())
             remarks = (f"items without a vote that could be read are left out: {n_empty}",)
+    ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)
     everything = pl.concat([of_tasks.frame, of_tasks.unlabelled])
@@ -183,12 +70,24 @@ def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any])
     shares = shares[row.fill_null(len(everything)).to_numpy()]
     n_without_votes = n_labels - int((row < n_labels).sum())
     told = everything.select(pl.all().gather(row))
-    why = _why_no_label(votes, labels, ids) if n_without_votes == n_labels else ""
-    scales = scale, labels.scale
-    return JoinedItems(ids, counts, shares, told, n_without_votes, labels, why, *scales, remarks)
+    groups = told["group"].to_list() if "group" in told.columns else None
+    joined = replace(
+        counted,
+        labels=told["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+        shares=shares,
+        groups=None if groups is None else np.array(groups, dtype=object),
+        label_scale=labels.scale,
+        told=told,
+        n_without_votes=n_without_votes,
+        remarks=remarks,
+        raters=labels.raters,
+    )
+    if n_without_votes == n_labels:
+        joined.__dict__.update(no_labels=_why_no_label(votes, labels, ids))
+    return joined
 
 
-def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
+def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     """Join counts and labels by item.
 
     Parameters
@@ -202,14 +101,14 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
 
     Returns
     -------
-    LabelledCounts
-        In the order of `ids`.
+    Items
+        Those that also have a label, in the order of `ids`.
     """
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
     shaped(ids, "ids", (), "one dimension")
     same_length("counts", len(counts), "ids", len(ids))
-    return join(None, labels, (ids, counts)).labelled()
+    return join(None, labels, Items(counts=counts, ids=ids)).labelled()
 
 
 def labelled(
@@ -222,40 +121,11 @@ def labelled(
     """
     if not isinstance(labels, Labels):
         return counts, labels, groups
-    if not isinstance(counts, CountsItself) or weights is not None:
-        name = "counts" if weights is None else "weights"
-        raise InputError(
-            f"labels are a table and {name} an array: pass what read_votes returned, or the arrays "
-            "of btdagg.align(ids, counts, labels)",
-            argument=name,
-        )
-    items = counts.labelled(labels)
+    items = tables_only(counts, labels, weights).labelled(labels)
     if items.scale != scale:
         expected = "votes of pairs; btdagg.calibrate takes grades"
         raise InputError(argument="counts", came=f"votes of {items.scale}", expected=expected)
     return items.counts, items.labels, items.groups if groups is None else groups
-
-
-def scales_of(
-    counts: Any, labels: Any, scale: Scale | None, label_scale: Scale | None
-) -> tuple[Scale, Scale]:
-    """Return the scales of votes and labels: those of tables, which may be said again.
-
-    Of arrays they are as said, by default of pairs, and labels have that of the votes.
-    """
-    of_counts, of_labels = (getattr(table, "scale", None) for table in (counts, labels))
-    usual = scale or of_counts or PAIRS
-    for name, own, said in (
-        ("scale", of_counts, scale),
-        ("label_scale", of_labels, label_scale),
-    ):
-        if not isinstance(said, Scale | None):
-            raise InputError(argument=name, came=said, expected="a btdagg.Scale")
-        if said is not None and own is not None and own != said:
-            raise InputError(argument=name, came=str(said), expected=f"{own}, as it was read")
-    both = usual, label_scale or of_labels or usual
-    require_alike(*both)
-    return both
 
 
 def labelled_items(counts: Any, labels: Any) -> tuple[NDArray[Any], NDArray[np.int8]]:
@@ -324,3 +194,213 @@ def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str
         f"no item has both votes and a label: votes begin with {voted}, labels of {labels.source} "
         f"with item {labels.frame['item'][0]!r}"
     )
+
+
+def all_items(
+    votes: Votes,
+    labels: Labels,
+    *,
+    by: str | None = None,
+    panel: str | None = None,
+    judges: Sequence[str] | None = None,
+    systems: tuple[str, str] | None = None,
+    n_votes: int | None = None,
+) -> Items:
+    """Gather the items of votes, task by task, with their labels, groups and probabilities.
+
+    Rows without a label tell the groups and probabilities of their items; a column `probability` of
+    the labels has the probability that an item was chosen to be labelled, and a column
+    `least_probability` the least of any item. Labels of items with probability 0, which were chosen
+    because people's looks help there, are left out.
+
+    Parameters
+    ----------
+    votes : Votes
+    labels : Labels
+    by : str, optional
+        Column of the votes, of which each item has one value.
+    panel, judges : str and sequence of str, optional
+        Column that tells the judges of a panel apart, `judge` if only they are given.
+    systems : tuple of str, optional
+        Columns of the votes that name the systems whose responses are A and B.
+    n_votes : int, optional
+        Count only the first so many votes of each item.
+    """
+    import polars as pl
+
+    labels, n_looks = _drawn_by_chance(labels)
+    votes = with_task(votes, labels)
+    if by == "criterion" and "task" in votes.columns:  # as it was read
+        by = "task"
+    columns = [*([] if by is None else [by]), *(systems or ())]
+    require(votes, columns)
+    if panel is not None and judges is None:
+        require(votes, [panel])
+        judges = tuple(votes.values(panel).drop_nulls().unique().sort())
+    # A judge's grades of one item are of one response, which a system gave.
+    beside = ["group"] if votes.scale.mirrored else ["group", "system"]
+    of_votes = [*(name for name in beside if name in votes.columns), *columns]
+    tables, parts = [], []
+    remarks: list[str] = []
+    bare: list[str] = []
+    n_apart = 0
+    for key, part in votes.partition(["task"] if "task" in votes.columns else []):
+        items = join(part, labels, part.items(n_votes=n_votes, panel=panel, judges=judges))
+        if not items.scale.mirrored and np.isnan(items.shares).all():
+            bare += key
+            continue
+        remarks += items.remarks
+        n_apart += n_disputed(items.told)
+        facts = facts_of(part, items.ids, of_votes, required=columns)
+        facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
+        told = [name for name in _TOLD if name in items.told.columns]
+        task = pl.lit("".join(key)).alias("task")
+        tables.append(facts.hstack(items.told.select(told)).with_columns(task))
+        parts.append(items)
+    n_labelled = sum(int((~np.isnan(own.shares[:, 0])).sum()) for own in parts)
+    if n_labelled == 0:  # says what the items of either begin with
+        items.labelled() if bare else votes.labelled(labels, n_votes)
+    rows = pl.concat(tables)
+    if bare:
+        tasks = "task" if len(bare) == 1 else "tasks"
+        remarks.append(f"{tasks} {', '.join(bare)} left out: no item there has a label")
+    if n_looks:
+        remarks.append(
+            f"{n_looks} labels of {labels.source} are left out: their items were not drawn by "
+            "chance, and have probability 0"
+        )
+    groups = [name for name in ("group", "group of votes") if name in rows.columns]
+    rows = rows.with_columns(group=pl.coalesce(*groups, pl.lit(None, pl.String)))
+    n_without_group = rows["group"].null_count()
+    alone = pl.format(" {} {}", "task", "item")  # no group begins with a blank
+    is_shared = not items.scale.mirrored and rows["item"].is_duplicated().any()
+    if is_shared and "task" not in labels.columns:
+        raise InputError(
+            f"{labels.source}: no column criterion or task, expected one, since "
+            f"{votes.source} has grades of one item by several"
+        )
+    if not items.scale.mirrored:
+        alone = pl.format(" {}", "item")
+    remarks += rater_remarks(labels.scale, labels.raters, n_apart, n_labelled, of_estimates=True)
+    n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
+    if n_without_votes:
+        remarks.append(f"{n_without_votes} labels of {labels.source} are of items without votes")
+    if 0 < n_without_group < len(rows):
+        remarks.append(
+            f"{n_without_group} items have no group and are taken as one by themselves; rows of "
+            "the labels with a group and an empty label tell it"
+        )
+    ids = _objects(rows.select(alone))[:, 0]
+    in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
+    drawn = set(rows["unit"].drop_nulls()) if "unit" in rows.columns else set()
+    if n_without_group == len(rows):
+        drawn = {"item"}
+    is_designed = {"stratum", "probability", "design", "seed"} <= {*labels.columns}
+    probabilities = None
+    if "probability" in rows.columns:
+        probabilities = _numbers(rows["probability"], labels.source)
+    return Items(
+        counts=np.concatenate([own.counts for own in parts]),
+        labels=np.concatenate([own.labels for own in parts]),
+        shares=np.concatenate([own.shares for own in parts]),
+        ids=ids,
+        groups=in_groups if n_without_group < len(rows) or is_shared else None,
+        scale=items.scale,
+        label_scale=items.label_scale,
+        judges=items.judges,
+        probabilities=probabilities,
+        units=ids if drawn == {"item"} else in_groups if drawn == {"group"} else None,
+        strata=_objects(rows.select(pl.col("stratum").cast(pl.String)))[:, 0]
+        if is_designed
+        else None,
+        by=None if by is None else _objects(rows.select(f"{by} of votes"))[:, 0],
+        systems=None
+        if systems is None
+        else _objects(rows.select(f"{name} of votes" for name in systems)),
+        keys=rows.select("item", *(["task"] if "task" in votes.columns else [])),
+        sides=votes.sides,
+        least_probability=_least_probability(labels),
+        remarks=tuple(remarks),
+    )
+
+
+def _least_probability(labels: Labels) -> float | None:
+    """Return the least probability of any item, if a column has it."""
+    if "least_probability" not in labels.columns:
+        return None
+    least = np.nanmin(_numbers(labels.frame["least_probability"], labels.source), initial=np.inf)
+    return float(least) if np.isfinite(least) else None
+
+
+def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
+    """Return labels without those of items that were chosen for a look, and how many these are."""
+    import polars as pl
+
+    if "probability" not in labels.columns:
+        return labels, 0
+    probability = labels.frame["probability"].cast(pl.Float64, strict=False)
+    is_look = (probability == 0).fill_null(value=False)
+    if not is_look.any():
+        return labels, 0
+    if is_look.all():
+        raise InputError(
+            source=labels.source,
+            column="probability",
+            came=0,
+            expected="a number above 0 where an item was drawn by chance, as none was here",
+        )
+    drawn, others = labels.frame.filter(~is_look), labels.unlabelled
+    if drawn["probability"].is_null().all():  # the column is of the looks alone
+        drawn, others = drawn.drop("probability"), others.drop("probability")
+    return replace(labels, data=drawn, unlabelled=others), int(is_look.sum())
+
+
+def facts_of(
+    votes: Votes, ids: NDArray[Any], columns: Sequence[str], required: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Return what columns of the votes, one value for each item, say of items: text or null."""
+    import polars as pl
+
+    rows = pl.DataFrame({"item": ids.tolist()})
+    for name in dict.fromkeys(columns):
+        if name == "item":
+            raise InputError(
+                f"{votes.source}: column item is the name of items, expected a column that says "
+                "something of items"
+            )
+        value = pl.col(name).cast(pl.String)
+        values = votes.collect(votes.data.lazy().select("item", value).unique(maintain_order=True))
+        values = values.drop_nulls()
+        twice = values.filter(values["item"].is_duplicated())
+        if twice.height:
+            item = twice["item"][0]
+            first, second = twice.filter(pl.col("item") == item)[name].sort()[:2]
+            raise InputError(
+                f"{votes.source}, column {name}: item {item!r} has {first!r} and {second!r}, "
+                "expected a column that says something of items and not of their votes"
+            )
+        rows = rows.join(values, on="item", how="left", maintain_order="left")
+        if name in required and rows[name].null_count():
+            item = rows["item"][int(rows[name].is_null().arg_true()[0])]
+            raise InputError(
+                f"{votes.source}: item {item!r} has no {name}, expected one of every item, those "
+                "without a label too"
+            )
+    return rows
+
+
+def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
+    """Return probabilities, NaN where there is none."""
+    import polars as pl
+
+    numbers = values.cast(pl.Float64, strict=False)
+    bad = values.filter(numbers.is_null() & values.is_not_null())
+    if len(bad):
+        expected = "a number above 0 and at most 1"
+        raise InputError(source=source, column=values.name, came=bad[0], expected=expected)
+    return numbers.fill_null(float("nan")).to_numpy()
+
+
+def _objects(rows: pl.DataFrame) -> NDArray[np.object_]:
+    """Return columns of text as an array of str."""
+    return np.stack([np.array(column.to_list(), dtype=object) for column in rows], axis=1)

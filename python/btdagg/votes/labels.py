@@ -77,7 +77,7 @@ class Labels(Table):
     @property
     def remarks(self) -> tuple[str, ...]:
         """On how many items raters disagree, and what their one label is."""
-        return rater_remarks(self, self.n_disputed, len(self.frame))
+        return rater_remarks(self.scale, self.raters, self.n_disputed, len(self.frame))
 
     @property
     def n_disputed(self) -> int:
@@ -226,18 +226,18 @@ def n_disputed(rows: pl.DataFrame) -> int:
 
 
 def rater_remarks(
-    labels: Labels, n_disputed: int, n_labelled: int, *, of_estimates: bool = False
+    scale: Scale, raters: str, n_disputed: int, n_labelled: int, *, of_estimates: bool = False
 ) -> tuple[str, ...]:
     """Say on how many of the items with a label raters disagree, and what is made of these."""
     if not n_disputed:
         return ()
     treatment = "each has the label of most of its raters, a tie where labels share the most"
-    if not labels.scale.mirrored:
+    if not scale.mirrored:
         treatment = "each has the median of its raters, the one nearest to the middle of the scale"
-    if labels.raters == "drop":
+    if raters == "drop":
         n_labelled += n_disputed
         treatment = "they are left out, and results are of items on which people agree"
-    elif labels.raters == "mean" and of_estimates:
+    elif raters == "mean" and of_estimates:
         treatment = "each counts as the mean of its raters"
     return (f"raters disagree on {n_disputed} of {n_labelled} labelled items: {treatment}",)
 

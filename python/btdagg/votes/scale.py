@@ -311,6 +311,28 @@ def require_alike(scale: Scale, label_scale: Scale) -> None:
         )
 
 
+def scales_of(
+    counts: Any, labels: Any, scale: Scale | None, label_scale: Scale | None
+) -> tuple[Scale, Scale]:
+    """Return the scales of votes and labels: those of tables, which may be said again.
+
+    Of arrays they are as said, by default of pairs, and labels have that of the votes.
+    """
+    of_counts, of_labels = (getattr(table, "scale", None) for table in (counts, labels))
+    usual = scale or of_counts or PAIRS
+    for name, own, said in (
+        ("scale", of_counts, scale),
+        ("label_scale", of_labels, label_scale),
+    ):
+        if not isinstance(said, Scale | None):
+            raise InputError(argument=name, came=said, expected="a btdagg.Scale")
+        if said is not None and own is not None and own != said:
+            raise InputError(argument=name, came=str(said), expected=f"{own}, as it was read")
+    both = usual, label_scale or of_labels or usual
+    require_alike(*both)
+    return both
+
+
 def scale_from(value: Any, name: str) -> Scale:
     """Return a scale, or what `Scale.as_dict` made of one."""
     if isinstance(value, Mapping) and value.keys() <= {"points", "names", "mirrored"}:

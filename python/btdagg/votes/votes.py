@@ -25,9 +25,10 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.votes import schema
-from btdagg.votes.evidence import Confidences, Evidence
 from btdagg.votes.grades import VOTE_COLUMNS, scale_in, with_criteria
-from btdagg.votes.join import join
+from btdagg.votes.items import Confidences, Items
+from btdagg.votes.join import all_items, join
+from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.join import LabelledCounts
     from btdagg.votes.labels import Labels
     from btdagg.votes.schema import Kind
     from btdagg.votes.source import Columns, Source
@@ -230,32 +230,60 @@ class Votes(Table, CountsItself):
         rows = self.tally(n_votes)
         return ids_of(rows["item"]), counts_of(rows, self.columns_of_counts)
 
-    def evidence(
+    def items(
         self,
-        n_votes: int | None = None,
+        labels: Labels | None = None,
         *,
+        n_votes: int | None = None,
+        panel: str | None = None,
+        judges: Sequence[str] | None = None,
+        by: str | None = None,
+        systems: tuple[str, str] | None = None,
         confidence: str | None = None,
         decisions: Sequence[str] = (),
-    ) -> tuple[NDArray[Any], Evidence]:
-        """Count the votes of each item as `counts` does, and sum up all else that decides it.
+    ) -> Items:
+        """Count the votes of each item, and find its label and what else is known of it.
 
         Parameters
         ----------
+        labels : Labels, optional
+            Items are then joined with them task by task, with groups and probabilities; see
+            `btdagg.votes.Items`. Rows without a label tell those of their items; a column
+            `probability` of the labels has the probability that an item was chosen to be labelled,
+            and a column `least_probability` the least of any item. Labels of items with probability
+            0, which were chosen because people's looks help there, are left out.
         n_votes : int, optional
-            Count only the first so many votes of each item; see `counts`.
+            Count only the first so many votes of each item, or judge of a panel; see `counts`.
+        panel, judges : str and sequence of str, optional
+            Column that tells the judges of a panel apart, and who they are, in this order; `judge`
+            and those of the column, sorted, if only one is given.
+        by, systems : str and tuple of two, optional
+            With labels, columns of the votes, of which each item has one value: what to estimate
+            by, and the systems whose responses are A and B.
         confidence : str, optional
-            Column of the confidences of votes, numbers of at least 0; by default `confidence`, from
-            0 to 1, whose bad values are an error only for methods that use confidences.
+            Without labels, column of the confidences of votes, numbers of at least 0; by default
+            `confidence`, from 0 to 1, whose bad values are an error only for methods that use
+            confidences.
         decisions : sequence of str
-            Columns of decisions made elsewhere, such as by a generative aggregator: a vote or
-            nothing, the same in all rows of an item. With `n_votes` the column ``gsa_4`` holds the
-            decisions of ``gsa`` on four votes.
+            Without labels, columns of decisions made elsewhere, such as by a generative aggregator:
+            a vote or nothing, the same in all rows of an item. With `n_votes` the column ``gsa_4``
+            holds the decisions of ``gsa`` on four votes.
 
-        Returns
-        -------
-        ids : (n,) array
-        evidence : Evidence
+        Examples
+        --------
+        >>> from btdagg import read_labels
+        >>> votes = read_votes({"item": ["x", "x", "y"], "vote": ["A", "tie", "B"]})
+        >>> items = votes.items(read_labels({"item": ["y", "z"], "label": ["B", "A"]}))
+        >>> items.shares.tolist(), items.counts.tolist()
+        ([[nan, nan, nan], [1.0, 0.0, 0.0]], [[0, 1, 1], [1, 0, 0]])
+        >>> items.labelled().labels.tolist()
+        [-1]
         """
+        of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
+        if labels is not None:
+            return all_items(self, labels, by=by, systems=systems, **of_panel)
+        if panel is not None or judges is not None:
+            return panel_items(self, **of_panel)
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences = self.data.lazy(), ""
         if not self.scale.mirrored:
@@ -280,22 +308,24 @@ class Votes(Table, CountsItself):
         if "total tie" in rows.columns:
             sums = ([f"{kind} {name}" for name in self.columns_of_counts] for kind in _SUMS)
             summary = Confidences(*(rows.select(names).to_numpy(order="c") for names in sums))
-        ids, counts = ids_of(rows["item"]), counts_of(rows, self.columns_of_counts)
+        counts = counts_of(rows, self.columns_of_counts)
         is_plain = self.are_counts or counts.dtype.kind == "i"
-        signs = None if is_plain else self.signs().counts(n_votes)[1]
-        return ids, Evidence(
-            counts,
-            summary,
-            decided,
-            ids,
-            signs=signs,
+        return Items(
+            counts=counts,
+            ids=ids_of(rows["item"]),
             scale=self.scale,
+            signs=None if is_plain else self.signs().counts(n_votes)[1],
+            confidences=summary,
             no_confidences=no_confidences,
+            decisions=decided,
         )
 
-    def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
-        """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
-        return join(self, labels, self.counts(n_votes)).labelled()
+    def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
+        """Return the items with a label, joined by item, and by task if both have one.
+
+        Other arguments are those of `items`.
+        """
+        return join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
 
     def strengths(self) -> NDArray[np.float64] | None:
         """Strengths of the votes that are not missing, (k,); None unless each is for one side."""

@@ -1,0 +1,465 @@
+"""Items: the one table of what is known of each, its votes, its label and where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.folds import numbered
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
+    CountsItself,
+    as_checked_counts,
+    as_names,
+    as_numbers,
+    as_partial_labels,
+    names_of_judges,
+    same_index,
+    same_length,
+    unmasked,
+)
+from btdagg.votes.labels import RATERS, Labels, n_disputed, rater_remarks, shares_in
+from btdagg.votes.scale import PAIRS, Scale, scales_of
+from btdagg.votes.sides import UNNAMED, Sides
+from btdagg.votes.table import listing
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_SIDES = ("minus", "tie", "plus")
+# What has a row for each item.
+_ROWS = (
+    "ids",
+    "counts",
+    "labels",
+    "shares",
+    "ratings",
+    "groups",
+    "signs",
+    "confidences",
+    "probabilities",
+    "units",
+    "strata",
+    "by",
+    "systems",
+    "keys",
+    "told",
+)
+
+
+@readable
+class Confidences(NamedTuple):
+    """Confidences of the votes, summed up by item and label; columns in label order -1, 0, +1.
+
+    A label without votes has total 0, least infinity and log product 0. If the confidence of a vote
+    is missing, all three are NaN.
+
+    Attributes
+    ----------
+    total, least, log_product : (n, 3) arrays of float64
+        Their sum, the smallest, and the sum of their logarithms.
+    """
+
+    total: NDArray[np.float64]
+    least: NDArray[np.float64]
+    log_product: NDArray[np.float64]
+
+
+@readable
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Items:
+    """Items with a row each: the counts of their votes, and what else is known of them.
+
+    As an array it is its counts, those of all judges together.
+
+    Attributes
+    ----------
+    counts : (n, J) or (n, judges, J) array of non-negative numbers
+        Votes per item for each point of the scale: of pairs minus, tie, plus.
+    labels : (n,) array, or None
+        One label of each item, a point of its scale; NaN where there is none.
+    shares : (n, K) array of float64, or None
+        Shares of the raters of each item for each label; NaN where there is no label.
+    ids : (n,) array
+        Names of the items in messages; by default their row numbers.
+    groups : (n,) array of str, or None
+        What items share, such as their prompt.
+    scale, label_scale : Scale
+        Of the votes and of the labels.
+    judges : tuple of str
+        Of a panel, in the order of the columns of `counts`.
+    signs : (n, 3) array, or None
+        Votes per item without their strength, where `counts` have it.
+    confidences : Confidences or None
+        Confidences of the votes, if there are any.
+    no_confidences : str
+        Why a column of confidences is not usable; the error of an aggregator that needs them.
+    decisions : mapping of str to (n,) array of float64
+        Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
+    ratings : (n, K) array of int, or None
+        How many raters gave each label, where some item has several.
+    probabilities : (n,) array of float, or None
+        Of being labelled; NaN where it is not known.
+    units : (n,) array of str, or None
+        What was drawn as a whole: items or groups; None where it is not known.
+    strata : (n,) array of str, or None
+        Of which so many units were drawn; None for items that were not drawn.
+    by : (n,) array of str, or None
+        Of the column that an estimate was asked for by.
+    systems : (n, 2) array of str, or None
+        Whose responses are A and B.
+    keys : polars.DataFrame, or None
+        The items as the votes name them, and their tasks if votes have them: `item` and `task`.
+    told : polars.DataFrame, or None
+        The columns of the labels, such as `group`; null where the labels do not name the item.
+    sides : Sides
+        What A and B are called.
+    least_probability : float, or None
+        Of the design by which items were drawn.
+    n_unlabelled, n_without_votes : int
+        Numbers of items that were left out because they have no label, and of labels without votes.
+    remarks : tuple of str
+        What was left out, and what was assumed.
+    """
+
+    counts: Any
+    labels: Any = None
+    shares: Any = None
+    ids: Any = None
+    groups: Any = None
+    scale: Scale = PAIRS
+    label_scale: Any = None
+    judges: tuple[str, ...] = ()
+    signs: Any = field(default=None, repr=False)
+    confidences: Confidences | None = field(default=None, repr=False)
+    no_confidences: str = field(default="", repr=False)
+    decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    ratings: Any = field(default=None, repr=False)
+    probabilities: Any = field(default=None, repr=False)
+    units: Any = field(default=None, repr=False)
+    strata: Any = field(default=None, repr=False)
+    by: Any = field(default=None, repr=False)
+    systems: Any = field(default=None, repr=False)
+    keys: Any = field(default=None, repr=False)
+    told: Any = field(default=None, repr=False)
+    sides: Sides = field(default=UNNAMED, repr=False)
+    least_probability: float | None = field(default=None, repr=False)
+    n_unlabelled: int = field(default=0, repr=False)
+    n_without_votes: int = field(default=0, repr=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+    # What is made of raters who disagree, and why no item has a label.
+    raters: str = field(default="mean", repr=False)
+    no_labels: str = field(default="no item has a label", repr=False)
+
+    def __post_init__(self) -> None:
+        judges = self.judges
+        if self.scale.mirrored and np.ndim(self.counts) == 3:
+            counts = as_panel_counts(self.counts, judges or None)
+            judges = names_of_judges(judges or None, counts.shape[1])
+        else:
+            read = self.scale.read_counts if self.scale.mirrored else self.scale.counts
+            counts = read(self.counts)
+        n = len(counts)
+        ids = np.arange(n) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
+        decisions = {
+            name: as_partial_labels(decided, f"decisions of {name}")
+            for name, decided in self.decisions.items()
+        }
+        columns = {
+            **{name: getattr(self, name) for name in _ROWS if name not in ("ids", "confidences")},
+            "ids": ids,
+            **{f"confidences.{k}": v for k, v in (self.confidences or _NONE)._asdict().items()},
+            **{f"decisions of {name}": decided for name, decided in decisions.items()},
+        }
+        for name, column in columns.items():
+            if column is not None:
+                same_length(name, len(column), "counts", n)
+        label_scale = self.scale if self.label_scale is None else self.label_scale
+        own = {"counts": counts, "ids": ids, "judges": judges, "decisions": decisions}
+        self.__dict__.update(own, label_scale=label_scale)
+
+    @classmethod
+    def of(
+        cls,
+        counts: Any,
+        labels: Any = None,
+        groups: Any = None,
+        *,
+        scale: Scale | None = None,
+        label_scale: Scale | None = None,
+        **more: Any,
+    ) -> Self:
+        """Return items unchanged, or make them of tables or of arrays; all need a label, or none.
+
+        Parameters
+        ----------
+        counts : Items, Votes, or (n, J) or (n, judges, J) array
+        labels : Labels with `Votes`, or (n,) array of points of their scale, or None
+        groups : (n,) array, optional
+            What items share; tables have their own.
+        scale, label_scale : Scale, optional
+            Of arrays; that of pairs, and that of the votes, unless given.
+        """
+        if labels is None:
+            if isinstance(counts, CountsItself):
+                counted: Self = counts.items()
+                return counted
+            if not isinstance(counts, cls):
+                return cls(counts=counts, scale=scale or PAIRS, **more)
+            return replace(counts, **more) if more else counts
+        scale, label_scale = scales_of(counts, labels, scale, label_scale)
+        if isinstance(labels, Labels):
+            items: Self = tables_only(counts, labels).labelled(labels)
+            return items if groups is None else replace(items, groups=as_names(groups, "groups"))
+        gold = label_scale.labels[label_scale.places(labels)]
+        if not len(gold):
+            raise InputError("labels is empty, expected at least one item")
+        own = cls.of(counts, scale=scale)
+        own.scale.counts(own.pooled)
+        if not own.scale.mirrored:
+            own.scale.require_votes(own.pooled)
+        same_length("labels", len(gold), "counts", len(own))
+        same_index(counts=counts, labels=labels, groups=groups)
+        group = None if groups is None else as_names(groups, "groups")
+        return replace(own, labels=gold, groups=group, label_scale=label_scale, **more)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the counts, of a panel those of all judges together."""
+        return np.array(self.pooled, dtype=dtype, copy=copy)
+
+    def __getitem__(self, rows: ArrayLike) -> Self:
+        """Return some items, by an array of indices or a mask."""
+        chosen = np.asarray(rows)
+        chosen = chosen if chosen.size else chosen.astype(np.intp)
+        kept = {name: _some(getattr(self, name), chosen) for name in _ROWS}
+        kept["decisions"] = {name: own[chosen] for name, own in self.decisions.items()}
+        own = object.__new__(type(self))
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        own.__dict__.update(plain | kept)
+        return own
+
+    @cached_property
+    def pooled(self) -> NDArray[Any]:
+        """Counts of all judges together, (n, J)."""
+        counts: NDArray[Any] = self.counts
+        return counts.sum(axis=1) if counts.ndim == 3 else counts
+
+    @property
+    def votes(self) -> NDArray[Any]:
+        """Votes per item without their strength, (n, J)."""
+        return self.pooled if self.signs is None else np.asarray(self.signs)
+
+    @cached_property
+    def decided_by(self) -> NDArray[Any] | Self:
+        """What aggregators get, which see no label: an array if there is nothing but counts."""
+        is_plain = self.confidences is None and not self.no_confidences and self.signs is None
+        if is_plain and not self.decisions and not self.judges:
+            return self.pooled
+        nothing: dict[str, Any] = dict.fromkeys(("labels", "shares", "ratings", "groups", "told"))
+        return replace(self, **nothing)
+
+    def labelled(self) -> Self:
+        """Return the items that have a label, of which there has to be one."""
+        rows = np.flatnonzero(~np.isnan(self.labels))
+        if not len(rows):
+            raise InputError(self.no_labels)
+        ratings, told, disputed = self.ratings, self.told, 0
+        if told is not None:
+            disputed = n_disputed(told)
+            if RATERS in told.columns and self.raters != "drop":
+                number = told[RATERS].to_numpy()[rows, None]
+                ratings = np.full((len(self), len(self.label_scale.points)), 0)
+                ratings[rows] = np.rint(shares_in(told[rows]) * number)
+        own = replace(self, ratings=ratings)[rows]
+        labels = self.label_scale.labels[self.label_scale.places(own.labels)]
+        remarks = rater_remarks(self.label_scale, self.raters, disputed, len(rows))
+        own.__dict__.update(
+            labels=labels,
+            n_unlabelled=len(self) - len(rows),
+            remarks=(*self.remarks, *remarks),
+        )
+        return own
+
+    def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which items have all decisions of these names: (n,) array."""
+        kept = np.ones(len(self), dtype=np.bool_)
+        for name in names:
+            kept &= ~np.isnan(self.decisions.get(name, np.zeros(len(self))))
+        return kept
+
+    # Of evaluations
+
+    @cached_property
+    def group_numbers(self) -> NDArray[np.int64]:
+        """Group of each item as a number from 0, in the order of the groups' names or the ids."""
+        told = np.unique(self.ids, return_inverse=True)[1].reshape(-1)
+        return numbered(self.groups, (told,), len(self))
+
+    @cached_property
+    def content(self) -> list[NDArray[Any]]:
+        """What is known of each item, as `btdagg._util.folds.deal` takes it."""
+        counts = self.pooled
+        if self.signs is not None:  # side by side, as `compare` has them
+            counts = np.stack([counts, self.signs], axis=1)
+        content: list[NDArray[Any]] = [counts, self.labels]
+        content += list(self.confidences or ())[:2]
+        content += [self.decisions[name] for name in sorted(self.decisions)]
+        return content + [self.counts[:, self.judges.index(name)] for name in sorted(self.judges)]
+
+    def require_two_labels(self) -> None:
+        """Refuse labels that are all the same: they tell no methods apart."""
+        if (self.labels == self.labels[0]).all():
+            raise InputError(
+                f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones"
+            )
+
+    # What only some aggregators need
+
+    def require_confidences(self, method: str) -> Confidences:
+        """Return the confidences, which every vote must have for a method."""
+        needs = f"{method} needs a confidence of every vote"
+        if self.confidences is None:
+            if self.no_confidences:
+                raise InputError(f"{method}: {self.no_confidences}")
+            raise InputError(
+                f"{needs}, and there are none: name their column", argument="confidence"
+            )
+        absent = np.isnan(self.confidences.total)
+        if absent.any():
+            row, column = np.argwhere(absent)[0]
+            item = self.ids[row : row + 1].tolist()[0]
+            raise InputError(f"{needs}: item {item!r} has a vote ({_SIDES[column]}) without one")
+        return self.confidences
+
+    def require_judges(self, names: Sequence[str]) -> NDArray[Any]:
+        """Return the counts of some judges of a panel, (n, judges, 3)."""
+        for name in names:
+            if name not in self.judges:
+                found = ", ".join(self.judges) or "none"
+                raise InputError(f"there are no counts of judge {name!r}; found {found}")
+        counts: NDArray[Any] = self.counts[:, [self.judges.index(name) for name in names]]
+        return counts
+
+    def require_decisions(self, name: str) -> NDArray[np.int8]:
+        """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1."""
+        if name not in self.decisions:
+            found = ", ".join(self.decisions) or "none"
+            raise InputError(f"there are no decisions of {name!r}; found {found}")
+        decided = self.decisions[name]
+        absent = np.isnan(decided)
+        if absent.any():
+            (item, *_) = self.ids[absent].tolist()
+            raise InputError(
+                f"{name!r} has no decision of item {item!r}, as of {absent.sum()} of {len(self)} "
+                "items"
+            )
+        return decided.astype(np.int8)
+
+    # Of estimates
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what `btdagg.certify` and the like take besides counts and labels."""
+        names = ("groups", "probabilities", "scale", "label_scale")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """Return what `btdagg.estimate` takes of the way in which items were drawn."""
+        return {"units": self.units, "strata": self.strata}
+
+    def than(self, before: Items, *names: Any) -> Items:
+        """Return the items of two runs, with their names as `by`; items of one id share a group."""
+        runs = self, before
+        own = [run.probabilities for run in runs if run.probabilities is not None]
+        if len(own) == 1 or before.label_scale != self.label_scale:
+            what = "scale" if len(own) != 1 else "column probability"
+            raise InputError(f"than has another {what}, expected that of the run", argument="than")
+        groups = [run.ids if run.groups is None else run.groups for run in runs]
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(run, name) for run in runs])
+            for name in ("ids", "counts", "shares", "labels")
+        }
+        # Items of one name are of one unit; and strata of two draws are no strata of one.
+        drawn = [run.units if run.groups is not None else run.ids for run in runs]
+        units = [own for own in drawn if own is not None]
+        return Items(
+            **columns,
+            groups=np.concatenate(groups),
+            probabilities=np.concatenate(own) if own else None,
+            units=np.concatenate(units) if len(units) == len(runs) else None,
+            by=np.repeat(np.array(names, dtype=object), [len(run) for run in runs]),
+            remarks=tuple(dict.fromkeys(self.remarks + before.remarks)),
+            scale=self.scale,
+            label_scale=self.label_scale,
+            judges=self.judges,
+            sides=self.sides,
+            least_probability=self.least_probability,
+        )
+
+    def of_pair(self, *pair: str) -> Items:
+        """Return the items that compare two systems, with the same one as A in all of them."""
+        if self.systems is None:
+            return self
+        rows = np.flatnonzero([{*own} == {*pair} for own in self.systems.tolist()])
+        if not len(rows):
+            expected = f"two of {listing(sorted({*self.systems.ravel().tolist()}))} that meet"
+            text = f"no item compares {pair[0]} with {pair[1]}, expected {expected}"
+            raise InputError(text, argument="candidate")
+        sides = Sides(*self.systems[rows[0]])
+        is_turned, own = self.systems[rows, 0] != sides.a, self[rows]
+        for values in (own.counts, own.shares):  # which are copies
+            values[is_turned] = values[is_turned, ..., ::-1]
+        turned = sum(self.label_scale.points[::2]) - own.labels
+        labels = np.where(is_turned, turned, own.labels)
+        return replace(own, systems=None, sides=sides, labels=labels)
+
+
+_NONE: Any = Confidences(None, None, None)  # type: ignore[arg-type]
+
+
+def _some(values: Any, rows: NDArray[Any]) -> Any:
+    """Return some rows of an array, a frame, confidences or None."""
+    if values is None:
+        return None
+    if isinstance(values, Confidences):
+        return Confidences(*(own[rows] for own in values))
+    if not isinstance(values, np.ndarray) and rows.dtype == np.bool_:
+        rows = np.flatnonzero(rows)
+    return values[rows]
+
+
+def tables_only(counts: Any, labels: Any, weights: Any = None) -> Any:
+    """Return votes that are a table, as the labels are."""
+    if not isinstance(counts, CountsItself) or weights is not None:
+        name = "counts" if weights is None else "weights"
+        raise InputError(
+            f"labels are a table and {name} an array: pass what read_votes returned, or the arrays "
+            "of btdagg.align(ids, counts, labels)",
+            argument=name,
+        )
+    return counts
+
+
+def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:
+    """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
+    array = as_numbers(counts, "counts")
+    n_judges = array.shape[1] if judges is None and array.ndim == 3 else len(judges or ())
+    if array.ndim != 3 or array.shape[1:] != (n_judges, 3) or n_judges == 0:
+        expected = f"(n, {'judges' if judges is None else n_judges}, 3)"
+        raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")
+    columns = []
+    for place, name in enumerate(names_of_judges(judges, n_judges)):
+        try:
+            columns.append(as_checked_counts(array[:, place]))
+        except InputError as error:
+            raise InputError(f"judge {name!r}: {error}") from None
+    return np.stack(columns, axis=1)
