@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +21,7 @@ from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
 from btdagg.votes.source import read_table
-from btdagg.votes.table import Table, ids_of, listing, refuse_duplicates, require
+from btdagg.votes.table import Table, as_text, ids_of, listing, refuse_duplicates, require
 from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # Columns of the shares of an item's raters that gave each label, lists in label order, and of how
 # many raters these are.
 _SHARES, RATERS = "label_shares", "label_raters"
+_MEAN = "\0mean"  # of raters, where it is between two points
 
 UNKNOWN_UNIT = (
     "labels have no column unit, expected one with item or group: what was drawn as a whole"
@@ -129,6 +131,8 @@ def read_labels(
         See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`) and `label`:
         -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an empty label leaves the
         item unlabelled. Optional are `task` and `group`; items of one group are split together.
+        A label between two points is a mean of raters, and counts as shares of both: 1.667 as a
+        third of 1 and two thirds of 2. A column `n_raters` says how many raters there were.
         With a column `rater`, labels may be called `vote`, and an item may have a row per rater:
         its label is their majority, a tie if labels share the most, and other columns are those of
         its first row.
@@ -171,11 +175,13 @@ def read_labels(
             )
         table = read_table(table, [], columns={"label": "vote"})
     require(table, ["label"], "columns")
+    table = _with_means(table, scale, words)
     kinds = dict(LABELS.kinds)
     if scale == PAIRS:
         table = in_own_words(table, words or {}, "label")
     kinds["label"] = votes_of(scale, words)
     rows = parse(table, kinds)
+    rows = _with_shares(rows, scale)
     if "rater" in rows.columns:
         rows = _merged(rows, scale)
     remedy = (
@@ -184,6 +190,47 @@ def read_labels(
     )
     refuse_duplicates(rows, LABELS.key_of(rows), remedy, advice={"columns": {"rater": "NAME"}})
     return _split(rows, scale, raters)
+
+
+def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:
+    """Give labels between two points the nearer one, and keep their means."""
+    import polars as pl
+
+    text, points = as_text(table, "label").str.strip_chars(), scale.points
+    number, own = text.cast(pl.Float64, strict=False), [*map(str, words or ())]
+    is_mean = number.is_between(points[0], points[-1]) & ~number.is_in([*map(float, points)])
+    is_mean = (is_mean & ~text.is_in(own)).fill_null(False)
+    if not table.collect(table.data.lazy().select(is_mean.any())).item():
+        return table
+    nearest: pl.Expr = pl.lit(str(points[0]))
+    for low, high in pairwise(points):
+        half = (low + high) / 2
+        is_inner = abs(high - scale.middle) < abs(low - scale.middle)
+        is_high = number >= half if is_inner else number > half
+        nearest = pl.when(is_high).then(pl.lit(str(high))).otherwise(nearest)
+    label = pl.when(is_mean).then(nearest).otherwise(text)
+    return table.with_columns([label.alias("label"), pl.when(is_mean).then(number).alias(_MEAN)])
+
+
+def _with_shares(rows: Table, scale: Scale) -> Table:
+    """Add the shares of labels, where some are means or have several raters."""
+    import polars as pl
+
+    if {_MEAN, "n_raters"}.isdisjoint(rows.columns):
+        return rows
+    value, points = pl.col("label").cast(pl.Float64), scale.points
+    value = pl.coalesce(_MEAN, value) if _MEAN in rows.columns else value
+    slopes: list[list[pl.Expr]] = [[] for _ in points]
+    for place, (low, high) in enumerate(pairwise(points)):
+        share = (value - low) / (high - low)
+        slopes[place].append(1 - share)
+        slopes[place + 1].append(share)
+    shares = [pl.min_horizontal(own).clip(0, 1) for own in slopes]
+    added = [pl.concat_list(shares).alias(_SHARES)]
+    if "n_raters" in rows.columns:
+        added.append(pl.col("n_raters").fill_null(1).cast(pl.Int64).alias(RATERS))
+    table = rows.with_columns(added)
+    return table.with_data(table.data.drop(_MEAN, strict=False))
 
 
 def _merged(rows: Table, scale: Scale) -> Table:
@@ -208,9 +255,13 @@ def _merged(rows: Table, scale: Scale) -> Table:
         high = ordered.get(label.count() // 2, null_on_oob=True)
         merged = pl.lit(scale.middle_point).clip(low, high).cast(rows.schema["label"])
         merged = pl.when(label.count() > 0).then(merged)
-    columns = [name for name in frame.columns if name not in ("rater", *key)]
+    mean = [side / label.count() for side in sums]
+    if _SHARES in frame.columns:
+        own = (pl.col(_SHARES).list.get(place) for place in range(len(sums)))
+        mean = [share.filter(label.is_not_null()).mean() for share in own]
+    columns = [n for n in frame.columns if n not in ("rater", _SHARES, RATERS, *key)]
     first = [merged.alias(name) if name == "label" else pl.col(name).first() for name in columns]
-    first.append(pl.concat_list(side / label.count() for side in sums).alias(_SHARES))
+    first.append(pl.concat_list(mean).alias(_SHARES))
     first.append(label.count().cast(pl.Int64).alias(RATERS))
     return rows.with_data(frame.group_by(key, maintain_order=True).agg(first))
 

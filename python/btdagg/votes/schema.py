@@ -269,6 +269,7 @@ signed_fractions = _floats(-1, 1, "a number from 0 to 1, or -1 to 1")
 # Sums of them are finite.
 margins = _floats(-1e100, 1e100, "a number of at most 1e+100 in size, or nothing")
 amounts = _floats(0, sys.float_info.max, "a number of at least 0")
+numbers_of_raters = _floats(1, 1e6, "a number of raters of at least 1, or nothing")
 finite_numbers = _floats(-sys.float_info.max, sys.float_info.max, "a number, or nothing")
 
 
@@ -331,6 +332,7 @@ LABELS = Spec(
         "task": names,
         "unit": names,
         "least_probability": fractions,
+        "n_raters": numbers_of_raters,
     },
     ("task", "item"),
 )

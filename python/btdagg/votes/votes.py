@@ -350,9 +350,11 @@ class Votes(Table, CountsItself):
         import polars.selectors as cs
 
         self.refuse_of_counts(n_votes=n_votes)
-        if self.are_counts:
-            return self.frame.select("item", *self.columns_of_counts)
         self._refuse_shared_items()
+        if self.are_counts:
+            sums = pl.col(*self.columns_of_counts).sum()
+            rows = self.frame.lazy().group_by("item", maintain_order=True).agg(sums)
+            return _whole(self.collect(rows), self.columns_of_counts)
         with_confidences = _CONFIDENCE in data.collect_schema()
         if self.sums is None or n_votes is not None or with_confidences:
             rows = data.with_row_index(PLACE)

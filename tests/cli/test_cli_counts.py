@@ -1,0 +1,84 @@
+"""Counts with a column judge or task, and labels that are means, in commands."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from families import family
+
+pytestmark = pytest.mark.usefixtures("quick_commands")
+SAID = ("--grades", "1-5", "--label-grades", "1-3")
+
+
+@pytest.fixture(params=["pairs", "grades"])
+def counts(request, tmp_path, monkeypatch):
+    """Votes of two judges, their counts by judge, and options that tell the scales."""
+    monkeypatch.chdir(tmp_path)
+    of = family(request.param, tmp_path)
+    votes = pl.read_csv(of.votes).with_columns(judge=pl.lit("one"))
+    other = votes.with_columns(judge=pl.lit("two")).filter(pl.col("sample") < 3)
+    both = pl.concat([votes, other])
+    both.write_csv("single.csv")
+    scale = btdagg.PAIRS if request.param == "pairs" else btdagg.Scale("1-5")
+    verdict = "vote" if request.param == "pairs" else "score"
+    sums = [(pl.col(verdict) == p).sum().alias(name) for name, p in scale.columns.items()]
+    both.group_by("item", "judge", "group", maintain_order=True).agg(sums).write_csv("counts.csv")
+    return () if request.param == "pairs" else SAID
+
+
+def test_counts_of_two_judges_are_read_as_their_votes(cli, counts):
+    found = {}
+    for name in ("counts.csv", "single.csv"):
+        fit = ("calibrate", name, "labels.csv", *counts, "--prior", "weak", "-o", "m.json")
+        status, _, err = cli(*fit)
+        assert status == 0, err
+        assert "pooling 2 values of judge (one, two)" in err
+        status, out, err = cli("decide", "m.json", name)
+        assert (status, len(out.splitlines())) == (0, 161), err
+        drawn = cli("choose", name, "--items", "20", *counts)
+        assert drawn[0] == 0, drawn
+        estimated = cli("estimate", name, "labels.csv", *counts, "--json")
+        assert estimated[0] == 0, estimated
+        values = json.loads(estimated[1])["estimates"]
+        found[name] = out, drawn[1], values
+    assert found["counts.csv"] == found["single.csv"]
+
+
+def test_counts_of_tasks_are_joined_by_task(cli, counts):
+    table = pl.read_csv("counts.csv").rename({"judge": "task"})
+    table.write_csv("tasks.csv")
+    labels = pl.read_csv("labels.csv")
+    both = [labels.with_columns(task=pl.lit(task)) for task in ("one", "two")]
+    pl.concat(both).write_csv("tasks_labels.csv")
+    told = ("-f", "task=two", *counts)
+    status, out, err = cli("estimate", "tasks.csv", "tasks_labels.csv", *told, "--json")
+    assert status == 0, err
+    assert (json.loads(out)["n_items"], json.loads(out)["n_labels"]) == (160, 80)
+    status, _, err = cli("calibrate", "tasks.csv", "tasks_labels.csv", *counts, "-o", "m.json")
+    assert status == 2
+    assert "is in task 'one' and in task 'two'" in err
+
+
+@pytest.mark.parametrize("raters", ["mean", "majority", "drop"])
+def test_labels_that_are_means(cli, counts, raters):
+    labels = pl.read_csv("labels.csv")
+    low = pl.col("label").min()
+    mean = (
+        pl.when((pl.int_range(pl.len()) % 4 == 0) & (pl.col("label") > low)).then(0.5).otherwise(0)
+    )
+    labels.with_columns(label=pl.col("label") - mean, n_raters=2).write_csv("means.csv")
+    n_means = int((np.array(pl.read_csv("means.csv")["label"].to_list()) % 1 > 0).sum())
+    told = (*counts, "--raters", raters)
+    status, out, err = cli("estimate", "single.csv", "means.csv", *told, "--json")
+    assert status == 0, err
+    assert json.loads(out)["n_labels"] == 80 - n_means * (raters == "drop")
+    assert f"raters disagree on {n_means} of 80 labelled items" in " ".join(err.split())
+    fit = ("calibrate", "single.csv", "means.csv", *told, "--prior", "weak", "-o", "m.json")
+    status, out, err = cli(*fit)
+    assert status == 0, err
+    kept = 80 - n_means * (raters == "drop")
+    assert json.loads(Path("m.json").read_text())["provenance"]["n_labels"] == kept
