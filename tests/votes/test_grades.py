@@ -97,7 +97,7 @@ def test_votes_off_the_scale_name_their_row(bad):
 def test_pass_and_fail_are_certain(read, scores):
     assert read({"item": ["a", "b", "c"], "score": scores}).scale == PASS_FAIL
     words = [str(score) for score in scores if score is not None]
-    if words[0].lower() in ("pass", "true"):
+    if words[0].lower() == "pass":
         name = "vote" if read is btdagg.read_votes else "label"
         rows = {"item": ["a", "b", "c"], name: scores, "margin": [1, 2, 3]}
         assert read(rows).scale == PASS_FAIL

@@ -48,11 +48,13 @@ def scale_in(
     that a column `grades` says. Labels of grades are never of pairs. The error advises a
     scale.
     """
+    import polars as pl
+
     first = columns[0]
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
         return PAIRS
     if not are_grades and not {*_OF_PAIRS[first]}.isdisjoint(table.columns):
-        if first not in table.columns:
+        if table.schema.get(first) != pl.String:
             return PAIRS
         # The first value mostly tells, without a look at the others.
         begin = table.with_data(table.data.lazy().drop_nulls(first).head(1))
