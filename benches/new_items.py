@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 
 import btdagg
-from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits, SplitTest
+from btdagg.evaluation import Protocol, RandomSplits, SplitTest
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import Losses, NewItems
+from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.votes import Items
 
 CELLS = [

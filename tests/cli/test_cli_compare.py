@@ -9,7 +9,8 @@ import pytest
 
 import btdagg
 from btdagg.datasets import simulate
-from btdagg.evaluation import CROSS_FITTED, CrossFit, GroupTest, Protocol
+from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.methods import Calibrated, MajorityVote
 
 N = 60

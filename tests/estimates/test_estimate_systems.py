@@ -337,7 +337,10 @@ def test_ranks_are_clusters_of_corrected_tests():
     assert ranks[-1] > 1
     tied = [one.is_tied for one in found.systems.values()]
     assert (
-        tied == btdagg.evaluation.statistically_tied(-np.array(strengths), found.pvalues).tolist()
+        tied
+        == btdagg.evaluation.significance.statistically_tied(
+            -np.array(strengths), found.pvalues
+        ).tolist()
     )
     lines = str(found).splitlines()
     assert re.match(r"1 v: strength \S+ \[.*\], win rate 0\.\d+ \(", lines[0])

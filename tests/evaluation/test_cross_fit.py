@@ -7,15 +7,11 @@ from scipy import stats
 import btdagg
 from btdagg import evaluate
 from btdagg.datasets import simulate
-from btdagg.evaluation import (
-    CROSS_FITTED,
-    CrossFit,
-    GroupTest,
-    Protocol,
-)
+from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
+from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.methods import Calibrated, Decided, Isotonic, by_name
 from btdagg.methods.registry import PAPERS
 from btdagg.paper import transfer_matrix

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from btdagg import InputError, paired_permutation_test, pairwise_pvalues, rank_clusters
-from btdagg.evaluation import combine_pvalues, holm, split_pvalues, statistically_tied
+from btdagg.evaluation import combine_pvalues, holm
+from btdagg.evaluation.significance import split_pvalues, statistically_tied
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 MIRRORED = {"two-sided": "two-sided", "less": "greater", "greater": "less"}

@@ -4,10 +4,7 @@ from .comparison import compare as compare
 from .evaluation import evaluate as evaluate
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import krippendorff_alpha as krippendorff_alpha
-from .metrics import mean_absolute_error as mean_absolute_error
-from .metrics import pairwise_accuracy as pairwise_accuracy
 from .parts import labelled_tasks as labelled_tasks
-from .protocol import CROSS_FITTED as CROSS_FITTED
 from .protocol import PAPER_TEST as PAPER_TEST
 from .protocol import CrossFit as CrossFit
 from .protocol import GroupTest as GroupTest
@@ -18,8 +15,3 @@ from .protocol import SplitTest as SplitTest
 from .scores import Scores as Scores
 from .significance import combine_pvalues as combine_pvalues
 from .significance import holm as holm
-from .significance import paired_permutation_test as paired_permutation_test
-from .significance import pairwise_pvalues as pairwise_pvalues
-from .significance import rank_clusters as rank_clusters
-from .significance import split_pvalues as split_pvalues
-from .significance import statistically_tied as statistically_tied

@@ -123,6 +123,7 @@ QUESTIONS = (
         "How the fits differ between splits",
         "Medians and quartiles of the three numbers over 20 splits.",
         _spread,
+        paired=True,
     ),
     Question(
         "transfer",
@@ -130,14 +131,16 @@ QUESTIONS = (
         "Calibrated on one task (row) and used on another (column), compared with calibrating on "
         "the task itself.",
         _transfer,
+        paired=True,
     ),
     Question(
         "ablations",
         "What prompt and temperature change",
         "The same items under every value.",
         _ablations,
+        paired=True,
     ),
-    Question("by-order", "Whether showing both orders lowers the error", "", _error_by_order),
-    Question("ties", "How often judges call a tie", "", _ties),
+    Question("by-order", "Whether showing both orders lowers the error", "", _error_by_order, True),
+    Question("ties", "How often judges call a tie", "", _ties, True),
 )
 """In the order in which they stand in the report."""

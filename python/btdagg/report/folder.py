@@ -101,7 +101,7 @@ class ReportFolder:
         self._title, self._settings = title, dict(settings or {})
         self._sections: list[_Section] = []
         self._skipped: list[tuple[str, str]] = []
-        self._models: dict[str, DavidsonModel] | None = {}
+        self._models: dict[str, DavidsonModel] = {}
         self._n_votes = 20
         self._collected: dict[str, str | bytes] = {}
 
@@ -171,17 +171,17 @@ class ReportFolder:
             raise InputError("no section was begun, expected section() before add()")
         return self._sections[-1]
 
-    def show_models(self, models: Mapping[str, DavidsonModel] | None, n_votes: int = 20) -> None:
+    def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
         """Offer fitted models in the decision map, which starts with the first of them.
 
         Parameters
         ----------
-        models : mapping of str to DavidsonModel, or None
-            By the name under which they can be selected; None, as of grades, shows no map.
+        models : mapping of str to DavidsonModel
+            By the name under which they can be selected; without any there is no map.
         n_votes : int
             Votes per item that the map starts with.
         """
-        self._models, self._n_votes = None if models is None else dict(models), n_votes
+        self._models, self._n_votes = dict(models), n_votes
 
     def __enter__(self) -> Self:
         return self
@@ -229,10 +229,10 @@ class ReportFolder:
                 for section in sections
             ],
             "skipped": [{"what": what, "reason": why} for what, why in self._skipped],
-            "models": {n: json.loads(m.to_json()) for n, m in (self._models or {}).items()},
+            "models": {n: json.loads(m.to_json()) for n, m in self._models.items()},
             "files": list(self._collected),
         }
-        has_map = self._models is not None
+        has_map = bool(self._models)
         # Of scripts the browser runs this one alone, and it fetches nothing.
         script = f'"use strict";\n{asset("choices.js")}{decision_map_script() if has_map else ""}'
         page = template("page.html.jinja").render(
@@ -244,7 +244,7 @@ class ReportFolder:
             "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
             css=asset("colours.css") + asset("page.css"),
             formats=_FORMATS,
-            decision_map="" if self._models is None else decision_map(self._models, self._n_votes),
+            decision_map=decision_map(self._models, self._n_votes) if has_map else "",
             script=script,
         )
         description = json.dumps(described, indent=2, default=str) + "\n"

@@ -12,6 +12,7 @@ from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
 from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
+from btdagg.model.davidson import DavidsonModel
 from btdagg.report import figures, tables
 from btdagg.report.wording import MISSING, answer_of, key_of, main_quantity, next_step, stem
 
@@ -40,13 +41,14 @@ Exhibits: TypeAlias = "Iterator[Exhibit]"
 class Question:
     """What a section answers: its title, what it is for, and what adds its tables and figures.
 
-    `answer` raises an `InputError` where the votes allow none.
+    `answer` raises an `InputError` where the votes allow none. Some are of pairs alone.
     """
 
     name: str
     title: str
     text: str
     answer: Callable[[Study, ReportFolder], None]
+    paired: bool = False
 
 
 def skip_left_out(
@@ -64,8 +66,9 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
     if len(budgets) < 2:
         raise InputError("this needs single votes, at several numbers of votes")
     untested = study.protocol.untested
-    if study.is_graded and isinstance(untested.splitter, CrossFit):
-        untested = replace(untested, splitter=replace(untested.splitter, n_refits=25))
+    if isinstance(splitter := untested.splitter, CrossFit):
+        n_refits = min(splitter.n_refits, study.effort.n_refits)
+        untested = replace(untested, splitter=replace(splitter, n_refits=n_refits))
     scores = study.run("number of votes", evaluate, study.votes, n_votes=budgets, protocol=untested)
     # Their scores at all votes are those of the evaluation: a quantity has one source.
     wholes = {} if study.scores is None else study.scores.at_most_votes()
@@ -235,6 +238,7 @@ QUESTIONS = (
         "Whether the judge favours a position",
         "Votes for the response that was shown first against those for the second.",
         _orders,
+        paired=True,
     ),
     Question(
         "behaviour",
@@ -248,28 +252,23 @@ QUESTIONS = (
 
 def write_scores(report: ReportFolder, scores: Scores) -> None:
     """Write what to use, and below it which method is best and whether the difference is real."""
-    is_graded = scores.cells[0].scale.mirrored is False
     report.section(
         "scores",
         "What to do",
-        f"One line for each judge and {'criterion' if is_graded else 'task'}; calibrated is the "
-        "model fitted to all these labels. The sections below answer further questions; open those "
-        "that you have.",
+        "One line for each part, such as a judge and task; calibrated is the model fitted to all "
+        "these labels. The sections below answer further questions; open those that you have.",
     )
     report.remark(*scores.remarks)
     report.add(tables.answers_table(scores), tables.scores_table(scores))
     if len(scores.cells[0].methods) > 1:
         report.add(tables.pvalue_table(scores), folded=True)
-    if is_graded:
-        report.show_models(None)
-        return
-    fits: dict[str, Any] = {
-        ": ".join(filter(None, (fitted.name, name))): fitted.calibration
-        for name, fitted in _fits(scores).items()
-        if fitted.calibration is not None
-    }
-    most = max((fit.max_votes for fit in fits.values()), default=0)
-    report.show_models({name: fit.model for name, fit in fits.items()}, most or MOST_MAPPED)
+    models, most = {}, 0
+    for name, fitted in _fits(scores).items():
+        calibration = fitted.calibration
+        if calibration is not None and isinstance(calibration.model, DavidsonModel):
+            models[": ".join(filter(None, (fitted.name, name)))] = calibration.model
+            most = max(most, calibration.max_votes)
+    report.show_models(models, most or MOST_MAPPED)
 
 
 def write_protocols(
@@ -278,9 +277,9 @@ def write_protocols(
     """Write all other sections; what the votes do not allow is skipped, with the reason."""
     for key, reason in study.refused.items():
         report.skipped(key_of(key), reason)
-    # Grades have no side, nor a place where a response was shown.
-    of_grades = (question for question in QUESTIONS if question.name != "order")
-    for question in of_grades if study.is_graded else questions:
+    for question in questions:
+        if question.paired and not study.votes.scale.mirrored:
+            continue
         report.section(question.name, question.title, question.text, folded=True)
         with report.skipping():
             question.answer(study, report)
@@ -290,10 +289,9 @@ def write_estimates(
     report: ReportFolder, estimates: Estimates, by: str | None = None, *, folded: bool = False
 ) -> None:
     """Write the win rate, or mean grade, in a sentence, and shares with the judge and without."""
-    title = f"How often {estimates.sides.a} wins"
-    if "win rate" not in estimates.estimates:
-        report.show_models(None)
-        title = f"What the {main_quantity(estimates)} is"
+    title, main = f"How often {estimates.sides.a} wins", main_quantity(estimates)
+    if main != "win rate":
+        title = f"What the {main} is"
     report.section("estimates", title, f"{answer_of(estimates)}. {next_step(estimates)}")
     report.remark(*estimates.remarks)
     exhibits = figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by)
@@ -306,8 +304,6 @@ def write_estimates(
 def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
     """Write which labels can be used without a look, and coverage against agreement."""
     sentence, title = str(certificate).splitlines()[0], "Which labels can be used without a look"
-    if not certificate.scale.mirrored:
-        report.show_models(None)
     report.section("certificate", f"{title}: {task}" if task else title, f"{sentence}.")
     report.remark(*certificate.remarks)
     report.add(figures.certificate_figure(certificate), tables.certificate_table(certificate))
@@ -318,7 +314,6 @@ def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
     text = "How strong each system is, by labels of some of its items and the votes of all. "
     text += "Strengths allow for opponents, win rates do not."
     if systems.tie_parameter is None:
-        report.show_models(None)
         text = f"The {systems.quantity} of each system, by labels of some items and votes of all."
     report.section("systems", "Which system is best", text)
     report.remark(*systems.remarks)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -40,11 +40,23 @@ Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
 """Takes what is going on; what its context gives is called with the number of steps to come."""
 
-# The paper's calibration sizes.
-_SIZES = tuple(range(20, 201, 20))
 
-# Points of a sweep over the number of votes, beyond which it is thinned out.
-_POINTS = 10
+class Effort(NamedTuple):
+    """What the sweeps of a report go over, which fit a model at each point.
+
+    Numbers of votes beyond `n_points` are thinned out, `sizes` are of calibration sets, and
+    `n_refits` the models fitted to resampled groups.
+    """
+
+    n_points: int
+    sizes: tuple[int, ...]
+    n_refits: int
+    has_neighbours: bool
+
+
+_OF_PAIRS = Effort(10, tuple(range(20, 201, 20)), 100, has_neighbours=True)  # the paper's sizes
+# A fit of grades takes longer, and its neighbours are fitted anew in each split.
+_OF_GRADES = Effort(4, (20, 50, 100, 200), 25, has_neighbours=False)
 
 
 @contextmanager
@@ -91,9 +103,9 @@ class Study:
         return aggregators_or_usual(self.aggregators, self.votes.scale, self.labels.scale)
 
     @property
-    def is_graded(self) -> bool:
-        """Whether votes and labels are grades."""
-        return not self.votes.scale.mirrored
+    def effort(self) -> Effort:
+        """What sweeps go over."""
+        return _OF_PAIRS if self.votes.scale.mirrored else _OF_GRADES
 
     @property
     def own_methods(self) -> tuple[Aggregator, ...]:
@@ -110,12 +122,9 @@ class Study:
         **options: object,
     ) -> Result:
         """Run a function of `btdagg.evaluation` on some votes and the labels, showing progress."""
-        # A sweep fits thousands of times, and grades fit their neighbours anew each time.
-        quick = tuple(
-            method
-            for method in self.own_methods
-            if not needs_of(method).time and not (self.is_graded and needs_of(method).neighbours)
-        )
+        needs = ((method, needs_of(method)) for method in self.own_methods)
+        around = self.effort.has_neighbours
+        quick = tuple(m for m, of in needs if not of.time and (around or not of.neighbours))
         usual = {
             "by": self.by,
             "aggregators": quick or self.own_methods,
@@ -185,21 +194,20 @@ class Study:
             return []
         most = max(int(items.pooled.sum(axis=1).max()) for items in self.parts.values())
         step = 2 if "order" in self.votes.columns else 1
-        points = np.arange(step, most + 1, step)
-        if self.is_graded:  # a fit of grades takes longer: about doubling
-            points = np.unique(np.geomspace(1, most, 4).round().astype(int))
-        elif len(points) > _POINTS:
-            points = points[np.linspace(0, len(points) - 1, _POINTS).round().astype(int)]
+        points, n_points = np.arange(step, most + 1, step), self.effort.n_points
+        if len(points) > n_points:  # each as many times the one before
+            points = points[
+                np.unique(np.geomspace(1, len(points), n_points).round().astype(int)) - 1
+            ]
         return [int(point) for point in points]
 
     def calibration_sizes(self) -> list[int]:
-        """Numbers of labels for a sweep: the paper's, up to half the items of the smallest part.
+        """Numbers of labels for a sweep, up to half the items of the smallest part.
 
         Parts that allow no two of them do not count.
         """
-        halves = [len(items) / 2 for items in self.parts.values()]
-        fewest = min((half for half in halves if half >= _SIZES[1]), default=0)
-        sizes = (20, 50, 100, 200) if self.is_graded else _SIZES
+        halves, sizes = [len(items) / 2 for items in self.parts.values()], self.effort.sizes
+        fewest = min((half for half in halves if half >= sizes[1]), default=0)
         return [size for size in sizes if size <= fewest]
 
 

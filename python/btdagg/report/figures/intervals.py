@@ -54,18 +54,16 @@ def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigur
     With values of a column, named `by`, the net win rate of each instead, or the mean grade.
     """
     named, a, b = estimates.sides.named, *estimates.sides
-    title, label = f"How often {a} or {b} is better", "share or win rate"
+    title, label, sides, unit = "Shares of all items", "share", None, 100
     # The win rate says what the net win rate says, on the scale of the shares.
     rows = {named(name): of for name, of in estimates.estimates.items() if name != estimates.main}
-    sides, unit, is_graded = None, 100, "win rate" not in rows
-    if is_graded:
-        title, label = "Shares of grades", "share"
-    else:
+    wins = "win rate" in rows
+    if wins:
+        title, label = f"How often {a} or {b} is better", "share or win rate"
         rows[f"win rate of {a}"] = rows.pop("win rate")
     if estimates.by:
         label = estimates.main
-        ends = f"{b} wins more", f"{a} wins more"
-        sides, unit = (None, 1) if is_graded else (ends, 100)
+        sides, unit = ((f"{b} wins more", f"{a} wins more"), 100) if wins else (None, 1)
         rows = {"all items": estimates.estimates[label]}
         rows |= {str(value): part[label] for value, part in estimates.by.items()}
         title = f"{label.capitalize()} by {by or 'value'}"
