@@ -159,7 +159,7 @@ def compare(
     else:
         n_parts, plain = 1 if is_slow else n_parts, "Davidson" if is_papers else None
         aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
-    has_varied = is_papers and evaluated.report and is_mirrored
+    has_varied = is_papers and evaluated.report
     study = Study(
         table,
         gold,

@@ -219,6 +219,13 @@ class Cell(Drawn):
     scale: Scale = PAIRS
     label_scale: Scale = PAIRS
 
+    def difference(self, first: int, second: int, score: Score = "mae") -> Interval:
+        """Score of a method less that of another, with its 95% interval, as each of them has."""
+        if self.new_items is not None:
+            return self.new_items.difference(first, second, score)
+        own, other = (getattr(self.methods[place], score) for place in (first, second))
+        return mean_interval(own - other)
+
     @property
     def point(self) -> int | None:
         """Labels calibrated on, in a sweep over them, else votes per item."""
@@ -293,7 +300,7 @@ class Cell(Drawn):
                 line |= {"rank": int(mae.ranks[place]), "tied": bool(mae.tied[place])}
                 line["accuracy_rank"] = int(accuracy.ranks[place])
             if self.new_items is not None and self.baseline not in (None, place):
-                line["mae_less_majority"] = self.new_items.difference(place, self.baseline)
+                line["mae_less_majority"] = self.difference(place, self.baseline)
             for name in ("n_calibration", "n_evaluation", "n_splits"):
                 line[name] = getattr(self, name)
             lines.append(line)

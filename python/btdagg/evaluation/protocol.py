@@ -390,8 +390,5 @@ class Protocol:
 CROSS_FITTED = Protocol(CrossFit(), GroupTest())
 """Scores the model that `calibrate` would write, with intervals for new items; the default."""
 
-SPLITS = Protocol()
-"""The paper's splits with exact tests, for what compares settings and not methods."""
-
 FEW_SPLITS = Protocol(RandomSplits(n_splits=20))
 """The paper's 20 splits for fitted parameters and confusion matrices."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import (
     Interval,
     mean_absolute_error,
-    mean_interval,
     pairwise_accuracy,
 )
 from btdagg.evaluation.parts import refuse_several_judges, require_columns
@@ -37,16 +36,6 @@ _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
 # Means of the same scores in another order differ by no more than this.
 _ROUNDING = 1e-12
-
-
-def difference(
-    compared: Cell, first: int, second: int, score: Literal["mae", "accuracy"] = "mae"
-) -> Interval:
-    """Score of a method less that of another, with its 95% interval."""
-    if compared.new_items is not None:
-        return compared.new_items.difference(first, second, score)
-    own, other = (getattr(compared.methods[place], score) for place in (first, second))
-    return mean_interval(own - other)
 
 
 @readable
@@ -83,12 +72,12 @@ class RaterScores:
     @property
     def accuracy_gain(self) -> Interval | None:
         """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
-        return None if self.compared is None else difference(self.compared, 0, 1, "accuracy")
+        return None if self.compared is None else self.compared.difference(0, 1, "accuracy")
 
     @property
     def mae_gain(self) -> Interval | None:
         """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
-        return None if self.compared is None else difference(self.compared, 1, 0)
+        return None if self.compared is None else self.compared.difference(1, 0)
 
     @property
     def wins(self) -> bool:

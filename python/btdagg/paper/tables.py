@@ -12,7 +12,7 @@ from btdagg._core import InputError
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.scores import name_of_average, record, spread
-from btdagg.paper.raters import LeaveOneOut, difference
+from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
 from btdagg.report.wording import (
@@ -107,7 +107,7 @@ def _by_value(
             yield Row((*label, of_method[0]["method"]), cells, records)
         methods = [method.name for method in block[0].methods]
         if differences and len(methods) == 2:
-            less = [with_error(difference(cell, 0, 1), signed=True) for cell in block]
+            less = [with_error(cell.difference(0, 1), signed=True) for cell in block]
             yield Row((*label, " less ".join(methods)), dict(zip(columns, less, strict=True)))
 
 
@@ -238,10 +238,7 @@ def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
         for n_votes, leave_one_out in by_votes.items():
             label = () if n_votes is None else (str(n_votes),)
             budget = {} if n_votes is None else {"n_votes": n_votes}
-            for scores in leave_one_out.raters:
-                cells = {"items": str(scores.n_items), **_rater_cells(scores)}
-                fields = {**budget, **_rater_record(scores)}
-                yield Row((*label, str(scores.rater)), cells, [fields])
+            yield from (_rater_row(label, budget, scores) for scores in leave_one_out.raters)
             if judges:
                 n = len(leave_one_out.raters)
                 wins = {
@@ -260,39 +257,28 @@ def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
     )
 
 
-def _rater_cells(scores: RaterScores) -> dict[str, str | Entry]:
-    if scores.compared is None:
-        return {"accuracy": fixed(scores.accuracy), "MAE": fixed(scores.mae)}
-    judge, human = scores.compared.methods
-    return {
-        "accuracy": fixed(human.interval("accuracy").mean),
-        "judge's accuracy": fixed(judge.interval("accuracy").mean),
-        "gain of accuracy": with_error(scores.accuracy_gain, signed=True),
-        "wins": Entry("yes" if scores.wins else "no", scores.wins),
-        "MAE": fixed(human.interval("mae").mean),
-        "judge's MAE": fixed(judge.interval("mae").mean),
-        "gain of MAE": with_error(scores.mae_gain, signed=True),
-        "wins by MAE": Entry("yes" if scores.wins_by_mae else "no", scores.wins_by_mae),
-    }
-
-
-def _rater_record(scores: RaterScores) -> dict[str, object]:
+def _rater_row(label: tuple[str, ...], budget: Mapping[str, int], scores: RaterScores) -> Row:
     names = ("rater", "n_items", "n_alone", "n_shared", "n_without_votes", "accuracy", "mae")
-    record: dict[str, object] = {name: getattr(scores, name) for name in names}
-    if scores.compared is not None:
-        judge, human = scores.compared.methods
-        record |= {
-            "human_accuracy_evaluated": human.interval("accuracy").mean,
-            "human_mae_evaluated": human.interval("mae").mean,
-            **spread("judge_accuracy", judge.interval("accuracy")),
-            **spread("judge_mae", judge.interval("mae")),
-            **spread("accuracy_gain", scores.accuracy_gain),
-            **spread("mae_gain", scores.mae_gain),
-            "wins": scores.wins,
-            "wins_by_mae": scores.wins_by_mae,
-            "n_splits": scores.compared.n_splits,
+    fields: dict[str, object] = {**budget, **{name: getattr(scores, name) for name in names}}
+    cells: dict[str, str | Entry] = {"items": str(scores.n_items)}
+    if scores.compared is None:
+        cells |= {"accuracy": fixed(scores.accuracy), "MAE": fixed(scores.mae)}
+        return Row((*label, str(scores.rater)), cells, [fields])
+    judge, human = scores.compared.lines
+    by_score = (
+        ("accuracy", "accuracy", scores.accuracy_gain, "wins", scores.wins),
+        ("mae", "MAE", scores.mae_gain, "wins_by_mae", scores.wins_by_mae),
+    )
+    for score, title, gain, name, wins in by_score:
+        cells |= {
+            title: fixed(human[score].mean),
+            f"judge's {title}": fixed(judge[score].mean),
+            f"gain of {title}": with_error(gain, signed=True),
+            name.replace("_", " ").replace("mae", "MAE"): Entry("yes" if wins else "no", wins),
         }
-    return record
+        fields |= {f"human_{score}_evaluated": human[score].mean, name: wins}
+        fields |= spread(f"judge_{score}", judge[score]) | spread(f"{score}_gain", gain)
+    return Row((*label, str(scores.rater)), cells, [{**fields, "n_splits": judge["n_splits"]}])
 
 
 def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:

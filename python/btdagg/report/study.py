@@ -44,11 +44,11 @@ Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
 class Effort(NamedTuple):
     """What the sweeps of a report go over, which fit a model at each point.
 
-    Numbers of votes beyond `n_points` are thinned out, `sizes` are of calibration sets, and
+    Numbers of votes beyond `n_steps` are thinned out, `sizes` are of calibration sets, and
     `n_refits` the models fitted to resampled groups.
     """
 
-    n_points: int
+    n_steps: int
     sizes: tuple[int, ...]
     n_refits: int
     has_neighbours: bool
@@ -194,10 +194,10 @@ class Study:
             return []
         most = max(int(items.pooled.sum(axis=1).max()) for items in self.parts.values())
         step = 2 if "order" in self.votes.columns else 1
-        points, n_points = np.arange(step, most + 1, step), self.effort.n_points
-        if len(points) > n_points:  # each as many times the one before
+        points, n_steps = np.arange(step, most + 1, step), self.effort.n_steps
+        if len(points) > n_steps:  # each as many times the one before
             points = points[
-                np.unique(np.geomspace(1, len(points), n_points).round().astype(int)) - 1
+                np.unique(np.geomspace(1, len(points), n_steps).round().astype(int)) - 1
             ]
         return [int(point) for point in points]
 
