@@ -134,7 +134,7 @@ def test_counts_of_several_judges_are_pooled(rows, scale, counts):
     ids, pooled = votes.counts()
     assert (ids.tolist(), pooled.tolist()) == (["x", "y"], counts)
     assert votes.filter({"judge": "h"}).counts()[0].tolist() == rows["item"][2:]
-    assert votes.evidence()[1].counts.tolist() == counts
+    assert votes.items().counts.tolist() == counts
 
 
 @pytest.mark.parametrize("scale", [PAIRS, THREE])
