@@ -53,7 +53,6 @@ OWN, ERROR = "btdagg.annotation", "btdagg.error"
 
 _OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence")
 _OF_LABELS = ("group", "task")
-_WORDS = {-1: "B", 0: "tie", 1: "A"}
 _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 
 
@@ -223,8 +222,8 @@ def annotations_of(
         raise InputError(argument="item", came=item, expected="trace_id or span_id")
     scale = model.scale
     ids, counts = (votes if isinstance(votes, Votes) else read_votes(votes, scale=scale)).counts()
-    in_words = tuple(_WORDS.values())
-    named, words = in_words, dict[Any, str](_WORDS)
+    in_words, named = scale.names, model.label_scale.names
+    words: dict[Any, str] = dict(zip(model.label_scale.points, named, strict=True))
     if not scale.mirrored:
         ids, counts = ids[counts.any(axis=1)], counts[counts.any(axis=1)]
         in_words, named = tuple(f"of {vote}" for vote in scale.columns), model.label_names

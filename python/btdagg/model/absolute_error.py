@@ -15,7 +15,7 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
-from btdagg.votes.join import labelled, labelled_items
+from btdagg.votes.join import labelled_items
 from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def calibrate_by_mae(
     """
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     scale.require_sides("a fit by absolute error")
-    rows, labels, _ = labelled(counts, labels, scale=scale)
-    rows, gold = labelled_items(rows, label_scale.sides(labels))
+    rows, gold = labelled_items(counts, labels, scale, label_scale)
     bounds = Bounds() if bounds is None else bounds
     usual = quiet(calibrate)(rows, gold, prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
     n = len(gold)

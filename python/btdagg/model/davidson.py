@@ -44,6 +44,9 @@ class FittedModel(SavedAsJson, Displayed):
     scale: Scale
     label_scale: Scale
     provenance: Provenance | None
+    # The points and their distance where they are not those that the core decides by.
+    _points: ClassVar[NDArray[Any] | None] = None
+    _unit: ClassVar[float] = 1.0
 
     @property
     def count_names(self) -> tuple[str, ...]:
@@ -118,12 +121,19 @@ class FittedModel(SavedAsJson, Displayed):
         label_scale = scale_from(self.label_scale or scale, "label_scale")
         require_alike(scale, label_scale)
         self.__dict__.update(scale=scale, label_scale=label_scale)
+        if label_scale.mirrored and label_scale != PAIRS:
+            unit = label_scale.points[1] - label_scale.points[0]
+            self.__dict__.update(_points=label_scale.labels, _unit=unit)
         if not isinstance(self.provenance, Provenance | None):
             object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
 
-    def _labels(self, decided: NDArray[np.int8]) -> NDArray[Any]:
-        """Return the labels -1, 0 and 1 of a mirrored scale as its points."""
-        return decided if self.label_scale == PAIRS else self.label_scale.labels[decided + 1]
+    def _labels(self, decided: Any) -> Any:
+        """Return labels as points of their scale; of a mirrored one the core has -1, 0 and 1."""
+        return decided if self._points is None else self._points[decided + 1]
+
+    def _errors(self, errors: Any) -> Any:
+        """Return absolute errors of labels -1, 0 and 1 as those of points."""
+        return errors if self._points is None else errors * self._unit
 
 
 @dataclass(frozen=True)
@@ -228,7 +238,8 @@ class DavidsonModel(FittedModel):
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
         threads = as_integer(n_threads, "n_threads", 1)
-        return self._labels(self._kernel.decide(self._checked(counts), threads))
+        labels: NDArray[Any] = self._labels(self._kernel.decide(self._checked(counts), threads))
+        return labels
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Check counts, and warn if items clearly have too many votes for the model."""
@@ -244,7 +255,7 @@ class DavidsonModel(FittedModel):
     def decide_one(self, minus: int, tie: int, plus: int) -> float:
         """Label of one item from its three counts."""
         label = self._kernel.decide_one(minus, tie, plus)
-        return label if self.label_scale is PAIRS else self.label_scale.points[label + 1]
+        return label if self._points is None else self._points[label + 1].item()
 
     def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Probabilities of -1, 0 and +1 for each item, (n, 3)."""
@@ -254,7 +265,11 @@ class DavidsonModel(FittedModel):
 
     def risks(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Expected absolute error of answering -1, 0 and +1 for each item, (n, 3)."""
-        return self._kernel.risks(self._checked(counts), as_integer(n_threads, "n_threads", 1))
+        n_threads = as_integer(n_threads, "n_threads", 1)
+        risks: NDArray[np.float64] = self._errors(
+            self._kernel.risks(self._checked(counts), n_threads)
+        )
+        return risks
 
     def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
         """Margin feature s and tie feature t of each item, each (n,), in natural-log units."""
@@ -294,8 +309,8 @@ class DavidsonModel(FittedModel):
         weights: ArrayLike | None,
         n_threads: int,
     ) -> tuple[float, NDArray[np.float64]]:
-        if labels is not None and self.label_scale != PAIRS:
-            labels = self.label_scale.places(labels) - 1
+        if labels is not None:
+            labels = self.label_scale.sides(labels)
         items = calibration_set(counts, labels, weights, alpha=self.alpha, kappa=self.kappa)
         theta = np.array([self.beta, self.eta0, self.gamma])
         return items.loss(theta, as_integer(n_threads, "n_threads", 1))

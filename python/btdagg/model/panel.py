@@ -130,7 +130,8 @@ class PanelModel(FittedModel):
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
-        return self._labels(self._kernel.decide(self._checked(counts), 1))
+        labels: NDArray[Any] = self._labels(self._kernel.decide(self._checked(counts), 1))
+        return labels
 
     def predict_proba(self, counts: ArrayLike) -> Floats:
         """Probabilities of -1, 0 and +1 for each item, (n, 3); raises what `decide` does."""
@@ -139,7 +140,8 @@ class PanelModel(FittedModel):
     def risks(self, counts: ArrayLike) -> Floats:
         """Expected absolute error of answering -1, 0 and +1, (n, 3); raises what `decide` does."""
         minus, tie, plus = self.predict_proba(counts).T
-        return np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
+        risks = np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
+        return np.asarray(self._errors(risks))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""

@@ -31,6 +31,7 @@ from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
 from btdagg.votes.items import Items
 from btdagg.votes.join import labelled_items
+from btdagg.votes.scale import PAIRS, Scale, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -116,6 +117,8 @@ def plan(
     rule: StoppingRule | None = None,
     prior: Prior | Literal["weak"] | None = "weak",
     population: Literal["new", "finite"] = "new",
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
     seed: int = 0,
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
@@ -144,12 +147,14 @@ def plan(
     rule : StoppingRule, optional
         Its epsilon, price, step and votes are those of the plan (else 0.05, 0.01, `step` and
         `fit_votes`), and its model decides at its `n` votes, in place of one fitted to unlimited
-        labels. With a model of grades the pilot is one of grades.
+        labels. Its scales are those of the pilot.
     prior : "weak", Prior or None
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
     population : "new" or "finite"
         Whether the job is new items, or `n_items` of which the pilot's are some: these are known,
         take no further votes and have no error.
+    scale, label_scale : Scale, optional
+        Of votes and labels, as for `btdagg.calibrate`.
     seed : int
         Seed of folds, of votes that are drawn, and of the simulated calibration sets.
 
@@ -168,8 +173,12 @@ def plan(
         most = f"more than the {n_items - n_open} of the pilot, which are among them"
         raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
-    if model is None or model.scale.mirrored:
-        pilot = labelled_items(counts, labels)
+    said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
+    scales, unit = scales_of(counts, labels, *said), 1.0
+    if scales[0].mirrored:
+        # Errors are of labels -1, 0 and 1 until they are written.
+        pilot, points = labelled_items(counts, labels, *scales), scales[1].points
+        unit = points[1] - points[0]
         votes: _Votes = fit_votes(*pilot)
         if rule is not None and rule.votes is not None:
             votes = rule.votes
@@ -178,15 +187,16 @@ def plan(
         of_labels = _by_labels(*pilot, budgets[-1], sizes, seed, prior)
     else:
         rng = np.random.default_rng(seed)
-        forecasts, of_labels = _of_grades(counts, labels, model, budgets, sizes, step, rule, rng)
+        forecasts, of_labels = _of_grades(counts, labels, scales, budgets, sizes, step, rule, rng)
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
         for name, used, error, change in rows:
             calls = n_open * used + n_labelled * n
-            mae, low, high, changed = (n_open / n_items * value for value in (*error, change))
+            mae, low, high = (unit * n_open / n_items * value for value in error)
+            changed = n_open / n_items * change
             job = calls, calls * per_vote
             budgeted.append(PlannedBudget(n, name, used, mae, changed, *job, low, high))
-    return Plan(tuple(budgeted), of_labels)
+    return Plan(tuple(budgeted), tuple((size, unit * excess) for size, excess in of_labels))
 
 
 def _errors(
@@ -244,12 +254,13 @@ def _of_rules(
     votes: _Votes, n: int, step: int, rule: StoppingRule | None, error: Interval
 ) -> list[_Row]:
     """Forecast the rules for `n` votes: the name, and votes, error and changes of an item."""
-    worth = 0.01 if rule is None or rule.price is None else rule.price
+    worth = 0.01 if rule is None or rule.price is None else rule.price / rule.model._unit
     epsilon = 0.05 if rule is None or rule.epsilon is None else rule.epsilon
     model = _fitted(votes, n)
     if rule is not None and rule.n == n:
         # Differences in provenance were warned of when the rule was made.
-        model = replace(cast("DavidsonModel", rule.model), provenance=None)
+        own = cast("DavidsonModel", rule.model)
+        model = replace(own, provenance=None, scale=PAIRS, label_scale=PAIRS)
     full = StoppingRule.lossless(model, n, votes, step=step)
     rules = (
         full,
@@ -266,7 +277,7 @@ def _of_rules(
 def _of_grades(
     counts: ArrayLike,
     labels: ArrayLike,
-    graded: GradeModel,
+    scales: tuple[Scale, Scale],
     budgets: list[int],
     sizes: list[int],
     step: int,
@@ -275,7 +286,7 @@ def _of_grades(
     n_sets: int = 10,
 ) -> tuple[dict[int, list[_Row]], tuple[tuple[int, float], ...]]:
     """Forecast from the votes of the pilot, in random order, and from some of its labels."""
-    scale, array, gold = graded.scale, graded.scale.counts(counts), np.asarray(labels)
+    (scale, label_scale), array, gold = scales, scales[0].counts(counts), np.asarray(labels)
     same_length("labels", len(gold), "counts", len(array))
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
     totals, most = array.sum(axis=1), budgets[-1]
@@ -288,8 +299,9 @@ def _of_grades(
     shares, gold = np.eye(len(places))[np.stack(orders)], gold[rows]
 
     def fitted(n: int, some: NDArray[Any] | slice = slice(None)) -> Any:
-        scales: Any = {"scale": scale, "label_scale": graded.label_scale}
-        return quiet(calibrate)(shares[some, :n].sum(axis=1), gold[some], **scales).model
+        some_counts = shares[some, :n].sum(axis=1)
+        both: Any = {"scale": scale, "label_scale": label_scale}
+        return quiet(calibrate)(some_counts, gold[some], **both).model
 
     forecasts: dict[int, list[_Row]] = {}
     for n in budgets:
@@ -301,9 +313,9 @@ def _of_grades(
             shares[:, :n].sum(axis=1).astype(np.int64),
             gold,
             scale=scale,
-            label_scale=graded.label_scale,
+            label_scale=label_scale,
         )
-        method = Calibrated(scale=scale, label_scale=graded.label_scale)
+        method = Calibrated(scale=scale, label_scale=label_scale)
         error = _cross_fitted(items, method, int(rng.integers(2**31)))
         forecasts[n] = [
             ("all votes", float(n), error, 0.0),

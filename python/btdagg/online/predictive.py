@@ -24,6 +24,8 @@ from btdagg.votes.join import labelled_items
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.votes.scale import Scale
+
 # Where the fitted parameters may lie: vaguer and sharper ones cannot be told apart by a few dozen
 # items, and the kernels take 0.001 to 1000.
 _LOG_BOUNDS = (float(np.log(0.05)), float(np.log(100.0)))
@@ -100,7 +102,12 @@ class VoteDistribution:
 
 
 def fit_votes(
-    counts: ArrayLike, labels: ArrayLike, *, strengths: ArrayLike | None = None
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    strengths: ArrayLike | None = None,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
 ) -> VoteDistribution | StrengthDistribution:
     """Fit the distribution of votes to the items that a model is calibrated on.
 
@@ -113,8 +120,10 @@ def fit_votes(
     `strengths`, (k,) numbers from 0 to 1, are those of single votes, of these items or of all. The
     sums that counts are hardly tell them, and with them rules need fewer votes, and forecasts of
     changed labels are better. They are for counts of votes with a strength alone.
+
+    `scale` and `label_scale` are as for `btdagg.calibrate`, and have two sides.
     """
-    checked, gold = labelled_items(counts, labels)
+    checked, gold = labelled_items(counts, labels, scale, label_scale)
     whole = checked.astype(np.float64)
     if checked.dtype.kind == "f":
         if strengths is None:

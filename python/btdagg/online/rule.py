@@ -175,11 +175,10 @@ class StoppingRule(SavedAsJson):
             n, step = as_integer(n, "n", 1, _MOST_VOTES), as_integer(step, "step", 1)
             budget = as_number(budget, "budget")
             if isinstance(votes, StrengthDistribution):
-                price = price_within(model, n, step, budget, votes)
+                own = price_within(model, n, step, budget, votes)
             else:
-                price = _core.StoppingRule.price_within(
-                    model._kernel, n, step, budget, votes._kernel
-                )
+                own = _core.StoppingRule.price_within(model._kernel, n, step, budget, votes._kernel)
+            price = model._errors(own)
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
@@ -204,7 +203,7 @@ class StoppingRule(SavedAsJson):
     def _kernel(self) -> _core.StoppingRule | _GridRule | _MeanRule:
         if isinstance(self.model, GradeModel):
             return _MeanRule(self.model, self.n, self.step)
-        value = (self.epsilon if self.epsilon is not None else self.price) or 0.0
+        value = self.epsilon or (self.price or 0.0) / self.model._unit
         if isinstance(self.votes, StrengthDistribution):
             return _GridRule(self.model, self.n, self.step, self.kind, value, self.votes)
         votes = None if self.votes is None else self.votes._kernel
@@ -228,7 +227,10 @@ class StoppingRule(SavedAsJson):
         For an item that is not settled this is a guess of the same kind. A lossless rule without
         `votes` then uses the model's decision on the votes so far; of grades there must be some.
         """
-        return self._kernel.decide(self._columns(counts), as_integer(n_threads, "n_threads", 1))
+        threads = as_integer(n_threads, "n_threads", 1)
+        decided = self._kernel.decide(self._columns(counts), threads)
+        labels: NDArray[Any] = self.model._labels(decided)
+        return labels
 
     def stops_one(self, *counts: float, **by_name: float) -> bool:
         """Whether an item is settled, by counts in order, or by name: minus, tie and plus."""
@@ -236,7 +238,8 @@ class StoppingRule(SavedAsJson):
 
     def decide_one(self, *counts: float, **by_name: float) -> float:
         """Label of an item with these counts; see `decide` and `stops_one`."""
-        return self._kernel.decide_one(*counts, **by_name)
+        label: float = self.model._labels(self._kernel.decide_one(*counts, **by_name))
+        return label
 
     def votes_to_ask(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int64]:
         """How many votes to ask for at once, (n,): the fewest after which an item may be settled.
@@ -260,7 +263,8 @@ class StoppingRule(SavedAsJson):
 
     def error(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Expected absolute error of the label that each item will get, (n,)."""
-        return self._forecasts(counts, n_threads)[:, 2]
+        errors: NDArray[np.float64] = self.model._errors(self._forecasts(counts, n_threads)[:, 2])
+        return errors
 
     def _forecasts(self, counts: ArrayLike, n_threads: int) -> NDArray[np.float64]:
         checked, threads = self._columns(counts), as_integer(n_threads, "n_threads", 1)
@@ -279,7 +283,8 @@ class StoppingRule(SavedAsJson):
     @property
     def expected_mae(self) -> float:
         """Expected mean absolute error according to the model's probabilities."""
-        return self._start()[2]
+        error: float = self.model._errors(self._start()[2])
+        return error
 
     def _start(self) -> tuple[float, float, float]:
         start = self._kernel.start
@@ -296,8 +301,11 @@ class StoppingRule(SavedAsJson):
             points = np.eye(len(self.model.scale.points))
             places = self.model.scale.places(array.ravel(), "votes")
             return self._followed(points[places.reshape(array.shape)])
-        require_rows(np.abs(array) <= 1, array, "votes", "a number from -1 to 1")
-        return self._followed(shares_of(array))
+        scale = self.model.scale
+        shares = (array - scale.middle) / (scale.points[-1] - scale.middle)
+        expected = f"a number from {scale.points[0]} to {scale.points[-1]}"
+        require_rows(np.abs(shares) <= 1, array, "votes", expected)
+        return self._followed(shares_of(shares))
 
     def _followed(self, shares: NDArray[Any]) -> StoppedVotes:
         """Apply the rule to the counts of single votes, (n_items, n, columns)."""
@@ -384,7 +392,7 @@ class RuleKind:
         model: DavidsonModel | GradeModel = DavidsonModel(1.0, 1.0, 1.0)
         if not scale.mirrored:
             model = GradeModel(1.0, (scale.middle,) * (len(scale.points) - 1), scale)
-        self.learn(model, n, [[0, 2, 0], [0, 0, 2]], [0, 1], step=step)
+        self.learn(model, n, [[0, 2, 0], [0, 0, 2]], model.label_scale.points[-2:], step=step)
 
     def learn(
         self,
@@ -401,7 +409,13 @@ class RuleKind:
             if self.value is not None:
                 raise InputError(argument="stop", came=self.name, expected="lossless, of grades")
             return StoppingRule.lossless(model, n, step=step)
-        votes = fit_votes(counts, labels, strengths=strengths)
+        votes = fit_votes(
+            counts,
+            labels,
+            strengths=strengths,
+            scale=model.scale,
+            label_scale=model.label_scale,
+        )
         if self.value is None:
             return StoppingRule.lossless(model, n, votes, step=step)
         if self.name == "epsilon":

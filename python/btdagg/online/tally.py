@@ -19,7 +19,6 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_id_array,
     as_integer,
-    as_labels,
     as_names,
     as_numbers,
     require_rows,
@@ -30,6 +29,7 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution
 from btdagg.votes.provenance import warn_of
+from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,6 +127,7 @@ class OnlineTally:
         if self.model is not None and self.model.provenance is not None:
             told = self.model.provenance.other_strength("none")
             warn_of(f"{text}: a tally counts signs" for text in told)
+        self._scale = PAIRS if self.model is None else self.model.scale
         self.deduplicate = None if deduplicate is None else bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
         self.n_late = 0
@@ -168,7 +169,7 @@ class OnlineTally:
         n_threads : int
             Does not change a bit of the result.
         """
-        ids, cast = _as_ids(items), as_labels(votes, "votes", _SIGNS)
+        ids, cast = _as_ids(items), self._scale.sides(votes, "votes", _SIGNS)
         n_rows = len(ids[2]) if isinstance(ids, tuple) else len(ids)
         same_length("votes", len(cast), "items", n_rows)
         same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
@@ -257,7 +258,7 @@ class OnlineTally:
                 return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
             rule = cast("_core.StoppingRule", self.rule._kernel)  # of whole votes
             ids, labels, counts = self._kernel.settle(rule)
-        return Settled(_as_array(ids), labels, counts)
+        return Settled(_as_array(ids), self.rule.model._labels(labels), counts)
 
     def conflicts(self) -> list[Conflict]:
         """List the samples that came with different votes, by item in ascending order."""
@@ -274,7 +275,7 @@ class OnlineTally:
             for bit in range(64):
                 if int(differ[row, lane]) >> bit & 1:
                     columns = np.flatnonzero(by_label[row, lane] >> np.uint64(bit) & np.uint64(1))
-                    votes = tuple((columns - 1).tolist())
+                    votes = tuple(self._scale.values[columns].tolist())
                     conflicts.append(Conflict(item, judge, order, 64 * block + bit, votes))
         return conflicts
 

@@ -12,7 +12,6 @@ from btdagg._core import InputError
 from btdagg._util.validation import (
     as_checked_counts,
     as_counts,
-    as_labels,
     same_index,
     same_length,
     shaped,
@@ -20,7 +19,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes.items import Items, tables_only
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
-from btdagg.votes.scale import PAIRS, Scale, require_alike
+from btdagg.votes.scale import PAIRS, Scale, require_alike, scales_of
 from btdagg.votes.table import AnyTable, Table, as_text, listing, require, text
 
 if TYPE_CHECKING:
@@ -128,10 +127,13 @@ def labelled(
     return items.counts, items.labels, items.groups if groups is None else groups
 
 
-def labelled_items(counts: Any, labels: Any) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Return checked counts, (n, 3), and labels, (n,), of at least one item."""
-    counts, labels, _ = labelled(counts, labels)
-    checked, gold = as_checked_counts(counts), as_labels(labels)
+def labelled_items(
+    counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
+) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Return checked counts, (n, 3), and labels -1, 0 and 1, (n,), of at least one item."""
+    scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    counts, labels, _ = labelled(counts, labels, scale=scale)
+    checked, gold = as_checked_counts(counts), label_scale.sides(labels)
     same_length("labels", len(gold), "counts", len(checked))
     same_index(counts=counts, labels=labels)
     if not len(gold):

@@ -16,6 +16,7 @@ from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
     as_columns,
+    as_labels,
     as_number,
     as_numbers,
     column_names,
@@ -122,10 +123,14 @@ class Scale:
         """
         return _places(values, self.points, name, partial)
 
-    def sides(self, labels: ArrayLike) -> NDArray[np.int8]:
-        """Return labels of a scale with two sides as -1, 0 and 1, (n,)."""
+    def sides(
+        self, labels: ArrayLike, name: str = "labels", expected: str = "-1, 0 or 1"
+    ) -> NDArray[np.int8]:
+        """Return labels, or votes, of a scale with two sides as -1, 0 and 1, (n,)."""
         self.require_sides("a Davidson model")
-        return (self.places(labels) - 1).astype(np.int8)
+        if self == PAIRS:  # without a search for each of millions of votes
+            return as_labels(labels, name, expected)
+        return (self.places(labels, name) - 1).astype(np.int8)
 
     def require_sides(self, user: str) -> None:
         """Refuse a scale without two sides for who needs them."""
