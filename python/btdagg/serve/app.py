@@ -25,7 +25,7 @@ from btdagg._util.files import digest_of
 from btdagg.serve.bodies import (
     ARROW,
     DecidedItems,
-    Items,
+    RequestItems,
     body_of,
     read_arrow,
     read_json,
@@ -249,7 +249,7 @@ def _refused(detail: str) -> JSONResponse:
     return JSONResponse({"detail": cut}, 422)
 
 
-def _warnings(items: Items, served: _Served) -> list[str]:
+def _warnings(items: RequestItems, served: _Served) -> list[str]:
     """Where items differ from what the model was fitted to."""
     if served.provenance is None or not len(items.counts):
         return []
@@ -260,7 +260,7 @@ def _warnings(items: Items, served: _Served) -> list[str]:
     return list(told)
 
 
-def _as_json(items: Items, served: _Served, probabilities: bool) -> bytes:
+def _as_json(items: RequestItems, served: _Served, probabilities: bool) -> bytes:
     counts, votes = items.counts, items.votes
     answer = {
         "model": served.digest,
@@ -274,7 +274,7 @@ def _as_json(items: Items, served: _Served, probabilities: bool) -> bytes:
     return to_json({name: value for name, value in answer.items() if value is not None})
 
 
-def _as_arrow(items: Items, served: _Served, probabilities: bool) -> bytes:
+def _as_arrow(items: RequestItems, served: _Served, probabilities: bool) -> bytes:
     columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
     if items.votes is not None:
         columns |= dict(zip(served.model.count_names, items.counts.T, strict=True))

@@ -110,7 +110,7 @@ class DecidedItems(BaseModel):
     )
 
 
-class Items(NamedTuple):
+class RequestItems(NamedTuple):
     """Counts of items, their ids, and the votes if they came one by one."""
 
     counts: Any
@@ -118,19 +118,19 @@ class Items(NamedTuple):
     votes: Votes | None = None
 
 
-def read_json(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> Items:
+def read_json(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> RequestItems:
     """Read a JSON body; votes are as strong as those that a model was fitted to."""
     columns = body_of(scale).model_validate_json(body or b"null").model_dump(exclude_none=True)
     return _items(columns, origin, scale)
 
 
-def read_arrow(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> Items:
+def read_arrow(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> RequestItems:
     """Read an Arrow stream with the columns of `body_of`; see `read_json`."""
     columns = {column.name: column for column in read_stream(body, scale)}
     return _items(columns, origin, scale)
 
 
-def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> Items:
+def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> RequestItems:
     forms = _forms(scale)
     sides = COUNTS if scale.mirrored else tuple(scale.columns)
     came = columns.keys() & forms.keys()
@@ -158,7 +158,7 @@ def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> 
             ids, counts = votes.counts()
         except InputError as error:
             raise InputError(str(error).replace("data frame", "body", 1)) from None
-        return Items(counts, ids.tolist(), votes)
+        return RequestItems(counts, ids.tolist(), votes)
     if form == "counts":
         counts = np.array(columns["counts"], dtype=np.float64).reshape(-1, len(sides))
     elif form == "scores":
@@ -177,7 +177,9 @@ def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> 
     names = list(columns["item"]) if "item" in columns else None
     if names is not None:
         same_length("item", len(names), "counts", len(counts))
-    return Items(scale.read_counts(counts) if scale.mirrored else scale.counts(counts), names)
+    return RequestItems(
+        scale.read_counts(counts) if scale.mirrored else scale.counts(counts), names
+    )
 
 
 def _are_ids(column: list[Any] | pl.Series) -> bool:
