@@ -7,8 +7,6 @@
 1
 """
 
-from typing import Any
-
 from lazy_loader import attach_stub
 
 from btdagg._util.display import Displayed
@@ -16,7 +14,7 @@ from btdagg._util.display import Displayed
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 
 
-def _renderers() -> Any:
+def _renderers() -> object:
     from btdagg.report import renderers
 
     return renderers

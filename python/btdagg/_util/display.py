@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+TYPE_CHECKING = False  # `import btdagg` imports this, and nothing else but lazy_loader
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Protocol
 
-from btdagg._util.extras import MissingExtraError
+    class Picture(Protocol):
+        """A figure."""
 
+        name: str
+        title: str
+        note: str
 
-class Picture(Protocol):
-    """A figure."""
+        def svg(self) -> str:
+            """Return SVG."""
 
-    name: str
-    title: str
-    note: str
-
-    def svg(self) -> str:
-        """Return SVG."""
-
-    def png(self) -> bytes:
-        """Return a PNG."""
+        def png(self) -> bytes:
+            """Return a PNG."""
 
 
 class Displayed:
@@ -28,6 +27,8 @@ class Displayed:
 
     def _repr_html_(self) -> str | None:
         """Return HTML, or None without the extra `report`: a notebook then shows the repr."""
+        from btdagg._util.extras import MissingExtraError
+
         try:
             html: str | None = self.renderers().as_html(self)
         except MissingExtraError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, Picture, picture
+from btdagg._util.display import Displayed, picture
 from btdagg._util.extras import needs
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval, mean_interval
@@ -19,6 +19,7 @@ from btdagg.evaluation.remarks import about_scores, about_votes
 if TYPE_CHECKING:
     import polars as pl
 
+    from btdagg._util.display import Picture
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
 

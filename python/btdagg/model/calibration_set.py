@@ -14,7 +14,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, Picture, picture
+from btdagg._util.display import Displayed, picture
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_counts,
@@ -28,6 +28,8 @@ from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg._util.display import Picture
 
 
 PARAMETERS = ("beta", "nu", "gamma")

@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.display import Displayed, Picture, picture
+from btdagg._util.display import Displayed, picture
 from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg._util.display import Picture
     from btdagg.model.sql.queries import VotesTable
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
