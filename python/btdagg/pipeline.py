@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,12 +25,12 @@ from btdagg.judge.stopping import (
     strength_for,
 )
 from btdagg.judge.store import VoteStore, votes_frame
-from btdagg.model.calibration import calibrate
+from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
-from btdagg.model.prior import Prior, fit_prior
+from btdagg.model.prior import Prior
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind, settled_columns
 from btdagg.votes import Labels, Votes, read_labels, read_votes
@@ -306,15 +307,11 @@ class Pipeline:
             return self.prior
         neighbours = {}
         for name, votes in others.items():
-            try:
+            with suppress(InputError):  # a task without labels
                 items = votes.labelled(self.labels)
-            except InputError:  # a task without labels
-                continue
-            neighbours[name] = items
-        if not self.labels.scale.mirrored:
-            return [_calibrated(items).model for items in neighbours.values()] or "weak"
-        counted = {name: (items.counts, items.labels) for name, items in neighbours.items()}
-        return fit_prior(counted) if counted else "weak"
+                neighbours[name] = items.counts, items.labels
+        scales = self.judging.scale, self.labels.scale
+        return prior_among(neighbours, *scales)
 
     def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
         """Fit a model, a rule and a certificate, where they are asked for; note what is said."""

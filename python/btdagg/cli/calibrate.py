@@ -28,7 +28,6 @@ from btdagg.cli.prior import (
     chosen_prior,
     neighbours_in,
     neighbours_of,
-    posterior_as_json,
     what_was_done,
 )
 from btdagg.model.calibration_set import quiet
@@ -154,6 +153,12 @@ def _read(
 
 def _as_json(calibration: btdagg.Calibration) -> dict[str, Any]:
     fields = asdict(replace(calibration, posterior=None))
-    fields |= {"posterior": posterior_as_json(calibration)}
-    fields |= {"nu": getattr(calibration.model, "nu", None)}
+    if (posterior := calibration.posterior) is not None:
+        fields["posterior"] = {
+            "n_labels": posterior.n_labels,
+            "neighbours": posterior.neighbours,
+            "nothing": posterior.nothing,
+            "intervals": {name: own._asdict() for name, own in posterior.intervals().items()},
+        }
+    fields["nu"] = getattr(calibration.model, "nu", None)
     return {k: v for k, v in fields.items() if v not in (None, {}) and v == v}  # not NaN either

@@ -35,8 +35,6 @@ PriorOption = Annotated[
 
 AnyPrior: TypeAlias = "Prior | Literal['weak'] | None"
 
-_OF_GRADES = ("weak", "neighbours", "none")
-
 # With fewer labels nothing in them protects from a prior that does not fit.
 _FEW = 20
 
@@ -54,28 +52,24 @@ def chosen_prior(
     """
     if option == "none":
         return None
-    if option == "weak" or (option is None and not neighbours):
-        return "weak"
-    if option in (None, "neighbours") and neighbours:
-        if scale.mirrored:
-            return btdagg.fit_prior(neighbours)
-        from btdagg.model.calibration_set import quiet
+    if option is None or (option == "neighbours" and neighbours):
+        from btdagg.model.calibration import prior_among
 
-        fit = quiet(btdagg.calibrate)
-        scales: Any = {"scale": scale, "label_scale": label_scale}
-        return [fit(*own, **scales).model for own in neighbours.values()]
-    if not scale.mirrored:
-        expected = "weak or none" + (", or neighbours" if neighbours else "")
-        raise InputError(argument="prior", came=option, expected=expected)
+        return prior_among(neighbours or {}, scale, label_scale)
+    if option == "weak":
+        return "weak"
     if option == "neighbours":
         raise InputError(
             "prior is neighbours, and the files have no other task or judge with labels; "
             "expected weak, none or a file",
             argument="prior",
         )
-    if not Path(str(option)).exists():
+    if not scale.mirrored:
+        expected = "weak, neighbours or none, of grades"
+        raise InputError(argument="prior", came=option, expected=expected)
+    if not Path(option).exists():
         raise InputError(argument="prior", came=option, expected="weak, neighbours, none or a file")
-    return btdagg.Prior.load(str(option))
+    return btdagg.Prior.load(option)
 
 
 def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[object, object]]:
@@ -141,25 +135,21 @@ def methods_with_priors(
     from btdagg.methods.registry import aggregators_or_usual
 
     written = prior or ("neighbours" if n_parts > 1 else "weak")
-    if not scale.mirrored and written not in _OF_GRADES:
-        expected = "weak, neighbours or none, of grades"
-        raise InputError(argument="prior", came=prior, expected=expected)
     names = {written: "calibrated"}
     if written not in ("weak", "none"):
         names["weak"] = "calibrated, weak prior"
+    others = aggregators_or_usual(methods, scale, label_scale)
     if methods is None and scale.mirrored:
         names.setdefault("none", plain or "calibrated, no prior")
+        others = (Threshold(scale=scale, label_scale=label_scale), *others)
 
     def made(kind: str, name: str) -> Aggregator:
-        own = kind if kind == "neighbours" else chosen_prior(kind, None)
+        own = kind if kind == "neighbours" else chosen_prior(kind, None, scale)
         return Calibrated(name, own, scale=scale, label_scale=label_scale)
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
-    others = aggregators_or_usual(methods, scale, label_scale)
-    if methods is not None and (prior is None or (prior == "none" and scale.mirrored)):
+    if methods is not None and prior in (None, "none"):
         return tuple(calibrated.get(_kind(of), of) for of in others)
-    if methods is None and scale.mirrored:
-        others = (Threshold(scale=scale, label_scale=label_scale), *others)
     used = {*calibrated, *names.values()}
     return (*calibrated.values(), *(of for of in others if used.isdisjoint((_kind(of), of.name))))
 
@@ -202,7 +192,7 @@ def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
 
 def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibration) -> str:
     """Say what a model was calibrated with, and what a prior of few labels risks."""
-    if not calibration.model.scale.mirrored:
+    if calibration.shares:
         named = counted(len(prior), "neighbour") if isinstance(prior, list) else "weak"
         parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
         return f"prior: {named}, whose parts the labels weigh: {parts}; --prior none is flat"
@@ -217,20 +207,6 @@ def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibratio
             "0.08 of mean absolute error and may not be noticed; --prior weak takes no such risk"
         )
     return text
-
-
-def posterior_as_json(calibration: btdagg.Calibration) -> dict[str, object] | None:
-    """Return the intervals and what holds the posterior, if there is one."""
-    posterior = calibration.posterior
-    if posterior is None:
-        return None
-    intervals = posterior.intervals()
-    return {
-        "n_labels": posterior.n_labels,
-        "neighbours": posterior.neighbours,
-        "nothing": posterior.nothing,
-        "intervals": {name: interval._asdict() for name, interval in intervals.items()},
-    }
 
 
 def prior_of_tasks(option: str | None) -> Prior | Literal["weak", "neighbours"] | None:

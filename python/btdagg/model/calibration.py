@@ -23,15 +23,17 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import FewLabels, Posterior
+from btdagg.model.prior import Prior, fit_prior
 from btdagg.votes.join import labelled
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike
 
     from btdagg._core import CalibrationSet, Fit
-    from btdagg.model.prior import Prior
 
 
 class _Default(StrEnum):
@@ -168,6 +170,22 @@ def calibrate(
     if scales == (PAIRS, PAIRS):
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
+
+
+def prior_among(
+    neighbours: Mapping[str, tuple[ArrayLike, ArrayLike]], scale: Scale, label_scale: Scale
+) -> Prior | list[Any] | Literal["weak"]:
+    """Return the prior that neighbours give, of which there are counts and labels by name.
+
+    Of grades they are a model each. Without any the prior is weak.
+    """
+    if not neighbours:
+        return "weak"
+    if scale.mirrored:
+        return fit_prior(neighbours)
+    fit = quiet(calibrate)
+    scales: Any = {"scale": scale, "label_scale": label_scale}
+    return [fit(*items, **scales).model for items in neighbours.values()]
 
 
 def _require(named: dict[str, Any], where: str, **usual: Any) -> None:
