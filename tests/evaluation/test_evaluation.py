@@ -425,6 +425,13 @@ def test_averages_are_over_cells_split_by_split(evaluation):
         assert not {"n_items", "rank", "accuracy_rank", "tied"} & line.keys()
 
 
+def test_a_frame_has_the_plain_values_of_the_lines(evaluation):
+    frame = evaluation.to_frame()
+    assert frame.to_dicts() == evaluation.as_dict()["lines"]
+    assert frame.columns[:3] == ["task", "judge", "n_votes"]
+    assert {"mae", "mae_low", "mae_high", "rank", "tied"} <= {*frame.columns}
+
+
 # Remarks
 
 

@@ -263,20 +263,25 @@ class Cell(Drawn):
         both: tuple[Score, ...] = ("mae", "accuracy")
         return both if self.scale.mirrored else (*both, "kappa", "bias")
 
+    @property
+    def tested(self) -> SplitTest | GroupTest:
+        """How differences were tested; an `InputError` if they were not."""
+        if self.test is None:
+            raise InputError("differences were not tested: the protocol has no test")
+        return self.test
+
     @cached_property
     def rankings(self) -> dict[Score, Ranking]:
         """Methods ranked by mean absolute error and by accuracy."""
-        if self.test is None:
-            raise InputError("differences were not tested: the protocol has no test")
-        rankings = {}
+        test, rankings = self.tested, {}
         for score, of_splits in self.pvalues.items():
             means = [method.interval(score).mean for method in self.methods]
             losses = means if score == "mae" else [-mean for mean in means]
-            pvalues = combine_pvalues(of_splits, rule=self.test.rule)
-            if self.test.correction == "holm":
+            pvalues = combine_pvalues(of_splits, rule=test.rule)
+            if test.correction == "holm":
                 pvalues = holm(pvalues)
-            ranks = rank_clusters(losses, pvalues, self.test.tau)
-            tied = statistically_tied(losses, pvalues, self.test.tau)
+            ranks = rank_clusters(losses, pvalues, test.tau)
+            tied = statistically_tied(losses, pvalues, test.tau)
             rankings[score] = Ranking(pvalues, ranks, tied)
         return rankings
 

@@ -14,14 +14,14 @@ from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.scores import name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
+from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines
 from btdagg.report.wording import (
     MISSING,
-    basis,
     basis_of,
     fixed,
     not_evaluated,
     percent,
+    random_splits,
     stem,
     votes_of,
     with_error,
@@ -102,7 +102,7 @@ def _by_value(
             for cell, column, line in zip(block, columns, of_method, strict=True):
                 best = best_lines(of_method if across else cell.lines)
                 cells[column] = Entry(with_error(line["mae"]), line in best)
-                own = {**where(scores.by, key), scores.column: cell.value}
+                own = {**dict(zip(scores.by, key, strict=True)), scores.column: cell.value}
                 records.append(record(own, scores.record({**line, "key": ()}, names)))
             yield Row((*label, of_method[0]["method"]), cells, records)
         methods = [method.name for method in block[0].methods]
@@ -153,7 +153,7 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
             }
             yield Row((task,), cells, records)
 
-    over = basis((len(of.beta) for of in fitted.values()), cross_fitted=False).over
+    over = random_splits(len(of.beta) for of in fitted.values())
     return ReportTable.of_rows(
         "parameters-over-splits",
         "Fitted parameters",

@@ -25,9 +25,6 @@ _UNPRINTABLE = re.compile(
 
 MISSING = "–"
 
-LABEL_NAMES = ("B", "tie", "A")
-"""Labels in label order, by the response that is better."""
-
 
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """Write a number with so many decimals; a zero has no sign, and what is no number a dash."""
@@ -135,26 +132,25 @@ class Basis(NamedTuple):
     error: str
 
 
-def basis(n_splits: Iterable[int], *, cross_fitted: bool) -> Basis:
-    """Say what means over splits are over."""
-    if cross_fitted:
+def basis_of(cells: Iterable[Cell]) -> Basis:
+    """Say what the means of cells are over."""
+    cells = list(cells)
+    if all(cell.methods[0].of_new_items is not None for cell in cells):
         return Basis(
             "the folds of a cross-validation by group",
             "± is half of the 95% interval for new items, or new groups of items",
         )
-    n_splits = list(n_splits)
-    low, high = min(n_splits), max(n_splits)
     return Basis(
-        f"{low} random splits" if low == high else f"{low} to {high} random splits",
+        random_splits(cell.n_splits for cell in cells),
         "± is half of the 95% interval of the mean over splits",
     )
 
 
-def basis_of(cells: Iterable[Cell]) -> Basis:
-    """Say what the means of cells are over."""
-    cells = list(cells)
-    cross_fitted = all(cell.methods[0].of_new_items is not None for cell in cells)
-    return basis([cell.n_splits for cell in cells], cross_fitted=cross_fitted)
+def random_splits(numbers: Iterable[int]) -> str:
+    """Write how many splits there are, one number or from the least to the most."""
+    numbers = list(numbers)
+    low, high = min(numbers), max(numbers)
+    return f"{low} random splits" if low == high else f"{low} to {high} random splits"
 
 
 class SweptOver(NamedTuple):

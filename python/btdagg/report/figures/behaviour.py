@@ -19,7 +19,7 @@ from btdagg.report.style import (
     without_frame,
     wrapped,
 )
-from btdagg.report.wording import LABEL_NAMES
+from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,7 @@ def _draw(maps: Mapping[str, Map]) -> Figure:
     figure.supxlabel("votes for A", fontsize="medium")
     figure.supylabel("votes for B", fontsize="medium")
     swatches = [Patch(color=colour) for colour in LABEL_COLOURS]
-    names = [f"decided {name}" for name in LABEL_NAMES]
+    names = [f"decided {name}" for name in PAIRS.names]
     figure.legend(swatches, names, loc="outside upper center", ncols=3)
     return figure
 

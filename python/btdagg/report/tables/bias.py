@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from btdagg.evaluation.scores import record, spread
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.tables.scores import where
 from btdagg.report.wording import key_of, percent, with_error
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def positional_bias_table(
             yield Row(
                 bias.key or ("all",),
                 {**cells, "bias": Entry(text, clear)},
-                [record(where(by, bias.key), fields)],
+                [record(dict(zip(by, bias.key, strict=True)), fields)],
             )
 
     return ReportTable.of_rows(

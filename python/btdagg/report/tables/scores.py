@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from btdagg.evaluation.scores import most_voted, record
+from btdagg.evaluation.scores import most_voted
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.wording import (
     MISSING,
@@ -27,11 +27,6 @@ Line = Mapping[str, Any]
 """What a table has of a method in a cell, by name; see `Cell.lines`."""
 
 LOWER_IS_BETTER = "Mean absolute error, lower is better"
-
-
-def where(by: Sequence[str], key: Sequence[str]) -> dict[str, str]:
-    """Values of the columns that votes are grouped by, by their names."""
-    return dict(zip(by, key, strict=True))
 
 
 def best_lines(lines: Sequence[Line]) -> list[Line]:
@@ -77,8 +72,8 @@ def scores_table(scores: Scores) -> ReportTable:
             f"each item decided by models calibrated on {scores.n_calibration} other {labels}; "
             "±: half of the 95% interval for new items, or new groups of items"
         )
-    if is_ranked and cell.test is not None:
-        how = f"rank: clusters by MAE; {cell.test.words}; {how}"
+    if is_ranked:
+        how = f"rank: clusters by MAE; {cell.tested.words}; {how}"
     return ReportTable.of_rows(
         "scores",
         "Error and accuracy of each method",
@@ -91,31 +86,25 @@ def scores_table(scores: Scores) -> ReportTable:
 
 def pvalue_table(scores: Scores) -> ReportTable:
     """Tabulate the p-values of every two methods in every cell, of MAE and of accuracy."""
-    titles = {"mae": "p (MAE)", "accuracy": "p (accuracy)"}
+    titles, test = {"mae": "p (MAE)", "accuracy": "p (accuracy)"}, scores.cells[0].tested
 
     def rows() -> Iterator[Row]:
         for cell in scores.cells:
             for pair in combinations(range(len(cell.methods)), 2):
                 p = {name: float(of.pvalues[pair]) for name, of in cell.rankings.items()}
                 method, other = (cell.methods[place].name for place in pair)
-                fields = {"n_votes": cell.n_votes, "method": method, "other": other}
+                line: dict[str, Any] = {"n_votes": cell.n_votes, "method": method, "other": other}
+                line |= {f"{name}_pvalue": of for name, of in p.items()}
                 yield Row(
                     (*cell.key, votes_of(cell.n_votes), method, other),
-                    {titles[name]: Entry(pvalue(of), of < tau) for name, of in p.items()},
-                    [
-                        record(
-                            where(scores.by, cell.key),
-                            fields | {f"{name}_pvalue": of for name, of in p.items()},
-                        )
-                    ],
+                    {titles[name]: Entry(pvalue(of), of < test.tau) for name, of in p.items()},
+                    [scores.record({"key": cell.key, **line}, list(line))],
                 )
 
-    test = scores.cells[0].test
-    words, tau = ("", 0.0) if test is None else (test.words, test.tau)
     return ReportTable.of_rows(
         "pvalues",
         "P-values of every two methods",
-        f"{_sentence(words)} Bold: below that level.",
+        f"{_sentence(test.words)} Bold: below that level.",
         (*scores.by, "votes", "method", "other"),
         rows(),
         titles.values(),
