@@ -213,7 +213,7 @@ def test_all_methods_are_those_that_the_columns_allow(cli, folder):
     plain = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
     assert {line["method"] for line in plain["lines"]} == {
         "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic",
-        "calibrated, neighbours", "calibrated", "threshold",
+        "calibrated, neighbours", "calibrated", "threshold", "rounded mean", "constant",
     }  # fmt: skip
     votes.with_columns(confidence=0.5, gsa_2=pl.lit(1), gsa_8=pl.lit(0)).write_csv("votes.csv")
     more = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
