@@ -138,15 +138,15 @@ class Certificate(SavedAsJson, Drawn):
         judge. With 0 every item is taken to have all votes.
         """
         counts = self._by_judge(counts)
-        threshold = np.inf if self.threshold is None else self.threshold
-        trusted = self._sure(counts)[1] >= threshold
-        n_votes = (self.n_votes or 0) if n_votes is None else n_votes
         array = as_any_counts(counts, self.scale, may_be_empty=True)
-        if np.ndim(n_votes) == 0:
-            n_votes = as_integer(n_votes, "n_votes", 0)
-        elif np.shape(n_votes) != array.shape[1:-1]:
+        threshold = np.inf if self.threshold is None else self.threshold
+        trusted = self._sure(array)[1] >= threshold
+        n_votes = (self.n_votes or 0) if n_votes is None else n_votes
+        if np.shape(n_votes) not in ((), array.shape[1:-1]):
             expected = "one number, or of a panel one for each judge"
             raise InputError(argument="n_votes", came=n_votes, expected=expected)
+        for number in np.ravel(n_votes).tolist():
+            as_integer(number, "n_votes", 0)
         left = np.asarray(n_votes) - _whole_votes(array)
         if array.ndim == 3:
             return np.asarray(trusted & (left <= _ROUNDING).all(axis=1))
@@ -171,9 +171,8 @@ class Certificate(SavedAsJson, Drawn):
 
     def _by_judge(self, counts: ArrayLike) -> ArrayLike:
         """Return the counts of a panel's table in the order of its judges; others as they are."""
-        if isinstance(self.model, PanelModel) and isinstance(counts, CountsItself):
-            return self.model.counts_of(counts)
-        return counts
+        read = getattr(self.model, "counts_of", None)
+        return counts if read is None or not isinstance(counts, CountsItself) else read(counts)
 
     def _sure(self, counts: ArrayLike) -> tuple[NDArray[np.intp], Floats]:
         return sure(np.asarray(self.model.predict_proba(counts)), self.within)
@@ -181,13 +180,12 @@ class Certificate(SavedAsJson, Drawn):
     def _settled(self, counts: NDArray[Any], left: Floats, threshold: float) -> NDArray[np.bool_]:
         """Return whether no votes to come could change a label, or take it below the threshold."""
         settled, place = np.zeros(len(counts), dtype=np.bool_), self._sure(counts)[0]
-        parts = _EIGHTHS if counts.dtype.kind == "f" and self.scale.mirrored else 1
+        parts = _EIGHTHS if counts.dtype.kind == "f" else 1
         numbers = np.ceil(left - _ROUNDING).astype(int) * parts
         for n in np.unique(numbers):
             rows = np.flatnonzero(numbers == n)
             for way in _ways(n, counts.shape[1], self.scale):
-                more = way / n * left[rows, None]
-                own, confidence = self._sure(counts[rows] + more)
+                own, confidence = self._sure(counts[rows] + way / n * left[rows, None])
                 rows = rows[(own == place[rows]) & (confidence >= threshold)]
             settled[rows] = True
         return settled
