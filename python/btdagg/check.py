@@ -15,7 +15,7 @@ import numpy as np
 
 from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
-from btdagg.estimates.prediction_powered import Estimates, estimate_items
+from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.report.wording import counted
 from btdagg.votes import Labels, Scale, Table, Votes, read_labels, read_table, read_votes
 from btdagg.votes.formats import read, read_grades
@@ -462,7 +462,7 @@ def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
     if votes.sides == UNNAMED and {"system_a", "system_b"} <= {*votes.columns}:
         return None
     with suppress(InputError):
-        return estimate_items(votes.items(labels), level=_LEVEL)
+        return estimate(votes, labels, level=_LEVEL)
     return None
 
 

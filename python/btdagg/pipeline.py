@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
-from btdagg.estimates.certificate import Certificate, certify_items
+from btdagg.estimates.certificate import Certificate, certify
 from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
@@ -326,8 +326,8 @@ class Pipeline:
         certificate = None
         if self.agreement is not None:
             try:
-                every = votes.items(self.labels)
-                certificate = certify_items(every, votes, agreement=self.agreement, prior=prior)
+                promise = {"agreement": self.agreement, "prior": prior}
+                certificate = certify(votes, self.labels, **promise)
                 notes += certificate.remarks
             except InputError as error:
                 notes.append(f"nothing is certified: {error}")

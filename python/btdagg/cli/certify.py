@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg.cli.common import (
@@ -26,8 +27,8 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE, TABLE
 from btdagg.cli.reporting import ReportOption, say_where
-from btdagg.estimates.certificate import certify_items
 from btdagg.estimates.looks import worth_a_look
+from btdagg.votes.provenance import Provenance
 
 
 def certify(
@@ -92,12 +93,12 @@ def certify(
     panel = None if panel is None else panel.strip().lower()
     judges = getattr(fitted, "judges", None)
     items = data.votes.items(data.gold, panel=panel, judges=judges, n_votes=n_votes)
-    looks, promise = None, {"agreement": agreement, "confidence": confidence, "within": within}
+    looks, origin = None, Provenance.of(data.votes)
+    how: Any = {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
-        certificate = certify_items(items, data.votes, model=fitted, **promise)
+        certificate = btdagg.certify(items, **how, model=fitted, provenance=origin)
         if share is not None:
-            arrays = items.counts, items.shares
-            looks = worth_a_look(*arrays, share, **items.facts, model=fitted)
+            looks = worth_a_look(items, share=share, model=fitted)
     of_panel = panel or "judge" * bool(items.judges)
     note(*what_is_pooled(data.votes, "takes", [of_panel]), *certificate.remarks)
     import polars as pl

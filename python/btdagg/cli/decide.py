@@ -273,8 +273,7 @@ def _error_left(
         items = votes.items(gold, judges=judges, n_votes=n_votes)
         names, own = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
         rows = names.is_in(own.implode()).arg_true().to_numpy()
-        arrays = items.counts, items.shares
-        looks = worth_a_look(*arrays, rows=rows, **items.facts, model=exact)
+        looks = worth_a_look(items, rows=rows, model=exact)
     except InputError as error:
         note(f"the error that is left is not known: {error}")
         return None

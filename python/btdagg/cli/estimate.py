@@ -29,7 +29,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.reporting import ReportOption, names, print_report_table, say_where
-from btdagg.estimates.prediction_powered import estimate_items, with_remarks
+from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.estimates.sample_design import REQUIRED
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
@@ -123,11 +123,9 @@ def estimate(
     pooled += ["task"] if by == "criterion" else []
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if columns:
-        sides = [items.by] if items.systems is None else items.systems.T
-        how: Any = {**items.facts, **items.drawn, "population": population, "model": fitted}
         with differences_said():
-            ranked = btdagg.estimate_systems(items.counts, items.shares, *sides, **how)
-        ranked = with_remarks(ranked, (*remarks, *items.remarks))
+            ranked = btdagg.estimate_systems(items, population=population, model=fitted)
+        ranked = with_remarks(ranked, remarks)
         note(*ranked.remarks)
         _show_systems(ranked, json=json)
         if folder is not None:
@@ -136,7 +134,7 @@ def estimate(
             say_where(folder)
         return
     with differences_said():
-        estimates = estimate_items(items, model=fitted, population=population)
+        estimates = btdagg.estimate(items, model=fitted, population=population)
         estimates = with_remarks(estimates, remarks)
     enough = None if width is None else estimates.labels_for(width)
     note(*estimates.remarks)
@@ -189,7 +187,7 @@ def over_all_items(
         if as_many:
             fewest = max(int(items.counts.sum(axis=-1).min()), 1)
             items = votes.items(labels, n_votes=fewest)
-        estimates = estimate_items(items)
+        estimates = btdagg.estimate(items)
     except InputError as error:
         note(f"no {name} over all items: {error}")
         return None

@@ -20,26 +20,27 @@ from btdagg._util.validation import (
     CountsItself,
     as_groups,
     as_integer,
-    as_losses,
     as_number,
     distinct_rows,
     require_rows,
-    same_index,
-    same_length,
 )
 from btdagg.estimates.mean import effective_number, labelled_mean
-from btdagg.estimates.population import PredictedItems, Predictor, as_any_counts, calibrated
-from btdagg.estimates.prediction_powered import items_of_tables, with_remarks
+from btdagg.estimates.population import (
+    PredictedItems,
+    Predictor,
+    as_any_counts,
+    calibrated,
+    items_of,
+)
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
-from btdagg.votes.items import Items
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
-from btdagg.votes.scale import PAIRS, Scale, scales_of
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -255,7 +256,7 @@ class Certificate(SavedAsJson, Drawn):
 
 def certify(
     counts: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     agreement: float = 0.8,
     confidence: float = 0.9,
@@ -267,6 +268,7 @@ def certify(
     within: int = 0,
     model: Predictor | None = None,
     prior: Any = "weak",
+    provenance: Provenance | None = None,
 ) -> Certificate:
     """Say which labels can be used without a look, from a random sample of labelled items.
 
@@ -285,6 +287,9 @@ def certify(
         with what probability. Of several raters the share of those who agree counts.
     within : int
         Of grades, how many grades apart is still agreement.
+    provenance : Provenance, optional
+        Where the votes are from, for a model that is calibrated here; known of votes and labels
+        that were read.
 
     Returns
     -------
@@ -329,36 +334,28 @@ def certify(
     [True, True, True, False]
     """
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
-    if isinstance(labels, Labels):
-        told: Any = {"groups": groups, "probabilities": probabilities}
-        told |= {"least_probability": least_probability, "scales": (scale, label_scale)}
-        items = items_of_tables(counts, labels, by=None, model=model, **told)
-        promise = {"agreement": agreement, "confidence": confidence, "within": within}
-        return certify_items(items, counts, **promise, model=model, prior=prior)
-    same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities)
-    scale, label_scale = scales_of(counts, labels, scale, label_scale)
-    widest = 0 if scale.mirrored else len(label_scale.points) - 2
+    how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
+    how |= {"probabilities": probabilities, "least_probability": least_probability}
+    items = items_of(counts, labels, **how)
+    if isinstance(labels, Labels) and provenance is None:
+        provenance = Provenance.of(counts)  # type: ignore[arg-type]
+    widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
-    counts, outcomes = as_any_counts(counts, scale), label_scale.shares(labels)
-    same_length("labels", len(outcomes), "counts", len(counts))
-    is_labelled = ~np.isnan(outcomes[:, 0])
-    weights = None
-    if probabilities is not None or least_probability is not None:
-        probabilities, weights = _weights(probabilities, is_labelled, least_probability)
-    n_items = len(counts)
-    how: Any = {"groups": groups, "probabilities": probabilities, "model": model, "prior": prior}
-    usual = np.quantile(_whole_votes(counts), _FEWEST_VOTES, axis=0, method="lower")
-    numbers = None if groups is None else as_groups(groups, "counts", n_items)
-    profile = VoteProfile.of(counts, scale, numbers)
+    array, is_labelled = as_any_counts(items.counts, items.scale), ~np.isnan(items.shares[:, 0])
+    known = items.probabilities, is_labelled, items.least_probability
+    probabilities, weights = _weights(*known)
+    n_items, ranked = len(items), replace(items, probabilities=probabilities)
+    n_votes = _whole_votes(array)
+    usual = np.quantile(n_votes, _FEWEST_VOTES, axis=0, method="lower")
+    numbers = None if items.groups is None else as_groups(items.groups, "counts", n_items)
+    profile = VoteProfile.of(array, items.scale, numbers)
     if n_items > _MOST_RANKED and probabilities is None:
         # The others only say how sure items are in general, for which these are plenty.
         others = np.flatnonzero(~is_labelled)
         number = min(_MOST_RANKED, len(others))
-        ranked = np.random.default_rng(0).choice(others, number, replace=False)
-        rows = np.sort(np.append(ranked, np.flatnonzero(is_labelled)))
-        how["groups"] = None if numbers is None else numbers[rows]
-        counts, outcomes = counts[rows], outcomes[rows]
-    population = PredictedItems.of(counts, outcomes, scales=(scale, label_scale), **how)
+        some = np.random.default_rng(0).choice(others, number, replace=False)
+        ranked = ranked[np.sort(np.append(some, np.flatnonzero(is_labelled)))]
+    population = PredictedItems.of(ranked, model=model, prior=prior)
     is_simple, n = (
         population.groups is None and population.weights is None,
         len(population.labelled),
@@ -369,7 +366,12 @@ def certify(
         lambda shares, place: _around(shares, place, within),
     )
     if model is None:
-        model = of_all_labels(population, prior)
+        fitted: Any = of_all_labels(population, prior)
+        named = {"judges": items.judges} if items.judges else {}
+        if provenance is not None:
+            own = {"n_votes": int(n_votes.max()), "n_labels": n}
+            named["provenance"] = replace(provenance, **own)
+        model = replace(fitted, **named)
     of_rows = sure(np.asarray(model.predict_proba(population.rows)), within)[1]
     steps = _steps(of_rows, np.bincount(population.place), n if weights is None else np.inf)
     if weights is None:
@@ -403,39 +405,26 @@ def certify(
         wanted,
         population.is_fixed and is_simple and is_of_one,
         within,
-        scale,
-        label_scale,
-        _remarks(population),
+        items.scale,
+        items.label_scale,
+        (*items.remarks, *_remarks(population)),
         tuple(map(int, usual)) if usual.ndim else int(usual),
         profile,
     )
 
 
-def certify_items(items: Items, votes: Any, **options: Any) -> Certificate:
-    """Certify items of tables; a model calibrated here keeps the votes' provenance and judges."""
-    told = {"least_probability": items.least_probability, **items.facts}
-    certificate = certify(items.counts, items.shares, **told, **options)
-    if options.get("model") is None:
-        most = int(_whole_votes(items.counts).max())
-        origin = replace(Provenance.of(votes), n_votes=most, n_labels=certificate.n_labels)
-        fitted: Any = certificate.model
-        own = {"judges": items.judges} if isinstance(fitted, PanelModel) else {}
-        certificate = replace(certificate, model=replace(fitted, **own, provenance=origin))
-    return with_remarks(certificate, items.remarks)
-
-
 def _weights(
-    probabilities: ArrayLike | None, is_labelled: NDArray[np.bool_], least: float | None
+    array: Floats | None, is_labelled: NDArray[np.bool_], least: float | None
 ) -> tuple[Floats | None, Floats | None]:
     """Return probabilities, and the weight of each item, the greatest where not all are known.
 
     Of a simple sample there are none.
     """
-    if probabilities is None:
-        expected = "nothing without probabilities"
-        raise InputError(argument="least_probability", came=least, expected=expected)
-    array = as_losses(probabilities, "probabilities", "(n,)")
-    same_length("probabilities", len(array), "counts", len(is_labelled))
+    if array is None:
+        if least is not None:
+            expected = "nothing without probabilities"
+            raise InputError(argument="least_probability", came=least, expected=expected)
+        return None, None
     is_good, own = (array > 0) & (array <= 1), array[is_labelled]
     expected = "a number above 0 and at most 1, or NaN of an item without a label"
     require_rows(is_good | (np.isnan(array) & ~is_labelled), array, "probabilities", expected)

@@ -12,10 +12,9 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
 from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
-from btdagg.estimates.population import PredictedItems, Predictor, calibrated
+from btdagg.estimates.population import PredictedItems, Predictor, calibrated, items_of
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
-from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +56,7 @@ class Looks(NamedTuple):
 
 def worth_a_look(
     counts: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     share: float = 0.1,
     *,
     rows: ArrayLike | None = None,
@@ -99,10 +98,10 @@ def worth_a_look(
     share = as_number(share, "share")
     if not 0 < share < 1:
         raise InputError(argument="share", came=share, expected="a number above 0 and below 1")
-    scales = scales_of(counts, labels, scale, label_scale)
-    how: Any = {"groups": groups, "probabilities": probabilities, "model": model, "prior": prior}
-    population = PredictedItems.of(counts, labels, scales=scales, **how)
-    values = scales[1].floats
+    how: Any = {"groups": groups, "probabilities": probabilities, "model": model}
+    items = items_of(counts, labels, scale=scale, label_scale=label_scale, **how)
+    population = PredictedItems.of(items, model=model, prior=prior)
+    values = items.label_scale.floats
     distances = np.abs(values[:, None] - values)
 
     def risk(table: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
-from btdagg.estimates.population import NET, said_of
-from btdagg.estimates.prediction_powered import estimate, estimate_items, items_of_tables
+from btdagg.estimates.population import NET, items_of, said_of
+from btdagg.estimates.prediction_powered import estimate
 from btdagg.model.intervals import as_level
-from btdagg.votes.labels import Labels
+from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
@@ -20,10 +20,13 @@ from btdagg.votes.votes import Votes
 if TYPE_CHECKING:
     from btdagg.estimates.mean import Population
     from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.votes.items import Items
+    from btdagg.votes.labels import Labels
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
 
 _COLUMNS = ("system_a", "system_b")
+_OF_ITEMS = ("groups", "probabilities", "units", "strata", "scale", "label_scale")
 
 
 @readable
@@ -113,7 +116,7 @@ class NonInferiority:
 
 def not_worse(
     counts: Any,
-    labels: Any,
+    labels: Any = None,
     *,
     candidate: Any,
     baseline: Any,
@@ -174,7 +177,9 @@ def not_worse(
     if level <= 0.5:
         raise InputError(argument="level", came=level, expected="a number above 0.5 and below 1")
     options["level"], pair = 2 * level - 1, (candidate, baseline)
-    estimates = _estimates(counts, labels, by, than, pair, options)
+    told = {name: options.pop(name, None) for name in _OF_ITEMS}
+    items = _items_of(counts, labels, by, than, pair, model=options.get("model"), **told)
+    estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
         if name not in names:
@@ -210,31 +215,24 @@ def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[
     return [difference.value, difference.low, difference.high]
 
 
-def _estimates(
-    counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], options: dict[str, Any]
-) -> Estimates:
-    """Estimate over the items of two systems, which are the sides of pairs, or values of `by`."""
-    names = ("groups", "probabilities", "scale", "label_scale", "units", "strata")
-    told = {name: options.pop(name, None) for name in names}
-    scales = told["scale"], told["label_scale"]
-    is_graded = not scales_of(counts, labels, *scales)[0].mirrored
-    others = {name: value for name, value in told.items() if name not in ("scale", "label_scale")}
-    of_tables: Any = {**others, "scales": scales, "model": options.get("model")}
+def _items_of(
+    counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], **how: Any
+) -> Items:
+    """Return the items of two systems, which are the sides of pairs, or values of `by`."""
+    is_graded = not scales_of(counts, labels, how["scale"], how["label_scale"])[0].mirrored
     if by is not None and (than is not None or not is_graded):
         beside = "than" if is_graded else "pairs, whose sides have names"
         raise InputError(argument="by", came=by, expected=f"nothing beside {beside}")
     if than is not None:
-        runs = [items_of_tables(*run, by=None, **of_tables) for run in ((counts, labels), than)]
+        for _, gold in (runs := ((counts, labels), than)):
+            require_labels(gold)
+        run, before = (items_of(*tables, **how) for tables in runs)
         if not is_graded:
             raise InputError("than is of pairs, expected grades of responses", argument="than")
-        return estimate_items(runs[0].than(runs[1], *pair), **options)
-    if not isinstance(labels, Labels):
-        return estimate(counts, labels, by=by, **told, **options)
-    if is_graded:
-        return estimate_items(
-            items_of_tables(counts, labels, by=by or "system", **of_tables), **options
-        )
-    is_named = not isinstance(counts, Votes) or counts.sides != UNNAMED
-    systems = None if is_named or not {*_COLUMNS} <= {*counts.columns} else _COLUMNS
-    items = items_of_tables(counts, labels, by=None, systems=systems, **of_tables)
-    return estimate_items(items.of_pair(*pair), **options)
+        return run.than(before, *pair)
+    systems = None
+    if isinstance(counts, Votes) and is_graded:
+        by = by or "system"
+    elif isinstance(counts, Votes) and counts.sides == UNNAMED and {*_COLUMNS} <= {*counts.columns}:
+        systems = _COLUMNS
+    return items_of(counts, labels, by=by, systems=systems, **how).of_pair(*pair)

@@ -17,8 +17,10 @@ from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_losses,
+    as_names,
     distinct_rows,
     require_rows,
+    same_index,
     same_length,
 )
 from btdagg.estimates.mean import (
@@ -34,8 +36,9 @@ from btdagg.evaluation.new_items import MUCH
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.panel import calibrate_panel
-from btdagg.votes.items import as_panel_counts
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.items import Items, as_panel_counts, tables_only
+from btdagg.votes.labels import UNKNOWN_UNIT, Labels
+from btdagg.votes.scale import PAIRS, Scale, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -98,6 +101,53 @@ def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False
     if not scale.mirrored:  # whose median of no votes is a tie
         scale.require_votes(array)
     return array
+
+
+def items_of(
+    counts: Any,
+    labels: Any,
+    *,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
+    by: Any = None,
+    systems: tuple[str, str] | None = None,
+    model: Any = None,
+    **told: Any,
+) -> Items:
+    """Return items unchanged, or make them of tables or of arrays, of which some have a label.
+
+    Tables of votes and labels have columns for all but `by`; `told` is what arrays are given with.
+    """
+    given = {name: values for name, values in told.items() if values is not None}
+    if isinstance(counts, Items) or isinstance(labels, Labels):
+        for argument in given:
+            text = f"{argument} is given with tables, which have their own"
+            raise InputError(text, argument=argument)
+    if isinstance(counts, Items):
+        return counts
+    scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    if isinstance(labels, Labels):
+        if not isinstance(by, str | None):
+            raise InputError(argument="by", came=by, expected="the name of a column of the votes")
+        judges = getattr(model, "judges", None)
+        items: Items = tables_only(counts, labels).items(
+            labels, by=by, systems=systems, judges=judges
+        )
+        return items
+    same_index(counts=counts, labels=labels, by=by, **told)
+    columns = {name: _column(values, name) for name, values in {"by": by, **told}.items()}
+    shares, own = label_scale.shares(labels), Items(counts=counts, scale=scale)
+    same_length("labels", len(shares), "counts", len(own))
+    return replace(own, shares=shares, label_scale=label_scale, **columns)
+
+
+def _column(values: Any, name: str) -> Any:
+    """Return what arrays of items are given with as an array."""
+    if values is None or name == "least_probability":
+        return values
+    if name == "probabilities":
+        return as_losses(values, name, "(n,)")
+    return np.asarray(values, dtype=object) if name == "strata" else as_names(values, name)
 
 
 def said_of(population: Population, n_items: int) -> str:
@@ -250,21 +300,15 @@ class PredictedItems:
     @classmethod
     def of(
         cls,
-        counts: ArrayLike,
-        labels: ArrayLike,
+        items: Items,
         *told: NDArray[Any],
-        groups: ArrayLike | None = None,
-        probabilities: ArrayLike | None = None,
         model: Predictor | None = None,
         prior: Any = "weak",
         seed: int = 0,
         sign: NDArray[np.int8] | None = None,
-        scales: Scales = (PAIRS, PAIRS),
         population: Population = "new",
-        units: ArrayLike | None = None,
-        strata: ArrayLike | None = None,
     ) -> PredictedItems:
-        """Check what `estimate` takes, and return all items with the predictions of models.
+        """Return items with the predictions of models; errors name arguments of `estimate`.
 
         `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
         -1 for items to be turned so that all have the same side as A.
@@ -272,22 +316,28 @@ class PredictedItems:
         if population not in get_args(Population):
             expected = " or ".join(map(repr, get_args(Population)))
             raise InputError(argument="population", came=population, expected=expected)
-        seed = as_integer(seed, "seed", 0)
-        array, outcomes = as_any_counts(counts, scales[0]), scales[1].shares(labels)
-        same_length("labels", len(outcomes), "counts", len(array))
-        group = None if groups is None else as_groups(groups, "counts", len(outcomes))
+        seed, scales = as_integer(seed, "seed", 0), (items.scale, items.label_scale)
+        array, outcomes, n = as_any_counts(items.counts, items.scale), items.shares, len(items)
+        group = None if items.groups is None else as_groups(items.groups, "counts", n)
         labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
         own_group = None if group is None else group[labelled]
         n_groups = len(np.unique(labelled if own_group is None else own_group))
         if n_groups < 2:
             raise too_few("labels", n_groups, grouped=group is not None)
         weights = None
-        if probabilities is not None:
-            inverse = _inverse(probabilities, outcomes)
+        if items.probabilities is not None:
+            inverse = _inverse(items.probabilities, outcomes)
             told, weights = (*told, inverse), inverse[labelled]
-        elif strata is not None:
+        elif items.strata is not None:
             raise InputError("strata are given without probabilities", argument="probabilities")
-        first, place = distinct_rows(*array.reshape(len(array), -1).T)
+        drawn = None if items.units is None else as_groups(items.units, "counts", n, "units")
+        is_draw_known = drawn is not None or group is None
+        if population == "finite" and not is_draw_known:
+            raise InputError(UNKNOWN_UNIT, argument="units" if items.keys is None else "labels")
+        codes = None
+        if items.strata is not None and not any(name is None for name in items.strata[labelled]):
+            codes = as_groups(items.strata[labelled], "labels", len(labelled), "strata")
+        first, place = distinct_rows(*array.reshape(n, -1).T)
         rows, outcomes = array[first], outcomes[labelled]
         if model is None:
             numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
@@ -296,20 +346,9 @@ class PredictedItems:
             tables, fold = cross_fitted(*own, rows, prior, seed, own_sign, scales)
         else:
             tables, fold = fixed(model, rows, len(labelled), scales)
-        drawn = None if units is None else as_groups(units, "counts", len(array), "units")
-        is_draw_known = drawn is not None or group is None
-        if population == "finite" and not is_draw_known:
-            expected = "what was drawn as a whole, items or groups, where items have groups"
-            raise InputError(argument="units", came=units, expected=expected)
-        codes = None
-        if strata is not None:
-            same_length("strata", len(strata), "counts", len(array))  # type: ignore[arg-type]
-            of_labelled = np.asarray(strata, dtype=object)[labelled]
-            if not any(name is None for name in of_labelled.tolist()):
-                codes = as_groups(of_labelled, "labels", len(labelled), "strata")
-        items = scales, rows, place, labelled, outcomes, group, weights
+        known = scales, rows, place, labelled, outcomes, group, weights
         draw = population, drawn, codes, is_draw_known
-        return cls(*items, *draw, tables, fold, model is not None)
+        return cls(*known, *draw, tables, fold, model is not None)
 
     @cached_property
     def quantities(self) -> Quantities:
@@ -577,10 +616,8 @@ def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float
     return float(fdtrc(rank, degrees, distance * degrees / (rank * (sample.n_groups - 1))))
 
 
-def _inverse(probabilities: ArrayLike, outcomes: Floats) -> Floats:
+def _inverse(array: Floats, outcomes: Floats) -> Floats:
     """Return one over the probability of each item to be labelled."""
-    array = as_losses(probabilities, "probabilities", "(n,)")
-    same_length("probabilities", len(array), "counts", len(outcomes))
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & np.isnan(outcomes[:, 0]))
     require_rows(good, array, "probabilities", "a number above 0 and at most 1")
     return np.asarray(1 / array)

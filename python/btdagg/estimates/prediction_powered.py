@@ -13,7 +13,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_names, as_number, same_index
+from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -22,14 +22,9 @@ from btdagg.estimates.mean import (
     differences_of,
     limits_at,
 )
-from btdagg.estimates.population import NET, PredictedItems, Predictor, too_few
+from btdagg.estimates.population import NET, PredictedItems, Predictor, items_of, too_few
 from btdagg.model.intervals import as_level
-from btdagg.votes.items import Items
-from btdagg.votes.join import require_labels
-from btdagg.votes.labels import UNKNOWN_UNIT, Labels
-from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED, Sides
-from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -221,7 +216,7 @@ class Estimates(Drawn):
 
 def estimate(
     counts: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
@@ -328,24 +323,16 @@ def estimate(
     mean grade
     """
     level = as_level(level)
-    if isinstance(labels, Labels):
-        told_apart: Any = {"groups": groups, "probabilities": probabilities, "model": model}
-        told_apart |= {"units": units, "strata": strata, "scales": (scale, label_scale)}
-        table = items_of_tables(counts, labels, by=by, **told_apart)
-        options: Any = {"model": model, "prior": prior, "level": level, "seed": seed}
-        return estimate_items(table, population=population, **options)
-    columns = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
-    same_index(counts=counts, labels=labels, by=by, **columns)
-    names: list[Any] = []
-    told: list[NDArray[np.int64]] = []
-    if by is not None:
-        names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
-        told = [numbers]
-    how: Any = {"model": model, "prior": prior, "seed": seed, "population": population, **columns}
-    how["scales"] = scales_of(counts, labels, scale, label_scale)
-    items = PredictedItems.of(counts, labels, *told, **how)
-    inside = {name: told[0] == place for place, name in enumerate(names)}
-    return _estimates_of(items, inside, level)
+    how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
+    how |= {"scale": scale, "label_scale": label_scale, "by": by, "model": model}
+    items = items_of(counts, labels, **how)
+    names, numbers = ([], None) if items.by is None else _values_of(items.by, len(items))
+    told = [] if numbers is None else [numbers]
+    how = {"model": model, "prior": prior, "seed": seed, "population": population}
+    predicted = PredictedItems.of(items, *told, **how)
+    inside = {name: numbers == place for place, name in enumerate(names)}
+    estimates = replace(_estimates_of(predicted, inside, level), sides=items.sides)
+    return with_remarks(estimates, items.remarks)
 
 
 def _estimates_of(
@@ -381,45 +368,6 @@ def _estimates_of(
 def with_remarks(result: Remarked, remarks: Iterable[str]) -> Remarked:
     """Return a result with more remarks, which are about its data, before its own."""
     return replace(result, remarks=(*remarks, *result.remarks))
-
-
-def estimate_items(items: Items, **options: Any) -> Estimates:
-    """Estimate over items of tables; options are those of `estimate` that are no column."""
-    if options.get("population") == "finite" and items.units is None and items.groups is not None:
-        raise InputError(UNKNOWN_UNIT, argument="labels")
-    columns = items.facts | items.drawn
-    estimates = estimate(items.counts, items.shares, by=items.by, **columns, **options)
-    return with_remarks(replace(estimates, sides=items.sides), items.remarks)
-
-
-def items_of_tables(
-    votes: Any,
-    labels: Labels,
-    *,
-    by: Any,
-    systems: tuple[str, str] | None = None,
-    model: Any = None,
-    scales: tuple[Scale | None, Scale | None] = (None, None),
-    **told: Any,
-) -> Items:
-    """Return the items of tables of votes and labels, which have columns for all that but `by`."""
-    require_labels(labels)
-    if not isinstance(votes, Votes):
-        raise InputError(
-            "labels are a table and counts an array: pass what read_votes returned, or an array of "
-            "labels with NaN where there is none",
-            argument="counts",
-        )
-    scales_of(votes, labels, *scales)
-    for argument, values in told.items():
-        if values is not None:
-            raise InputError(
-                f"{argument} is given with tables, which have their own", argument=argument
-            )
-    if not isinstance(by, str | None):
-        raise InputError(argument="by", came=by, expected="the name of a column of the votes")
-    judges = getattr(model, "judges", None)
-    return votes.items(labels, by=by, systems=systems, judges=judges)
 
 
 def _remarks(whole: Domain, main: DomainMean) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +10,14 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_names, same_index
+from btdagg._util.validation import as_groups, as_names, same_index, same_length
 from btdagg.estimates.mean import differences_of
-from btdagg.estimates.population import PredictedItems
+from btdagg.estimates.population import PredictedItems, items_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
 from btdagg.votes.labels import Labels
-from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.mean import MeanEstimate, Population
     from btdagg.estimates.population import Predictor
+    from btdagg.votes.items import Items
     from btdagg.votes.scale import Scale
 
 
@@ -122,8 +122,8 @@ class SystemEstimates(Drawn):
 
 def estimate_systems(
     counts: ArrayLike,
-    labels: ArrayLike,
-    system_a: ArrayLike,
+    labels: ArrayLike | None = None,
+    system_a: ArrayLike | None = None,
     system_b: ArrayLike | None = None,
     *,
     scale: Scale | None = None,
@@ -201,38 +201,43 @@ def estimate_systems(
             argument="labels",
         )
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
-    same_index(counts=counts, labels=labels, system_a=system_a, system_b=system_b, **how)
-    how |= {"population": population, "model": model, "prior": prior}
-    scales = scales_of(counts, labels, scale, label_scale)
-    if not scales[0].mirrored:
+    if system_a is not None:
+        same_index(counts=counts, labels=labels, system_a=system_a, system_b=system_b)
+    items = items_of(counts, labels, scale=scale, label_scale=label_scale, **how)
+    how = {"model": model, "prior": prior, "population": population}
+    if not items.scale.mirrored:
         for name, came in (("system_b", system_b), ("baseline", baseline)):
             if came is not None:
                 expected = "nothing where votes are grades: each is of one response"
                 raise InputError(argument=name, came=came, expected=expected)
-        return _of_grades(counts, labels, system_a, level, scales, how)
-    if system_b is None:
-        expected = "the systems whose responses are B"
-        raise InputError(argument="system_b", came=system_b, expected=expected)
-    names, a, b = _systems_of(system_a, system_b, len(labels))  # type: ignore[arg-type]
+        by = items.by if system_a is None else as_names(system_a, "system_a")
+        same_length("system_a", len(by), "counts", len(items))
+        return _of_grades(replace(items, by=by), level, how)
+    if items.systems is not None:
+        system_a, system_b = items.systems.T
+    for name, came in (("system_a", system_a), ("system_b", system_b)):
+        if came is None:
+            expected = f"the systems whose responses are {name[-1].upper()}"
+            raise InputError(argument=name, came=came, expected=expected)
+    names, a, b = _systems_of(system_a, system_b, len(items))  # type: ignore[arg-type]
     if baseline is not None and baseline not in names:
         expected = f"one of the systems {listed(names)}"
         raise InputError(argument="baseline", came=baseline, expected=expected)
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
-    told = {"sign": comparisons.sign, "scales": scales, **how}
-    items = PredictedItems.of(counts, labels, comparisons.pair, **told)
-    ties = [*items.domain().values()][1]
+    predicted = PredictedItems.of(items, comparisons.pair, sign=comparisons.sign, **how)
+    ties = [*predicted.domain().values()][1]
     sample, degrees_of_freedom = ties.sample, ties.sample.degrees_of_freedom
-    fitted = corrected_strengths(items, sample, comparisons).relative_to(reference)
+    fitted = corrected_strengths(predicted, sample, comparisons).relative_to(reference)
     is_labelled = np.zeros(len(a), dtype=np.bool_)
-    is_labelled[items.labelled] = True
+    is_labelled[predicted.labelled] = True
     parts: list[dict[str, Any]] = []
     for system, strength in enumerate(fitted.intervals(level, degrees_of_freedom)):
         mine = (a == system) | (b == system)
         rate = None
         if system != reference:
             against = mine if reference is None else mine & ((a == reference) | (b == reference))
-            of_system = items.turned(np.flatnonzero(against), b == system).domain()
+            of_system = predicted.turned(np.flatnonzero(against), b == system).domain()
             rate = of_system["win rate"].estimate(level)
         n_labels = int((mine & is_labelled).sum())
         parts.append(
@@ -240,8 +245,12 @@ def estimate_systems(
         )
     pvalues = fitted.pvalues(degrees_of_freedom)
     systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
-    remarks = [*items.remarks, *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone)]
-    if (other := items.other) is not None:
+    remarks = [
+        *items.remarks,
+        *predicted.remarks,
+        *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
+    ]
+    if (other := predicted.other) is not None:
         of = other.sample()
         own = corrected_strengths(other, of, comparisons).relative_to(reference)
         intervals = own.intervals(level, of.degrees_of_freedom)
@@ -263,22 +272,13 @@ def estimate_systems(
     )
 
 
-def _of_grades(
-    counts: ArrayLike,
-    labels: ArrayLike,
-    system: ArrayLike,
-    level: float,
-    scales: tuple[Scale, Scale],
-    how: dict[str, Any],
-) -> SystemEstimates:
+def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimates:
     """Rank systems by their mean grades."""
-    as_groups(system, "counts", len(labels), "system_a")  # type: ignore[arg-type]
-    names = sorted({*as_names(system, "system_a").tolist()})
+    names = sorted({*items.by.tolist()})
     if len(names) < 2:
         expected = "two systems or more"
         raise InputError(argument="system_a", came=names, expected=expected)
-    how |= {"scale": scales[0], "label_scale": scales[1], "level": level}
-    found = estimate(counts, labels, by=system, **how)
+    found = estimate(items, level=level, **how)
     quantity = found.main
     means = [domain[quantity] for domain in found.domains(*names).values()]
     pvalues = np.ones((len(means), len(means)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.spreadsheets import guarded
-from btdagg.estimates.prediction_powered import estimate_items
+from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.metrics import krippendorff_alpha
 from btdagg.report.wording import answer_of, counted
 from btdagg.votes.sides import UNNAMED, Sides
@@ -155,10 +155,10 @@ class Outcome:
         rows = self.table(planned).drop("seconds", "note")
         labels = btdagg.read_labels(rows, scale=scale)
         if "criterion" not in rows.columns:
-            return {"": estimate_items(votes.items(labels))}
+            return {"": estimate(votes, labels)}
         tasks = labels.frame["task"].unique(maintain_order=True)
         return {
-            task: estimate_items(votes.filter({"task": task}).items(labels.filter({"task": task})))
+            task: estimate(votes.filter({"task": task}), labels.filter({"task": task}))
             for task in tasks
         }
 

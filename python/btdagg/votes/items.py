@@ -365,17 +365,6 @@ class Items:
 
     # Of estimates
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Return what `btdagg.certify` and the like take besides counts and labels."""
-        names = ("groups", "probabilities", "scale", "label_scale")
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def drawn(self) -> dict[str, Any]:
-        """Return what `btdagg.estimate` takes of the way in which items were drawn."""
-        return {"units": self.units, "strata": self.strata}
-
     def than(self, before: Items, *names: Any) -> Items:
         """Return the items of two runs, with their names as `by`; items of one id share a group."""
         runs = self, before
