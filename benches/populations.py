@@ -148,8 +148,9 @@ def one_draw(rng, counts, labels, groups, scales, whole, n, weighted, prior):
         return None
     known = np.where(drawn[units], labels, np.nan)
     group = groups if whole else None
-    how = {"groups": group, "probabilities": p, "units": group, "prior": prior}
-    return population.PredictedItems.of(counts, known, scales=scales, **how)
+    how = {"groups": group, "probabilities": p, "units": group}
+    items = population.items_of(counts, known, scale=scales[0], label_scale=scales[1], **how)
+    return population.PredictedItems.of(items, prior=prior)
 
 
 def simulated(n_draws: int, quick: bool) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import btdagg
 from btdagg.estimates import choose, estimate, estimate_systems, not_worse
-from btdagg.estimates.population import PredictedItems
+from btdagg.estimates.population import PredictedItems, items_of
 
 NAMES = ("minus", "tie", "plus")
 SCALE = btdagg.Scale(range(1, 6))
@@ -267,9 +267,8 @@ class Even:
 def test_equal_probabilities_change_nothing():
     counts, labels, _, groups = drawn_items()
     for options in ({}, {"groups": groups}):
-        sample = PredictedItems.of(
-            counts, labels, probabilities=np.full(120, 0.37), **options
-        ).sample()
+        items = items_of(counts, labels, probabilities=np.full(120, 0.37), **options)
+        sample = PredictedItems.of(items).sample()
         values = labels[~np.isnan(labels)]
         assert sample.least_variance(values) == 0
         assert sample.n_effective == pytest.approx(60, abs=1e-12)

@@ -93,7 +93,7 @@ def test_these_items_and_a_remark_on_the_other_population():
         ({"system_a": ["v"] * 400}, r"system_a is \['v'\], expected two systems or more"),
         ({"system_a": ["v"] * 399 + ["w"]}, "w has . groups? with labels, expected at least 2"),
         ({"system_a": ["v"] * 399}, "system_a has 399 rows, expected 400"),
-        ({"scale": None}, "system_b is nothing, expected the systems whose responses are B"),
+        ({"scale": None}, r"labels\[2\] is 2.0, expected -1, 0 or 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changed, text):

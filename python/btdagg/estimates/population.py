@@ -76,12 +76,12 @@ def quantities_of(scale: Scale) -> Quantities:
     """Return what is estimated of labels on a scale."""
     if scale.mirrored:
         minus, tie, plus = scale.names
-        of_sides = {plus: (0.0, 0.0, 1.0), tie: (0.0, 1.0, 0.0), minus: (1.0, 0.0, 0.0)}
-        return {**of_sides, NET: (-1.0, 0.0, 1.0), "win rate": (0.0, 0.5, 1.0)}
+        shares = {plus: (0.0, 0.0, 1.0), tie: (0.0, 1.0, 0.0), minus: (1.0, 0.0, 0.0)}
+        return {**shares, NET: (-1.0, 0.0, 1.0), "win rate": (0.0, 0.5, 1.0)}
     _, *grades = scale.points
     names = ["pass rate"] if len(grades) == 1 else [f"share >= {least}" for least in grades]
-    shares = [tuple((scale.floats >= least).astype(float).tolist()) for least in grades]
-    return {"mean grade": tuple(scale.floats.tolist()), **dict(zip(names, shares, strict=True))}
+    at_least = [tuple((scale.floats >= least).astype(float).tolist()) for least in grades]
+    return {"mean grade": tuple(scale.floats.tolist()), **dict(zip(names, at_least, strict=True))}
 
 
 def features_of(scale: Scale) -> Quantities:
@@ -94,8 +94,8 @@ def features_of(scale: Scale) -> Quantities:
 
 def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False) -> NDArray[Any]:
     """Return counts of a judge, (n, votes), or of a panel, (n, judges, 3)."""
-    is_panel = scale.mirrored and np.ndim(counts) == 3
-    array = as_panel_counts(counts) if is_panel else scale.counts(counts)
+    several = scale.mirrored and np.ndim(counts) == 3
+    array = as_panel_counts(counts) if several else scale.counts(counts)
     if not len(array) and not may_be_empty:
         raise InputError("counts is empty, expected at least one item", argument="counts")
     if not scale.mirrored:  # whose median of no votes is a tie

@@ -241,7 +241,8 @@ def estimate(
     ----------
     counts : (N, 3) array of non-negative numbers
         Votes of all items in label order: minus, tie, plus; or of several judges,
-        (N, judges, 3), who are used as a panel. Or votes, as `btdagg.read_votes` returns them.
+        (N, judges, 3), who are used as a panel. Or votes, as `btdagg.read_votes` returns them; or
+        items, `btdagg.votes.Items`, which hold labels and columns too.
     labels : (N,) array of -1, 0, 1, or NaN or None where there is none
         Labels of items that were chosen by chance. Where items have several raters, (N, 3) shares
         of them for B, tie and A, NaN where there is no label. With votes, labels as

@@ -13,15 +13,14 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
-    CountsItself,
     as_groups,
     as_id_array,
     as_integer,
     same_index,
     same_length,
 )
-from btdagg.estimates.population import as_any_counts
 from btdagg.methods.majority import majority_vote
+from btdagg.votes.items import Items
 from btdagg.votes.join import facts_of
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
@@ -173,15 +172,11 @@ def choose(
         raise InputError(argument="design", came=design, expected=" or ".join(DESIGNS))
     seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     same_index(counts=counts, ids=ids, groups=groups)
-    if isinstance(counts, CountsItself):
-        scale = getattr(counts, "scale", PAIRS) if scale is None else scale
-        of_votes, counts = counts.counts()
-        ids = of_votes if ids is None else ids
-    scale = PAIRS if scale is None else scale
-    array = as_any_counts(counts, scale) if scale.mirrored else scale.counts(counts)
-    if array.ndim == 3:
-        array = array.sum(axis=1)
-    own_names = _names_of(np.arange(len(array)) if ids is None else ids, len(array))
+    items = Items.of(counts, scale=scale)
+    array = items.scale.counts(items.pooled)
+    if not len(array):
+        raise InputError("counts is empty, expected at least one item", argument="counts")
+    own_names = _names_of(items.ids if ids is None else ids, len(array))
     what = "items"
     units, keys = np.arange(len(array)), own_names
     if groups is not None:
@@ -191,7 +186,7 @@ def choose(
         array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
     strata = np.full(len(array), WHOLE, object)
     if design == "stratified":
-        strata = _strata_of(array) if scale.mirrored else _strata_of_grades(array, scale)
+        strata = _strata_of(array, items.scale)
     if n > len(array):
         expected = f"at most {len(array)}, as many as there are {what}"
         raise InputError(argument="n", came=n, expected=expected)
@@ -220,22 +215,18 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     return names
 
 
-def _strata_of(counts: NDArray[Any]) -> NDArray[np.object_]:
-    """Name the stratum of counts, (k, 3)."""
-    n_votes = counts.sum(axis=1)
-    is_clear = 4 * counts.max(axis=1) >= 3 * n_votes
-    named = np.array(_STRATA, dtype=object)[2 * (majority_vote(counts) + 1) + is_clear]
-    return np.where(n_votes == 0, _NO_VOTES, named)
-
-
-def _strata_of_grades(counts: NDArray[Any], scale: Scale) -> NDArray[np.object_]:
-    """Name the stratum of counts, (k, J): one of at most 5 parts of the scale."""
+def _strata_of(counts: NDArray[Any], scale: Scale) -> NDArray[np.object_]:
+    """Name the stratum of counts, (k, J): what most votes say, or a part of the scale."""
     n_votes, votes = counts.sum(axis=1), scale.floats
-    edges = np.linspace(votes[0], votes[-1], min(len(votes), 5) + 1)
-    means = counts @ votes / np.maximum(n_votes, 1)
-    part = np.searchsorted(edges[1:-1], means, side="right")
-    named = [f"mean {low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist())]
-    return np.where(n_votes == 0, _NO_VOTES, np.array(named, dtype=object)[part])
+    if scale.mirrored:
+        is_clear = 4 * counts.max(axis=1) >= 3 * n_votes
+        names, place = _STRATA, 2 * (majority_vote(counts) + 1) + is_clear
+    else:
+        edges = np.linspace(votes[0], votes[-1], min(len(votes), 5) + 1)
+        means = counts @ votes / np.maximum(n_votes, 1)
+        place = np.searchsorted(edges[1:-1], means, side="right")
+        names = tuple(f"mean {low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist()))
+    return np.where(n_votes == 0, _NO_VOTES, np.array(names, dtype=object)[place])
 
 
 def _drawn(

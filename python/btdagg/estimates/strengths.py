@@ -94,9 +94,9 @@ class Comparisons:
         less seen margin and ties, which may be weighted.
         """
         shape = n_groups, len(self.first)
-        of_pairs = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
+        margins = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
         ties = csr_array((away[:, 1], (groups, np.zeros_like(groups))), shape=(n_groups, 1))
-        return hstack([of_pairs @ self.design, ties], format="csr")
+        return hstack([margins @ self.design, ties], format="csr")
 
 
 @readable
