@@ -255,8 +255,8 @@ class Certificate(SavedAsJson, Drawn):
 
 
 def certify(
-    counts: ArrayLike,
-    labels: ArrayLike | None = None,
+    counts: Any,
+    labels: Any = None,
     *,
     agreement: float = 0.8,
     confidence: float = 0.9,
@@ -338,7 +338,7 @@ def certify(
     how |= {"probabilities": probabilities, "least_probability": least_probability}
     items = items_of(counts, labels, **how)
     if isinstance(labels, Labels) and provenance is None:
-        provenance = Provenance.of(counts)  # type: ignore[arg-type]
+        provenance = Provenance.of(counts)
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
     array, is_labelled = as_any_counts(items.counts, items.scale), ~np.isnan(items.shares[:, 0])
@@ -367,10 +367,10 @@ def certify(
     )
     if model is None:
         fitted: Any = of_all_labels(population, prior)
-        named = {"judges": items.judges} if items.judges else {}
+        named: dict[str, Any] = {"judges": items.judges} if items.judges else {}
         if provenance is not None:
-            own = {"n_votes": int(n_votes.max()), "n_labels": n}
-            named["provenance"] = replace(provenance, **own)
+            most = int(n_votes.max())
+            named["provenance"] = replace(provenance, n_votes=most, n_labels=n)
         model = replace(fitted, **named)
     of_rows = sure(np.asarray(model.predict_proba(population.rows)), within)[1]
     steps = _steps(of_rows, np.bincount(population.place), n if weights is None else np.inf)

@@ -55,8 +55,8 @@ class Looks(NamedTuple):
 
 
 def worth_a_look(
-    counts: ArrayLike,
-    labels: ArrayLike | None = None,
+    counts: Any,
+    labels: Any = None,
     share: float = 0.1,
     *,
     rows: ArrayLike | None = None,

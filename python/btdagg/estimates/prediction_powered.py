@@ -215,8 +215,8 @@ class Estimates(Drawn):
 
 
 def estimate(
-    counts: ArrayLike,
-    labels: ArrayLike | None = None,
+    counts: Any,
+    labels: Any = None,
     *,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
@@ -327,11 +327,12 @@ def estimate(
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
     how |= {"scale": scale, "label_scale": label_scale, "by": by, "model": model}
     items = items_of(counts, labels, **how)
-    names, numbers = ([], None) if items.by is None else _values_of(items.by, len(items))
-    told = [] if numbers is None else [numbers]
+    told, inside = [], {}
+    if items.by is not None:
+        names, numbers = _values_of(items.by, len(items))
+        told, inside = [numbers], {name: numbers == place for place, name in enumerate(names)}
     how = {"model": model, "prior": prior, "seed": seed, "population": population}
     predicted = PredictedItems.of(items, *told, **how)
-    inside = {name: numbers == place for place, name in enumerate(names)}
     estimates = replace(_estimates_of(predicted, inside, level), sides=items.sides)
     return with_remarks(estimates, items.remarks)
 

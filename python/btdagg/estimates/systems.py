@@ -121,8 +121,8 @@ class SystemEstimates(Drawn):
 
 
 def estimate_systems(
-    counts: ArrayLike,
-    labels: ArrayLike | None = None,
+    counts: Any,
+    labels: Any = None,
     system_a: ArrayLike | None = None,
     system_b: ArrayLike | None = None,
     *,
