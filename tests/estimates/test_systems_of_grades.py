@@ -93,6 +93,8 @@ def test_these_items_and_a_remark_on_the_other_population():
         ({"system_a": ["v"] * 400}, r"system_a is \['v'\], expected two systems or more"),
         ({"system_a": ["v"] * 399 + ["w"]}, "w has . groups? with labels, expected at least 2"),
         ({"system_a": ["v"] * 399}, "system_a has 399 rows, expected 400"),
+        ({"system_a": None}, "system_a is nothing, expected the system of each response"),
+        ({"system_a": ["v", None] * 200}, r"system_a\[1\] is .*, expected a value for every item"),
         ({"scale": None}, r"labels\[2\] is 2.0, expected -1, 0 or 1"),
     ],
 )

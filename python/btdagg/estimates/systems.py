@@ -10,7 +10,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_names, same_index, same_length
+from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.mean import differences_of
 from btdagg.estimates.population import PredictedItems, items_of
 from btdagg.estimates.prediction_powered import estimate
@@ -211,7 +211,10 @@ def estimate_systems(
                 expected = "nothing where votes are grades: each is of one response"
                 raise InputError(argument=name, came=came, expected=expected)
         by = items.by if system_a is None else as_names(system_a, "system_a")
-        same_length("system_a", len(by), "counts", len(items))
+        if by is None:
+            expected = "the system of each response"
+            raise InputError(argument="system_a", came=by, expected=expected)
+        as_groups(by, "counts", len(items), "system_a")
         return _of_grades(replace(items, by=by), level, how)
     if items.systems is not None:
         system_a, system_b = items.systems.T
