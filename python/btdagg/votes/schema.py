@@ -83,7 +83,8 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
     """Return the values of columns as expressions that have been checked."""
     require(table, kinds)
     parsers = {name: kind(table, name) for name, kind in kinds.items()}
-    plain = table.collect(table.data.lazy().select(all_plain(parsers))).row(0) if parsers else ()
+    are_plain = (parser.is_plain.all().alias(name) for name, parser in parsers.items())
+    plain = table.collect(table.data.lazy().select(are_plain)).row(0) if parsers else ()
     values = []
     for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
         for bad, expected in () if as_is else parser.checks:
@@ -96,11 +97,6 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
             )
         values.append((parser.plain if as_is else parser.value).alias(name))
     return values
-
-
-def all_plain(parsers: Mapping[str, Parser]) -> list[pl.Expr]:
-    """Return, by column, whether all of its rows are plain."""
-    return [parser.is_plain.all().alias(name) for name, parser in parsers.items()]
 
 
 def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:

@@ -58,20 +58,17 @@ from btdagg.votes.table import (
 from btdagg.votes.words import in_own_orders, in_own_words, voted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.labels import Labels
-    from btdagg.votes.schema import Kind
     from btdagg.votes.source import Columns, Source
     from btdagg.votes.strength import FullMargin, StrengthKind
 
 _CONFIDENCE = "\0confidence"  # no column of a source is called that
 _SEEN, N_ROWS, _TURN = "\0samples", "\0rows", "\0turn"
-# Columns whose values are checked by themselves, wherever they stand.
-_BY_VALUE = ("item", "judge", "template", "task")
 _N_BITS = 63  # of an Int64, without its sign
 _SUMS = ("total", "least", "log_product")  # of `Confidences`
 _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
@@ -363,7 +360,7 @@ class Votes(Table, CountsItself):
                 names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE, *own]
                 needed = rows.select(cs.by_name(*names, require_all=False))
                 rows = _first(needed, as_integer(n_votes, "n_votes", 1))
-            rows = self._sums_of(rows, with_confidences)
+            rows = self._sums_of(rows, self._sums_of_confidences() if with_confidences else ())
         else:
             rows = self.sums.lazy()
             if self._key_of_sums != ["item"]:
@@ -378,46 +375,35 @@ class Votes(Table, CountsItself):
         minus, plus = self.strength.sides(self.scale)
         return rows.with_columns(minus=minus, plus=plus)
 
-    def sums_of_sides(self) -> list[pl.Expr]:
-        """Votes for each side, of weighed rows; what `with_ties` completes."""
+    def _sums_of(
+        self, rows: pl.LazyFrame, more: Iterable[pl.Expr] = (), by: Iterable[str] = ()
+    ) -> pl.LazyFrame:
+        """Counts of every item, and of whatever else is named, in no order."""
         import polars as pl
 
-        vote = pl.col("vote")
-        if self.strength is None:
-            points = self.columns_of_counts.items()
-            return [(vote == point).sum().cast(pl.Int64).alias(name) for name, point in points]
-        return [pl.col("minus").sum(), vote.count().alias("tie"), pl.col("plus").sum()]
-
-    def with_ties(self, sums: pl.LazyFrame) -> pl.LazyFrame:
-        """Leave to ties what the sides have not of all votes."""
-        import polars as pl
-
+        vote, points = pl.col("vote"), self.columns_of_counts.items()
+        sums = [(vote == point).sum().cast(pl.Int64).alias(name) for name, point in points]
+        if self.strength is not None:
+            sums = [pl.col("minus").sum(), vote.count().alias("tie"), pl.col("plus").sum()]
+        counted = self.weighed(rows).group_by("item", *by).agg(*sums, pl.col(PLACE).min(), *more)
+        # A tie is what the sides have not of all votes.
         tie = pl.col("tie") - pl.col("minus") - pl.col("plus")
-        return sums if self.strength is None else sums.with_columns(tie=tie)
+        return counted if self.strength is None else counted.with_columns(tie=tie)
 
-    def _sums_of(self, rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
-        """Counts of every item, in no order; with `Confidences` where they are asked for."""
+    def _sums_of_confidences(self) -> Iterator[pl.Expr]:
+        """Yield the columns of `Confidences`."""
         import polars as pl
 
-        columns = [*self.sums_of_sides(), pl.col(PLACE).min()]
-        for name, side in self.columns_of_counts.items() if with_confidences else ():
+        for name, side in self.columns_of_counts.items():
             # In ascending order, so that the order of the votes does not change a bit of a sum;
             # running sums, since the engine leaves a sort out before a plain one.
             values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
-            absent = values.is_null().any()
-            columns += [
-                pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
-                for kind, value in zip(
-                    _SUMS,
-                    (
-                        values.cum_sum().last().fill_null(0.0),
-                        values.min().fill_null(float("inf")),
-                        values.log().cum_sum().last().fill_null(0.0),
-                    ),
-                    strict=True,
-                )
-            ]
-        return self.with_ties(self.weighed(rows).group_by("item").agg(columns))
+            total, log_product = values.cum_sum().last(), values.log().cum_sum().last()
+            least = values.min().fill_null(float("inf"))
+            own = total.fill_null(0.0), least, log_product.fill_null(0.0)
+            for kind, value in zip(_SUMS, own, strict=True):
+                known = pl.when(values.is_null().any()).then(float("nan")).otherwise(value)
+                yield known.alias(f"{kind} {name}")
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
@@ -611,14 +597,12 @@ def _votes_of(
         strength = None if kind is None else strength_of(votes, kind, full_margin, scale)
         return replace(votes, strength=strength, scale=scale)
 
-    votes = None if table.in_memory else _summed(table, kinds, with_strength)
-    if votes is None:
-        parsed = parse(table, kinds)
-        votes = with_strength(
-            Votes(parsed.data, parsed.source, files=parsed.files, titles=parsed.titles)
-        )
-        if "sample" in votes.columns:
-            votes = _with_sums(votes)
+    parsed = parse(table, kinds)
+    votes = with_strength(
+        Votes(parsed.data, parsed.source, files=parsed.files, titles=parsed.titles)
+    )
+    if "sample" in votes.columns or not table.in_memory:
+        votes = _with_sums(votes)
     if "confidence" in votes.columns:
         with suppress(InputError):  # it is refused by whoever uses it
             typed = parse(votes, {"confidence": schema.fractions})
@@ -631,38 +615,6 @@ def _votes_of(
     return without if without.data is votes.data else with_strength(without)
 
 
-def _summed(
-    table: Table, kinds: Mapping[str, Kind], with_strength: Callable[[Votes], Votes]
-) -> Votes | None:
-    """Sum up files as they are checked; None if a value has to be parsed.
-
-    Most of the time goes into reading and grouping the rows, so an id or a name is looked at once
-    for each group instead of once for each row.
-    """
-    import polars as pl
-
-    kinds = {name: kind for name, kind in kinds.items() if name in table.columns}
-    parsers = {name: kind(table, name) for name, kind in kinds.items()}
-    by_value = {
-        name: parser
-        for name, parser in parsers.items()
-        if name in _BY_VALUE
-        # Of other types values that differ may be parsed alike.
-        and (table.schema[name] == pl.String or table.schema[name].is_integer())
-    }
-    by_row = {name: parser for name, parser in parsers.items() if name not in by_value}
-    if not all(table.collect(table.data.lazy().select(schema.all_plain(by_row))).row(0)):
-        return None
-    plain = table.with_columns(parser.plain.alias(name) for name, parser in parsers.items())
-    votes = _with_sums(
-        with_strength(Votes(plain.data, plain.source, files=plain.files, titles=plain.titles))
-    )
-    assert votes.sums is not None
-    if by_value and not all(votes.sums.select(schema.all_plain(by_value)).row(0)):
-        return None
-    return votes
-
-
 def _with_sums(votes: Votes) -> Votes:
     """Sum up the votes by their key while they are read.
 
@@ -673,14 +625,14 @@ def _with_sums(votes: Votes) -> Votes:
 
     key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
     same = votes.constants(key)
-    sums = [*votes.sums_of_sides(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
-    rows = votes.weighed(votes.data.lazy().with_row_index(PLACE))
+    more = [pl.len().cast(pl.Int64).alias(N_ROWS)]
+    rows = votes.data.lazy().with_row_index(PLACE)
     if "sample" in votes.columns:
         bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
         rows = rows.with_columns(bit)
-        sums.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
+        more.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
     by = [column for column in key if column not in same]
-    summed = votes.collect(votes.with_ties(rows.group_by("item", *by).agg(sums)))
+    summed = votes.collect(votes._sums_of(rows, more, by))
     summed = summed.with_columns(same.values())
     return replace(votes, summed=(votes.data, summed))
 
