@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -56,16 +57,16 @@ class Voted(WithoutFit, OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
-        array, means = self._counted(Items.of(counts, scale=self.scale).votes)
+        array = self._checked(Items.of(counts, scale=self.scale).votes)
         # Half of a vote for a side is that side's in the median, as in the paper.
         outward = self.scale.mirrored and isinstance(self, RoundedMedian)
-        values = self._statistic(array, means)
+        values = self._statistic(array)
         (first, *_, last), (low, *_, high) = self.scale.points, self.label_scale.points
         values = low + (values - first) / (last - first) * (high - low)
         return self._nearest(values, outward=outward)
 
-    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the statistic of each item's counts, whose mean votes are known."""
+    def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the statistic of each item's votes."""
         raise NotImplementedError
 
 
@@ -75,9 +76,13 @@ class MajorityVote(Voted):
 
     name: str = "majority vote"
 
-    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
-        is_most = counts == counts.max(axis=1, keepdims=True)
-        return np.asarray(is_most @ self.scale.floats / is_most.sum(axis=1))
+    def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        if self.scale.mirrored:  # in a third of the time
+            return np.asarray(self.scale.floats[majority_vote(counts) + 1])
+        most = reduce(np.maximum, counts.T)
+        are_most = [column == most for column in counts.T]
+        total = sum(map(np.multiply, are_most, self.scale.floats))
+        return np.asarray(total / sum(own.astype(np.intp) for own in are_most))
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,14 @@ class RoundedMedian(Voted):
 
     name: str = "rounded median"
 
-    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         sums = np.cumsum(counts, axis=1, dtype=np.float64)
         share = sums / np.where(sums[:, -1:] > 0, sums[:, -1:], np.inf) - 0.5
-        ends = (share >= -_HALF).argmax(axis=1), (share > _HALF).argmax(axis=1)
-        points = self.scale.floats
-        middle = (points[ends[0]] + points[ends[1]]) / 2
-        return np.where(sums[:, -1] > 0, middle, means)
+        none = np.zeros(len(share), np.intp)
+        ends = (sum((below < end for below in share.T[:-1]), none) for end in (-_HALF, _HALF))
+        low, high = (self.scale.floats[end] for end in ends)
+        middle = (low + high) / 2
+        return np.where(sums[:, -1] > 0, middle, self.scale.middle)
 
 
 @dataclass(frozen=True)
@@ -105,8 +111,8 @@ class RoundedMean(Voted):
 
     name: str = "rounded mean"
 
-    def _statistic(self, counts: NDArray[Any], means: NDArray[np.float64]) -> NDArray[np.float64]:
-        return means
+    def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        return self._means(counts)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Threshold(OnScale):
         """Label of each item, (n,)."""
         if self.threshold is None:
             raise not_fitted(self.name)
-        means = _sides(self.scale, self._counted(counts)[1])
+        means = _sides(self.scale, self._means(counts))
         side = np.where(np.abs(means) > self.threshold, np.sign(means), 0).astype(np.intp)
         return np.asarray(self.label_scale.labels[side + 1])
 
@@ -92,7 +92,7 @@ class Isotonic(OnScale):
         """Return the expected label of each item, (n,)."""
         if self.points is None:
             raise not_fitted(self.name)
-        means = self._counted(counts)[1]
+        means = self._means(counts)
         expected = np.interp(means, *self.points)
         if self.scale.mirrored:  # to the last bit, which the regression is up to rounding
             other = np.interp(_turned(self.scale, means), *self.points)
