@@ -1,5 +1,4 @@
 from .absolute_error import calibrate_by_mae as calibrate_by_mae
-from .calibration_set import Calibration as Calibration
 from .calibration_set import CalibrationWarning as CalibrationWarning
 from .intervals import ParameterInterval as ParameterInterval
 from .intervals import Stability as Stability
