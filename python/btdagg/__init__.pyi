@@ -35,6 +35,7 @@ from ._core import __version__ as __version__
 from ._util.errors import InputError as InputError
 from .estimates import certify as certify
 from .estimates import decide as decide
+from .estimates import decisions as decisions
 from .estimates import estimate as estimate
 from .estimates import estimate_systems as estimate_systems
 from .evaluation import Protocol as Protocol

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.estimates.certificate import Certificate, certify
+from btdagg.estimates.deciding import decisions
 from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
@@ -32,7 +33,7 @@ from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior
 from btdagg.online import StoppingRule
-from btdagg.online.rule import RuleKind, settled_columns
+from btdagg.online.rule import RuleKind
 from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.grades import scales_in
 from btdagg.votes.items import Items
@@ -42,7 +43,7 @@ from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
-from btdagg.votes.table import Table, counts_of, listing, refuse, text
+from btdagg.votes.table import Table, listing, refuse, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -386,39 +387,17 @@ def _decided(
     for task, part in _by_task(votes, gold):
         if task not in fitted:
             continue
-        model, rule, certificate = fitted[task].model, fitted[task].rule, fitted[task].certificate
-        sides, names = [*part.columns_of_counts], [f"p_{name}" for name in model.label_names]
-        every = part.tally()
-        if rule is not None:  # which may need no vote of an item
-            own = pairs.frame if pairs.tasks is None else pairs.frame.filter(pairs.tasks == task)
-            items = own.select(pl.col("item").cast(pl.String))
-            every = items.join(every, on="item", how="left", maintain_order="left")
-            every = every.with_columns(pl.col(sides).fill_null(0))
-        rows = every
-        if not part.scale.mirrored:  # without a vote there is no mean
-            rows = every.filter(pl.sum_horizontal(sides) > 0)
-        counts = counts_of(rows, sides)
-        columns: dict[str, Any] = (
-            {} if isinstance(model, DavidsonModel) else {"mean": model.means(counts)}
-        )
-        columns |= dict(zip(names, model.predict_proba(counts).T, strict=True))
-        label = pl.Series("label", model.decide(counts) if rule is None else rule.decide(counts))
-        if certificate is not None:  # whose model may decide otherwise by labels of looks
-            settled = certificate.trusted(counts)
-            decider: Any = certificate.model
-            columns["trusted"] = settled & (label == decider.decide(counts)).to_numpy()
-        frame = rows.with_columns(label, **columns)
-        if rule is not None:
-            full = pl.sum_horizontal(sides) >= rule.n
-            frame = frame.with_columns(
-                *(pl.when(full).then(pl.col(name)) for name in names),
-                **settled_columns(rule, counts),
-            )
-        frame = every.join(frame.drop(sides), on="item", how="left", maintain_order="left")
-        nothing = [0] * len(sides)
-        if not part.scale.mirrored and rule is not None and rule.stops_one(*nothing):
-            filled = pl.col("label").fill_null(rule.decide_one(*nothing))
-            frame = frame.with_columns(filled, pl.col("settled").fill_null(True))
+        own = fitted[task]
+        rows: Any = part
+        if own.rule is not None:  # which may need no vote of an item
+            of_task = pairs.frame
+            if pairs.tasks is not None:
+                of_task = of_task.filter(pairs.tasks == task)
+            items = of_task.select(pl.col("item").cast(pl.String))
+            rows = items.join(part.tally(), on="item", how="left", maintain_order="left")
+            rows = rows.with_columns(pl.col(*part.columns_of_counts).fill_null(0))
+        by: Any = own.rule or replace(own.model, provenance=None)
+        frame = decisions(rows, by, certificate=own.certificate)
         first = ["item", *(["task"] if task else []), "label"]
         frame = frame.with_columns(pl.lit(task).alias("task"))
         decided.append(frame.select(*first, pl.exclude("item", "task", "label")))

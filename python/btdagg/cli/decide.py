@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,14 +21,12 @@ from btdagg.cli.common import (
     note,
     print_json,
     say,
-    say_differences,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
     from btdagg.estimates import Certificate
     from btdagg.evaluation.metrics import Interval
@@ -118,33 +115,11 @@ def decide(
     reading.scales(raw_votes, model=fitted)
     table = reading.votes(raw_votes, fitted.provenance, scale)
     gold = None if labels is None else _labels_of_people(raw_labels, table, fitted.label_scale)
-    import polars as pl
-
-    from btdagg.votes.table import counts_of
-
-    # Ids stay a column from file to file.
-    every = table.tally(n_votes)
-    names = list(table.columns_of_counts)
-    # Without a vote there is no mean grade.
-    items = every if scale.mirrored else every.filter(pl.sum_horizontal(names) > 0)
-    counts = counts_of(items, names)
-    is_panel = isinstance(fitted, btdagg.PanelModel)
-    if is_panel:
-        of_panel = table.items(judges=fitted.judges, n_votes=n_votes)
-        rows = pl.DataFrame({"item": of_panel.ids.tolist()}, {"item": items["item"].dtype})
-        items, counts = rows.join(items, on="item", maintain_order="left"), of_panel.counts
-    if fitted.provenance is not None:
-        origin = replace(fitted.provenance, strength="")  # which is said where votes are read
-        every_judge = counts.reshape(-1, counts.shape[-1])
-        fewer = rule is None
-        say_differences(origin.differences(every_judge, table, fewer=fewer, scale=scale))
-        fitted = replace(fitted, provenance=None)  # which is said
-    frame = items.with_columns(**_decided(fitted if rule is None else rule, items["item"], counts))
-    frame = frame.select("item", "label", pl.exclude("item", "label"))
+    with differences_said():
+        by = certificate or decider
+        frame = btdagg.decisions(table, by, n_votes=n_votes, probabilities=rule is None)
     if certificate is not None:
-        certificate = replace(certificate, model=fitted)
-        trusted = certificate.trusted(counts)
-        pvalue = _likeness(certificate, table, items["item"], counts)
+        pvalue = _likeness(certificate, table, frame, n_votes)
         if pvalue is not None and pvalue < _UNLIKE:
             note(
                 f"the votes look unlike those that were certified (p = {pvalue:.1g}, below "
@@ -155,14 +130,11 @@ def decide(
                     else "no label is trusted; --trust-unlike trusts them all the same"
                 )
             )
-            trusted &= trust_unlike
-        frame = frame.with_columns(trusted=trusted)
-    if n_empty := every.height - items.height:
-        decided = frame.select("item", pl.exclude(every.columns))
-        frame = every.join(decided, on="item", how="left", maintain_order="left")
-        frame = frame.select("item", "label", pl.exclude("item", "label"))
+            frame = frame.with_columns(trusted=frame["trusted"] & trust_unlike)
+    if n_empty := frame["label"].null_count():
         note(f"items without a vote get no label: {n_empty}")
-    note(*what_is_pooled(table, "decides", ["judge"] if is_panel else []))
+    judges = getattr(fitted, "judges", None)
+    note(*what_is_pooled(table, "decides", ["judge"] if judges else []))
     error_left: Any = None
     if gold is not None:
         frame = _with_labels(frame, gold)
@@ -206,29 +178,28 @@ def decide(
 
 
 def _likeness(
-    certificate: Certificate, votes: Votes, items: pl.Series, counts: NDArray[Any]
+    certificate: Certificate, votes: Votes, decided: pl.DataFrame, n_votes: int | None
 ) -> float | None:
     """Compare votes with those that were certified: as many of each item as all have.
 
     An item that was stopped early has votes that agree, which its first votes do not tell.
     """
-    from btdagg.votes.join import facts_of
-    from btdagg.votes.table import counts_of
+    import polars as pl
 
-    number = np.rint(counts.sum(axis=-1)).astype(int)
+    from btdagg.votes.join import facts_of
+
+    judges = getattr(certificate.model, "judges", None)
+    rows = decided["label"].is_not_null().to_numpy()
+    items = votes.items(n_votes=n_votes, judges=judges)[rows]
+    number = np.rint(items.counts.sum(axis=-1)).astype(int)
     fewest = max(int(number.min()), 2)
     if number.max() > fewest and not votes.are_counts:
-        if counts.ndim == 3:
-            judges = certificate.model.judges  # type: ignore[attr-defined]
-            counts = votes.items(judges=judges, n_votes=fewest).counts
-        else:
-            first = items.to_frame().join(votes.tally(fewest), on="item", maintain_order="left")
-            counts = counts_of(first, list(votes.columns_of_counts))
+        items = votes.items(n_votes=fewest, judges=judges)[rows]
     groups = None
     if "group" in votes.columns:
-        facts = facts_of(votes, items.to_numpy(), ["group"])
-        groups = facts["group"].fill_null(" " + facts["item"].cast(str)).to_numpy()
-    return certificate.likeness(counts, groups=groups)
+        facts = facts_of(votes, items.ids, ["group"])
+        groups = facts["group"].fill_null(" " + pl.col("item").cast(str)).to_numpy()
+    return certificate.likeness(items.counts, groups=groups)
 
 
 def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels:
@@ -249,7 +220,7 @@ def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels
 
 def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     """Replace labels by those of people, and say where each comes from."""
-    from btdagg.estimates.decisions import with_people
+    from btdagg.estimates.deciding import with_people
 
     frame = with_people(frame, gold)
     n_others = len(gold.frame) - int((frame["source"] == "people").sum())
@@ -279,23 +250,3 @@ def _error_left(
         return None
     note(*looks.remarks)
     return looks.after
-
-
-def _decided(
-    by: btdagg.DavidsonModel | btdagg.GradeModel | btdagg.PanelModel | StoppingRule,
-    items: pl.Series,
-    counts: NDArray[Any],
-) -> dict[str, Any]:
-    """Return columns of labels and of how sure they are."""
-    if isinstance(by, btdagg.DavidsonModel | btdagg.GradeModel | btdagg.PanelModel):
-        names = (f"p_{name}" for name in by.label_names)
-        chances = dict(zip(names, by.predict_proba(counts).T, strict=True))
-        mean = {"mean": by.means(counts)} if isinstance(by, btdagg.GradeModel) else {}
-        return {"label": by.decide(counts), **mean, **chances}
-    from btdagg.online.rule import settled_columns
-
-    beyond = counts.sum(axis=1) > by.n
-    if beyond.any():
-        item = repr(items[int(beyond.argmax())])
-        raise InputError(f"item {item} has more votes than the {by.n} of the rule")
-    return {"label": by.decide(counts), **settled_columns(by, counts)}

@@ -140,6 +140,7 @@ class MethodScores:
         return list(np.meshgrid(np.array(self.labels), np.array(self.labels), indexing="ij"))
 
 
+@readable
 class Ranking(NamedTuple):
     """Methods by one score.
 

@@ -12,7 +12,7 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
-from btdagg.online.rule import StoppingRule
+from btdagg.online.rule import StoppingRule, decided_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,17 +55,12 @@ class BatchDecider:
             import pyarrow as pa
         model = self.by.model if isinstance(self.by, StoppingRule) else self.by
         counts = np.column_stack([np.asarray(batch.column(name)) for name in model.count_names])
-        added: dict[str, Any] = {"label": pa.array(self.by.decide(counts))}
-        if isinstance(self.by, StoppingRule):
-            settled = self.by.stops(counts)
-            added["settled"] = pa.array(settled, pa.bool_())
-            if self.by.votes is not None:
-                risk = self.by.change_risk(counts)
-                added["change_risk"] = pa.array(risk, pa.float64(), mask=~settled)
-        if self.probabilities:
-            shares = np.ascontiguousarray(model.predict_proba(counts).T)
-            names = zip(model.label_names, shares, strict=True)
-            added |= {f"p_{name}": pa.array(p) for name, p in names}
+        decided = decided_columns(self.by, counts, probabilities=self.probabilities)
+        decided.pop("mean", None)  # which a batch has no column for
+        added: dict[str, Any] = {
+            name: pa.array(column, mask=np.isnan(column) if column.dtype.kind == "f" else None)
+            for name, column in decided.items()
+        }
         schema = batch.schema
         for name, column in added.items():
             if name in schema.names:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import CountsItself, as_integer, as_number
+from btdagg._util.validation import CountsItself, as_integer, as_number, same_index
 from btdagg.model.calibration_set import (
     PARAMETERS,
     Bounds,
@@ -159,6 +159,7 @@ def calibrate(
             counts, labels, *scales, prior=prior, weights=weights, provenance=provenance
         )
     if labels is not None:
+        same_index(counts=counts, labels=labels)
         labels = label_scale.sides(labels)
     n_threads = as_integer(n_threads, "n_threads", 1)
     if prior is None:

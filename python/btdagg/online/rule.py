@@ -28,7 +28,6 @@ from btdagg.votes.provenance import warn_of
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -348,19 +347,26 @@ def _check(votes: object, kind: Kind) -> None:
         raise InputError(argument="votes", came=votes, expected=expected)
 
 
-def settled_columns(rule: StoppingRule, counts: NDArray[Any]) -> dict[str, pl.Series]:
-    """Columns that say which items are settled and, where the rule has chances, at what risk.
+def decided_columns(by: Any, counts: ArrayLike, *, probabilities: bool = True) -> dict[str, Any]:
+    """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays.
 
-    The risk is that all votes would decide otherwise. It is null where votes are missing to a stop:
-    what the rule has there is the risk of the label that it would give after them.
+    A rule says which items are settled and, if it has chances, the risk that all votes would decide
+    otherwise. It is NaN where votes are missing to a stop: what the rule has there is the risk of
+    the label that it would give after them.
     """
-    import polars as pl
-
-    settled = pl.Series("settled", rule.stops(counts))
-    if rule.votes is None:
-        return {"settled": settled}
-    risk = pl.Series("change_risk", rule.change_risk(counts))
-    return {"settled": settled, "change_risk": risk.set(~settled, None)}
+    columns: dict[str, Any] = {"label": by.decide(counts)}
+    model = by.model if isinstance(by, StoppingRule) else by
+    if probabilities:
+        if isinstance(model, GradeModel):
+            columns["mean"] = model.means(counts)
+        shares = np.ascontiguousarray(model.predict_proba(counts).T)
+        columns |= {f"p_{name}": own for name, own in zip(model.label_names, shares, strict=True)}
+    if isinstance(by, StoppingRule):
+        columns["settled"] = by.stops(counts)
+        if by.votes is not None:
+            risk = by.change_risk(counts)
+            columns["change_risk"] = np.where(columns["settled"], risk, np.nan)
+    return columns
 
 
 KINDS = ("lossless", "epsilon", "price", "budget")

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.votes import Votes
-
 
 _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
 
@@ -199,7 +197,7 @@ def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str
 
 
 def all_items(
-    votes: Votes,
+    votes: Any,
     labels: Labels,
     *,
     by: str | None = None,
@@ -358,7 +356,7 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
 
 
 def facts_of(
-    votes: Votes, ids: NDArray[Any], columns: Sequence[str], required: Sequence[str] = ()
+    votes: Any, ids: NDArray[Any], columns: Sequence[str], required: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Return what columns of the votes, one value for each item, say of items: text or null."""
     import polars as pl

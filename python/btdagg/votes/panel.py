@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,9 @@ from btdagg._util.validation import names_of_judges
 from btdagg.votes.items import Items
 from btdagg.votes.table import counts_of, ids_of
 
-if TYPE_CHECKING:
-    from btdagg.votes.votes import Votes
-
 
 def panel_items(
-    votes: Votes,
+    votes: Any,
     *,
     judges: Sequence[str] | None = None,
     panel: str | None = None,

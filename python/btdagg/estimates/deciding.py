@@ -1,4 +1,4 @@
-"""A user's own frame of votes, to a frame of labels."""
+"""Tables of decisions: of items by a model, and of a user's own frame of votes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,137 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg.estimates.certificate import certify, sure
+from btdagg._core import InputError
+from btdagg.estimates.certificate import Certificate, certify
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning, quiet, warn_of
+from btdagg.online.rule import StoppingRule, decided_columns
 from btdagg.votes.grades import scales_in, stated_scale
+from btdagg.votes.items import Items
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.provenance import warn_of as provenance_warning
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import read_table, read_tables
 from btdagg.votes.table import NUMBER, Table, counts_of
-from btdagg.votes.votes import read_votes
+from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import SHOWN
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.source import Source
+
+
+def decisions(
+    items: Votes | Items | pl.DataFrame | ArrayLike,
+    model: Any,
+    *,
+    certificate: Certificate | None = None,
+    n_votes: int | None = None,
+    probabilities: bool = True,
+) -> pl.DataFrame:
+    """Decide the label of every item, and say how sure it is.
+
+    Parameters
+    ----------
+    items : Votes, Items, data frame or array
+        What has counts: tables of votes, which are counted as those that the model was fitted to;
+        or columns `item` and of counts; or (n, J) or (n, judges, J) counts.
+    model : model, StoppingRule or Certificate
+    certificate : Certificate, optional
+        With a model or rule, says which of its labels are trusted: those on which the certificate's
+        model agrees.
+    n_votes : int, optional
+        Of votes, decide on the first so many of each item.
+    probabilities : bool
+        Whether to say those of the labels.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each item: `item`, `label`, its counts, of grades their `mean`, and the
+        probabilities of the labels. By a rule they are of items that have all votes; others have
+        `settled`, whether the rule stops there, and where it has chances `change_risk`, that all
+        votes would give another label. With a certificate `trusted` says whether a label can be
+        used without a look. Grades without a vote have no label.
+
+    Warns
+    -----
+    ProvenanceWarning
+        If the votes differ from those that the model was fitted to.
+
+    Examples
+    --------
+    >>> from btdagg import DavidsonModel
+    >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+    >>> decisions([[0, 1, 9], [5, 2, 5]], model).select("item", "label", "minus").rows()
+    [(0, 1, 0), (1, 0, 5)]
+    """
+    import polars as pl
+
+    if isinstance(model, Certificate):
+        certificate, model = model, model.model
+    rule = model if isinstance(model, StoppingRule) else None
+    fitted = model if rule is None else rule.model
+    names = [*fitted.scale.columns]
+    every, counts = _counted(items, fitted, n_votes)
+    rows = every
+    if not fitted.scale.mirrored:  # without a vote there is no mean
+        has_votes = np.asarray(counts.any(axis=1))
+        rows, counts = every.filter(has_votes), counts[has_votes]
+    if fitted.provenance is not None:
+        # How strong votes are was said where they were read.
+        origin = replace(fitted.provenance, strength="")
+        of_votes = items if isinstance(items, Votes) else None
+        by_judge = counts.reshape(-1, counts.shape[-1])
+        told = {"fewer": rule is None, "scale": fitted.scale}
+        differences = origin.differences(by_judge, of_votes, **told)  # type: ignore[arg-type]
+        provenance_warning(differences)
+        fitted = replace(fitted, provenance=None)
+    if rule is not None and (beyond := counts.sum(axis=1) > rule.n).any():
+        item = repr(rows["item"][int(beyond.argmax())])
+        raise InputError(f"item {item} has more votes than the {rule.n} of the rule")
+    by = fitted if rule is None else rule
+    columns = decided_columns(by, counts, probabilities=probabilities)
+    if certificate is not None:  # whose model may decide otherwise by labels of looks
+        decider: Any = replace(certificate.model, provenance=None)  # type: ignore[type-var]
+        trusted = replace(certificate, model=decider).trusted(counts)
+        columns["trusted"] = trusted & (columns["label"] == decider.decide(counts))
+    decided = rows.with_columns(
+        pl.Series(name, column, nan_to_null=name == "change_risk")
+        for name, column in columns.items()
+    )
+    if rule is not None and probabilities:
+        full = pl.Series(counts.sum(axis=1) >= rule.n)
+        chances = [f"p_{name}" for name in fitted.label_names]
+        decided = decided.with_columns(pl.when(full).then(pl.col(name)) for name in chances)
+    if rows.height < every.height:
+        decided = every.join(decided.drop(names), on="item", how="left", maintain_order="left")
+        nothing = [0] * len(names)
+        if rule is not None and rule.stops_one(*nothing):
+            filled = pl.col("label").fill_null(rule.decide_one(*nothing))
+            decided = decided.with_columns(filled, pl.col("settled").fill_null(True))
+    return decided.select("item", "label", pl.exclude("item", "label"))
+
+
+def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame, NDArray[Any]]:
+    """Return items with columns of counts, those of all judges together, and their counts."""
+    import polars as pl
+
+    judges, names = getattr(fitted, "judges", None), [*fitted.scale.columns]
+    if isinstance(items, Votes) and judges is None:  # ids stay a column from file to file
+        every = items.tally(n_votes)
+        return every, counts_of(every, names)
+    if isinstance(items, pl.DataFrame):
+        return items, counts_of(items, names)
+    if isinstance(items, Votes):
+        own = items.items(judges=judges, n_votes=n_votes)
+    else:
+        own = Items.of(items, scale=fitted.scale, **({"judges": judges} if judges else {}))
+    columns = dict(zip(names, own.pooled.T, strict=True))
+    return pl.DataFrame({"item": own.ids.tolist(), **columns}), own.counts
 
 
 def decide(
@@ -110,25 +225,14 @@ def decide(
     calibration = quiet(calibrate)(counted, people)
     warn_of(calibration.warnings)
     model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
-    every = counted.tally()
-    counts = counts_of(every, counted.columns_of_counts)
-    # Without a vote there is no mean grade.
-    has_votes = (counts.sum(axis=1) > 0) | counted.scale.mirrored
-    grades = people.scale.values
-    shares = np.full((len(counts), len(grades)), np.nan)
-    shares[has_votes] = model.predict_proba(counts[has_votes])
-    place = sure(shares)[0]
-    by_model = pl.when(pl.lit(pl.Series(has_votes))).then(pl.lit(pl.Series(grades[place])))
-    decided = every.select("item", label=by_model)
+    certificate = None
     if agreement is not None:
         certificate = certify(counted, people, agreement=agreement)
-        trusted = np.zeros(len(counts), dtype=np.bool_)
-        trusted[has_votes] = certificate.trusted(counts[has_votes])
-        certified = sure(certificate.model.predict_proba(counts[has_votes]))[0]
-        trusted[has_votes] &= certified == place[has_votes]
-        decided = decided.with_columns(trusted=trusted)
         if certificate.threshold is None:
             warnings.warn(str(certificate).partition("\n")[0], CalibrationWarning, stacklevel=2)
+    decided = decisions(counted, model, certificate=certificate)
+    grades = people.scale.values
+    shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()
     decided = with_people(decided, labels_of(people, counted))
     place = np.searchsorted(grades, decided["label"].fill_null(grades[0]))
     probability = pl.Series(shares[np.arange(len(shares)), place], nan_to_null=True)
