@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import btdagg
@@ -264,3 +265,32 @@ def test_tables_of_pairs_have_their_scale():
     assert btdagg.read_votes(votes).scale == PAIRS
     with pytest.raises(InputError, match=r"read with scale=Scale\(\'1-7\'\)"):
         btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})
+
+
+def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
+    rows = [
+        {"item": k, "criterion": name, "score": 1 + (k + shift + n) % 3}
+        for name, shift in (("tone", 0), ("facts", 1))
+        for k in range(12)
+        for n in range(4)
+    ]
+    scale = Scale((1, 2, 3))
+    votes = btdagg.read_votes(pl.DataFrame(rows), scale=scale)
+    gold = [
+        {"item": row["item"], "criterion": row["criterion"], "label": row["score"]}
+        for row in rows[::4]
+        if row["item"] % 4
+    ]
+    labels = btdagg.read_labels(pl.DataFrame(gold), scale=scale)
+    items = votes.items(labels)
+    parts = items.parts("criterion")
+    assert [*parts] == ["tone", "facts"]
+    assert sum(map(len, parts.values())) == len(items) == 24
+    alone = votes.filter({"task": "facts"}), labels.filter({"task": "facts"})
+    models = btdagg.calibrate(parts["facts"]).model, btdagg.calibrate(*alone).model
+    assert models[0].beta == pytest.approx(models[1].beta)
+    assert models[0].cuts == pytest.approx(models[1].cuts)
+    scores, of_tables = btdagg.evaluate(parts["facts"]), btdagg.evaluate(*alone)
+    assert scores.cells[0].methods[0].mae.tolist() == of_tables.cells[0].methods[0].mae.tolist()
+    with pytest.raises(InputError, match="column is 'judge', expected one of item, task"):
+        items.parts("judge")

@@ -55,7 +55,7 @@ class Options(TypedDict, total=False):
 
 def evaluate(
     votes: Votes | ArrayLike | Items,
-    labels: Labels | ArrayLike,
+    labels: Labels | ArrayLike | None = None,
     *,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
@@ -75,7 +75,8 @@ def evaluate(
         Long votes, or wide counts of one judge; or votes per item in label order: minus, tie, plus.
         Judges of an array are called ``"1"``, ``"2"`` and so on.
     labels : Labels, or (n,) array of -1, 0, 1
-        Gold labels. Items of one `group` are split together. If only the labels have a column
+        Gold labels; None with items that hold their own. Items of one `group` are split together.
+        If only the labels have a column
         `task`, each item gets its task from there.
     scale, label_scale : Scale, optional
         Of arrays, the scale of votes, by default that of pairs, and that of labels where it is
@@ -121,6 +122,9 @@ def evaluate(
     """
     for name in options.keys() - Options.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {name!r}")
+    if isinstance(votes, Items) and labels is None:
+        votes = votes.labelled()
+        labels, groups, label_scale = votes.labels, votes.groups, votes.label_scale
     of_arrays = not isinstance(votes, Votes) and not isinstance(labels, Labels)
     if not of_arrays:
         require_labels(labels)

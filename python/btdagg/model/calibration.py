@@ -24,6 +24,7 @@ from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import FewLabels, Posterior
 from btdagg.model.prior import Prior, fit_prior
+from btdagg.votes.items import Items
 from btdagg.votes.join import labelled
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, scales_of
@@ -51,7 +52,7 @@ WEAK = cast("Literal['weak']", _Default.WEAK)
 @warning
 def calibrate(
     counts: ArrayLike,
-    labels: ArrayLike | None,
+    labels: ArrayLike | None = None,
     *,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
@@ -85,7 +86,8 @@ def calibrate(
         as of `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
         Gold labels, in the order of the counts, points of their scale. With votes, labels as
-        `btdagg.read_labels` returns them: the fit is to the items that have both.
+        `btdagg.read_labels` returns them: the fit is to the items that have both. None with
+        `btdagg.votes.Items` that hold their own.
     scale, label_scale : Scale, optional
         Of the votes, by default that of pairs, and of the labels if theirs is another; tables have
         their own.
@@ -141,6 +143,9 @@ def calibrate(
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
+    if isinstance(counts, Items) and labels is None and counts.labels is not None:
+        own = counts.labelled()
+        counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
     named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}

@@ -288,6 +288,15 @@ class Items:
         )
         return own
 
+    def parts(self, column: str) -> dict[str, Self]:
+        """Return the items of each task or criterion, by its name; see `Votes.items`."""
+        name = "task" if column == "criterion" else column
+        if self.keys is None or name not in self.keys.columns:
+            found = "none" if self.keys is None else listing(self.keys.columns)
+            raise InputError(argument="column", came=column, expected=f"one of {found}")
+        of = self.keys[name]
+        return {value: self[(of == value).to_numpy()] for value in of.unique(maintain_order=True)}
+
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which items have all decisions of these names: (n,) array."""
         kept = np.ones(len(self), dtype=np.bool_)
