@@ -76,8 +76,7 @@ def evaluate(
         Judges of an array are called ``"1"``, ``"2"`` and so on.
     labels : Labels, or (n,) array of -1, 0, 1
         Gold labels; None with items that hold their own. Items of one `group` are split together.
-        If only the labels have a column
-        `task`, each item gets its task from there.
+        If only the labels have a column `task`, each item gets its task from there.
     scale, label_scale : Scale, optional
         Of arrays, the scale of votes, by default that of pairs, and that of labels where it is
         another: (n, J) numbers of votes for each point, and (n,) points.

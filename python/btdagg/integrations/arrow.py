@@ -58,7 +58,10 @@ class BatchDecider:
         decided = decided_columns(self.by, counts, probabilities=self.probabilities)
         decided.pop("mean", None)  # which a batch has no column for
         added: dict[str, Any] = {
-            name: pa.array(column, mask=np.isnan(column) if column.dtype.kind == "f" else None)
+            name: pa.array(
+                np.ascontiguousarray(column),
+                mask=np.isnan(column) if column.dtype.kind == "f" else None,
+            )
             for name, column in decided.items()
         }
         schema = batch.schema

@@ -359,8 +359,8 @@ def decided_columns(by: Any, counts: ArrayLike, *, probabilities: bool = True) -
     if probabilities:
         if isinstance(model, GradeModel):
             columns["mean"] = model.means(counts)
-        shares = np.ascontiguousarray(model.predict_proba(counts).T)
-        columns |= {f"p_{name}": own for name, own in zip(model.label_names, shares, strict=True)}
+        chances = zip(model.label_names, model.predict_proba(counts).T, strict=True)
+        columns |= {f"p_{name}": own for name, own in chances}
     if isinstance(by, StoppingRule):
         columns["settled"] = by.stops(counts)
         if by.votes is not None:

@@ -349,9 +349,12 @@ class Votes(Table, CountsItself):
         self.refuse_of_counts(n_votes=n_votes)
         self._refuse_shared_items()
         if self.are_counts:
-            sums = pl.col(*self.columns_of_counts).sum()
-            rows = self.frame.lazy().group_by("item", maintain_order=True).agg(sums)
-            return _whole(self.collect(rows), self.columns_of_counts)
+            counts = self.frame.select("item", *self.columns_of_counts)
+            if COUNTS.key_of(self) == ["item"]:  # whose rows are the items
+                return counts
+            return _whole(
+                counts.group_by("item", maintain_order=True).sum(), self.columns_of_counts
+            )
         with_confidences = _CONFIDENCE in data.collect_schema()
         if self.sums is None or n_votes is not None or with_confidences:
             rows = data.with_row_index(PLACE)
