@@ -47,7 +47,7 @@ def test_labels_are_of_people_and_else_of_the_model_that_calibrate_fits():
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_nothing_is_certified_unless_an_agreement_is_given(monkeypatch):
     certified = []
-    monkeypatch.setattr("btdagg.estimates.deciding.certify", lambda *of, **how: certified.append(1))
+    monkeypatch.setattr("btdagg.estimates.frames.certify", lambda *of, **how: certified.append(1))
     assert btdagg.decide(FRAME, PEOPLE[:1], **HOW)["source"].tolist().count("people") == 1
     assert not certified
 

@@ -220,7 +220,7 @@ def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels
 
 def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     """Replace labels by those of people, and say where each comes from."""
-    from btdagg.estimates.deciding import with_people
+    from btdagg.estimates.frames import with_people
 
     frame = with_people(frame, gold)
     n_others = len(gold.frame) - int((frame["source"] == "people").sum())

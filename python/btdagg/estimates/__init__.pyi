@@ -1,7 +1,7 @@
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
-from .deciding import decide as decide
 from .deciding import decisions as decisions
+from .frames import decide as decide
 from .looks import Looks as Looks
 from .looks import worth_a_look as worth_a_look
 from .non_inferiority import NonInferiority as NonInferiority

@@ -1,35 +1,23 @@
-"""Tables of decisions: of items by a model, and of a user's own frame of votes."""
+"""The table of decisions, by a model, a stopping rule or a certificate."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.estimates.certificate import Certificate, certify
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import CalibrationWarning, quiet, warn_of
-from btdagg.online.rule import StoppingRule, decided_columns
-from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.items import Items
-from btdagg.votes.join import labels_of
-from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.provenance import warn_of as provenance_warning
-from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.source import read_table, read_tables
-from btdagg.votes.table import NUMBER, Table, counts_of
-from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import SHOWN
+from btdagg.votes.provenance import warn_of
+from btdagg.votes.table import counts_of
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.source import Source
+    from btdagg.estimates.certificate import Certificate
 
 
 def decisions(
@@ -79,9 +67,10 @@ def decisions(
     """
     import polars as pl
 
-    if isinstance(model, Certificate):
+    # Asked by what they can do: importing rules and certificates takes as long as the decisions.
+    if hasattr(model, "trusted"):
         certificate, model = model, model.model
-    rule = model if isinstance(model, StoppingRule) else None
+    rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
     names = [*fitted.scale.columns]
     every, counts = _counted(items, fitted, n_votes)
@@ -94,9 +83,9 @@ def decisions(
         origin = replace(fitted.provenance, strength="")
         of_votes = items if isinstance(items, Votes) else None
         by_judge = counts.reshape(-1, counts.shape[-1])
-        told = {"fewer": rule is None, "scale": fitted.scale}
-        differences = origin.differences(by_judge, of_votes, **told)  # type: ignore[arg-type]
-        provenance_warning(differences)
+        told: Any = {"fewer": rule is None, "scale": fitted.scale}
+        differences = origin.differences(by_judge, of_votes, **told)
+        warn_of(differences)
         fitted = replace(fitted, provenance=None)
     if rule is not None and (beyond := counts.sum(axis=1) > rule.n).any():
         item = repr(rows["item"][int(beyond.argmax())])
@@ -104,7 +93,8 @@ def decisions(
     by = fitted if rule is None else rule
     columns = decided_columns(by, counts, probabilities=probabilities)
     if certificate is not None:  # whose model may decide otherwise by labels of looks
-        decider: Any = replace(certificate.model, provenance=None)  # type: ignore[type-var]
+        decider: Any = certificate.model
+        decider = replace(decider, provenance=None)
         trusted = replace(certificate, model=decider).trusted(counts)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts))
     decided = rows.with_columns(
@@ -142,163 +132,23 @@ def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame
     return pl.DataFrame({"item": own.ids.tolist(), **columns}), own.counts
 
 
-def decide(
-    votes: Source,
-    labels: Source | Labels,
-    *,
-    agreement: float | None = None,
-    columns: Mapping[str, str] | None = None,
-    words: Mapping[str, object] | None = None,
-    order: Mapping[str, str] | None = None,
-    scale: Scale | None = None,
-    label_scale: Scale | None = None,
-) -> Any:
-    """Label every item of a frame of votes, by labels of some.
+def decided_columns(by: Any, counts: ArrayLike, *, probabilities: bool = True) -> dict[str, Any]:
+    """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays.
 
-    Parameters
-    ----------
-    votes : data frame, or other source
-        One row per vote, as `btdagg.read_votes` takes it. Of a lazy frame of polars nothing is read
-        before the answer is collected.
-    labels : str, data frame, or other source
-        The column of the votes' frame that has labels, the same or nothing in all rows of an item;
-        or another table, as `btdagg.read_labels` takes it.
-    agreement : float, optional
-        Also say which labels can be used without a look: how often they are to agree with people.
-        The labels of people must then be of items drawn by chance.
-    columns, words, order, scale, label_scale
-        See `btdagg.read_votes`. Columns and words are those of both tables.
-
-    Returns
-    -------
-    data frame
-        Of the kind of `votes`, and of polars for what is no frame: a row for each item, in the
-        order of the votes, with the column of items as it is called there; `label` (-1, 0, 1 or a
-        grade); `source`, which is `people` where they gave the label, and else `model`, which
-        `btdagg.calibrate` fits to their labels; `probability`, by the model, that people would give
-        this label; and with `agreement` `trusted`, which labels of people always are. An item
-        whose grades are all missing has no label unless people gave one.
-
-    Warns
-    -----
-    CalibrationWarning
-        As `btdagg.calibrate` does; and if there are too few labels to trust any.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "who": ["A", "A", "B", "tie", "A", "A"]})
-    >>> people = pl.DataFrame({"q": [1, 2], "label": ["A", "B"]})
-    >>> decide(frame, people, columns={"item": "q", "vote": "who"}).drop("probability").rows()
-    [(1, 1, 'people'), (2, -1, 'people'), (3, 1, 'model')]
+    A rule says which items are settled and, if it has chances, the risk that all votes would decide
+    otherwise. It is NaN where votes are missing to a stop: what the rule has there is the risk of
+    the label that it would give after them.
     """
-    import narwhals as nw
-    import polars as pl
-
-    own = nw.from_native(votes, pass_through=True)
-    how: dict[str, Any] = {
-        "agreement": agreement,
-        "columns": columns,
-        "scale": scale,
-        "label_scale": label_scale,
-    }
-    if isinstance(own, nw.LazyFrame) and own.implementation.is_polars():
-        how |= {"words": words, "order": order}
-        return _decided_later(own.to_native(), labels, how)
-    names = _lower(columns)
-    raw, other = read_table(votes, []), labels
-    column = labels.strip().lower() if isinstance(labels, str) else ""
-    if column in raw.columns:
-        names["label"], other = column, raw
-    table, gold = read_tables(names, raw, other)
-    table, gold = read_table(table, ["item"]), read_table(gold, ["item"])
-    if other is raw:
-        rows = gold.rows.select(NUMBER, "item", "label").drop_nulls("label")
-        rows = rows.unique(["item", "label"], keep="first", maintain_order=True)
-        gold = gold.with_data(gold.collect(rows))
-    people: Any = labels
-    if not isinstance(labels, Labels):
-        scale, label_scale = scales_in(table, gold, scale, label_scale, words)
-        plain = {word: of for word, of in (words or {}).items() if str(of).lower() not in SHOWN}
-        people = read_labels(gold, words=plain or None, scale=label_scale)
-    counted: Any = read_votes(table, words=words, order=order, scale=scale)
-    calibration = quiet(calibrate)(counted, people)
-    warn_of(calibration.warnings)
-    model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
-    certificate = None
-    if agreement is not None:
-        certificate = certify(counted, people, agreement=agreement)
-        if certificate.threshold is None:
-            warnings.warn(str(certificate).partition("\n")[0], CalibrationWarning, stacklevel=2)
-    decided = decisions(counted, model, certificate=certificate)
-    grades = people.scale.values
-    shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()
-    decided = with_people(decided, labels_of(people, counted))
-    place = np.searchsorted(grades, decided["label"].fill_null(grades[0]))
-    probability = pl.Series(shares[np.arange(len(shares)), place], nan_to_null=True)
-    decided = decided.with_columns(probability=probability)
-    of_promise = ["trusted"] if agreement is not None else []
-    decided = decided.select(
-        pl.col("item").alias(_title_of(table, getattr(own, "columns", ()))),
-        "label",
-        "source",
-        "probability",
-        *of_promise,
-    )
-    if not isinstance(own, nw.DataFrame):
-        return decided
-    return nw.from_dict(decided.to_dict(as_series=False), backend=own.implementation).to_native()
-
-
-def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
-    """Replace labels by those of people, which are trusted, and say in `source` whose each is."""
-    import polars as pl
-
-    label, item = gold.frame["label"], pl.col("item").cast(pl.String)
-    of_people = dict(zip(gold.frame["item"].cast(pl.String), label, strict=True))
-    people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
-    of_people_or_model = pl.when(people.is_not_null()).then(pl.lit("people"))
-    source = of_people_or_model.when(pl.col("label").is_not_null()).then(pl.lit("model"))
-    own = [pl.col("trusted") | people.is_not_null()] if "trusted" in decided.columns else []
-    return decided.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
-
-
-def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> Any:
-    """Return a lazy frame that decides once it is collected: its columns are told by names."""
-    import polars as pl
-
-    schema, names = votes.collect_schema(), _lower(how["columns"])
-    nothing = read_table(pl.DataFrame({name: [None] for name in schema}, schema), [])
-    table = read_tables({n: c for n, c in names.items() if c in nothing.columns}, nothing)[0]
-    table = read_table(table, ["item"])
-    if not isinstance(labels, str | Labels) and how["label_scale"] is None:
-        how["label_scale"] = stated_scale(read_table(labels, []))
-    scale = labels.scale if isinstance(labels, Labels) else how["label_scale"] or PAIRS
-    kind = table.schema["item"]
-    columns: Any = {
-        _title_of(table, schema): pl.Int64 if kind.is_numeric() else pl.String,
-        "label": pl.Int64 if scale.values.dtype.kind == "i" else pl.Float64,
-        "source": pl.String,
-        "probability": pl.Float64,
-        **({} if how["agreement"] is None else {"trusted": pl.Boolean}),
-    }
-
-    def decided(rows: pl.DataFrame) -> pl.DataFrame:
-        frame: pl.DataFrame = decide(rows, labels, **how)
-        return frame.cast(columns)
-
-    # All rows and columns come first: which labels there are depends on each of them.
-    pushdowns: Any = dict.fromkeys(
-        ("predicate_pushdown", "projection_pushdown", "slice_pushdown"), False
-    )
-    return votes.map_batches(decided, schema=columns, **pushdowns)
-
-
-def _lower(columns: Mapping[str, str] | None) -> dict[str, str]:
-    return {new.strip().lower(): old.strip().lower() for new, old in (columns or {}).items()}
-
-
-def _title_of(table: Table, titles: Iterable[str]) -> str:
-    """Return what a column is called in the frame that it is from."""
-    title = table.title("item")
-    return {name.strip().lower(): name for name in titles}.get(title, title)
+    columns: dict[str, Any] = {"label": by.decide(counts)}
+    model = by.model if hasattr(by, "stops") else by
+    if probabilities:
+        if hasattr(model, "means"):
+            columns["mean"] = model.means(counts)
+        chances = zip(model.label_names, model.predict_proba(counts).T, strict=True)
+        columns |= {f"p_{name}": own for name, own in chances}
+    if hasattr(by, "stops"):
+        columns["settled"] = by.stops(counts)
+        if by.votes is not None:
+            risk = by.change_risk(counts)
+            columns["change_risk"] = np.where(columns["settled"], risk, np.nan)
+    return columns

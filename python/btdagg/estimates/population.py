@@ -36,7 +36,7 @@ from btdagg.evaluation.new_items import MUCH
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.panel import calibrate_panel
-from btdagg.votes.items import Items, as_panel_counts, tables_only
+from btdagg.votes.items import Items, as_panel_counts, has_judges, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -94,7 +94,7 @@ def features_of(scale: Scale) -> Quantities:
 
 def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False) -> NDArray[Any]:
     """Return counts of a judge, (n, votes), or of a panel, (n, judges, 3)."""
-    several = scale.mirrored and np.ndim(counts) == 3
+    several = scale.mirrored and has_judges(counts)
     array = as_panel_counts(counts) if several else scale.counts(counts)
     if not len(array) and not may_be_empty:
         raise InputError("counts is empty, expected at least one item", argument="counts")

@@ -10,9 +10,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg.estimates.deciding import decided_columns
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
-from btdagg.online.rule import StoppingRule, decided_columns
+from btdagg.online.rule import StoppingRule
 
 if TYPE_CHECKING:
     import pyarrow as pa

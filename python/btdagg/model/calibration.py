@@ -24,7 +24,7 @@ from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import FewLabels, Posterior
 from btdagg.model.prior import Prior, fit_prior
-from btdagg.votes.items import Items
+from btdagg.votes.items import Items, has_judges
 from btdagg.votes.join import labelled
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, scales_of
@@ -149,7 +149,7 @@ def calibrate(
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
     named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
-    if not isinstance(counts, CountsItself) and np.ndim(counts) == 3:
+    if not isinstance(counts, CountsItself) and has_judges(counts):
         _require(named, "of a panel", bounds=None, prior=WEAK)
         how: Any = dict(zip(("scale", "label_scale"), scales, strict=True))
         how |= {**smoothing, "weights": weights, "provenance": provenance, "labels": labels}

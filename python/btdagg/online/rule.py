@@ -347,28 +347,6 @@ def _check(votes: object, kind: Kind) -> None:
         raise InputError(argument="votes", came=votes, expected=expected)
 
 
-def decided_columns(by: Any, counts: ArrayLike, *, probabilities: bool = True) -> dict[str, Any]:
-    """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays.
-
-    A rule says which items are settled and, if it has chances, the risk that all votes would decide
-    otherwise. It is NaN where votes are missing to a stop: what the rule has there is the risk of
-    the label that it would give after them.
-    """
-    columns: dict[str, Any] = {"label": by.decide(counts)}
-    model = by.model if isinstance(by, StoppingRule) else by
-    if probabilities:
-        if isinstance(model, GradeModel):
-            columns["mean"] = model.means(counts)
-        chances = zip(model.label_names, model.predict_proba(counts).T, strict=True)
-        columns |= {f"p_{name}": own for name, own in chances}
-    if isinstance(by, StoppingRule):
-        columns["settled"] = by.stops(counts)
-        if by.votes is not None:
-            risk = by.change_risk(counts)
-            columns["change_risk"] = np.where(columns["settled"], risk, np.nan)
-    return columns
-
-
 KINDS = ("lossless", "epsilon", "price", "budget")
 WANTED = "lossless, epsilon=0.05, price=0.01 or budget=5"
 

@@ -158,7 +158,7 @@ class Items:
 
     def __post_init__(self) -> None:
         judges = self.judges
-        if self.scale.mirrored and np.ndim(self.counts) == 3:
+        if self.scale.mirrored and has_judges(self.counts):
             counts = as_panel_counts(self.counts, judges or None)
             judges = names_of_judges(judges or None, counts.shape[1])
         else:
@@ -445,6 +445,14 @@ def tables_only(counts: Any, labels: Any, weights: Any = None) -> Any:
             argument=name,
         )
     return counts
+
+
+def has_judges(counts: Any) -> bool:
+    """Whether counts have an axis of judges; what is no array is refused where it is read."""
+    try:
+        return np.ndim(counts) == 3
+    except ValueError:  # rows of several lengths
+        return False
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:
