@@ -28,7 +28,10 @@ def written(path, columns, rows):
 
 
 def pairs(folder, rng, judges=("one",), is_strong=False):
-    """Six votes of each judge; the third judge votes at random and leaves every fifth item out."""
+    """Six votes of each judge; the third judge votes at random and leaves every fifth item out.
+
+    What is returned is how much better A is, of each item.
+    """
     quality = rng.normal(0, 1.2, N_ITEMS)
     rows, labels = [], []
     for item, mean in enumerate(quality):
@@ -47,6 +50,7 @@ def pairs(folder, rng, judges=("one",), is_strong=False):
     columns = ["item", "judge", "sample", "vote", "group", "system_a", "system_b"]
     written(folder / "votes.csv", [*columns, *["margin"] * is_strong], rows)
     written(folder / "labels.csv", ["item", "label", "group"], labels)
+    return quality
 
 
 def grades(folder, rng):
@@ -63,11 +67,35 @@ def grades(folder, rng):
     written(folder / "labels.csv", ["item", "label", "group"], labels)
 
 
+def shares(folder, rng):
+    """Pairs, whose labels are the means of up to three raters."""
+    labels = []
+    for item, mean in enumerate(pairs(folder, rng)[:N_LABELS]):
+        n_raters = int(rng.integers(1, 4))
+        raters = np.clip(np.rint(mean + rng.normal(0, 0.7, n_raters)), -1, 1)
+        labels.append([item, round(float(raters.mean()), 3), n_raters, f"g{item // 2}"])
+    written(folder / "labels.csv", ["item", "label", "n_raters", "group"], labels)
+
+
+def counts(folder, rng):
+    """Pairs, whose votes were counted elsewhere: a row for each item."""
+    pairs(folder, rng)
+    rows = {}
+    with (folder / "votes.csv").open() as file:
+        for row in csv.DictReader(file):
+            told = [row["group"], row["system_a"], row["system_b"]]
+            rows.setdefault(row["item"], [row["item"], 0, 0, 0, *told])[2 + int(row["vote"])] += 1
+    columns = ["item", "minus", "tie", "plus", "group", "system_a", "system_b"]
+    written(folder / "votes.csv", columns, rows.values())
+
+
 _MADE = {
     "pairs": (pairs, {}, {}),
     "grades": (grades, {}, {"options": ("--grades", "1-5", "--label-grades", "1-3")}),
     "panel": (pairs, {"judges": ("one", "two", "noise")}, {"panel": ("--panel", "judge")}),
     "strength": (pairs, {"is_strong": True}, {}),
+    "shares": (shares, {}, {}),
+    "counts": (counts, {}, {}),
 }
 NAMES = tuple(_MADE)
 

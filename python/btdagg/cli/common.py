@@ -65,7 +65,7 @@ LabelGrades = Annotated[
     typer.Option(
         "--label-grades",
         help="The scale of labels that are grades, as --grades.",
-        show_default="as of --grades",
+        show_default="pass/fail where these words, or 0 and 1, are all; or as a column grades says",
     ),
 ]
 Raters = Annotated[

@@ -197,8 +197,8 @@ def _likeness(
         items = votes.items(n_votes=fewest, judges=judges)[rows]
     groups = None
     if "group" in votes.columns:
-        facts = facts_of(votes, items.ids, ["group"])
-        groups = facts["group"].fill_null(" " + pl.col("item").cast(str)).to_numpy()
+        own = pl.col("group").fill_null(pl.format(" {}", "item"))
+        groups = facts_of(votes, items.ids, ["group"]).select(own).to_series().to_numpy()
     return certificate.likeness(items.counts, groups=groups)
 
 

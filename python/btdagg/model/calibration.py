@@ -160,6 +160,8 @@ def calibrate(
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
+        if labels is None:
+            raise InputError(argument="labels", came=None, expected="one of every item of grades")
         return fit_cuts(
             counts, labels, *scales, prior=prior, weights=weights, provenance=provenance
         )

@@ -12,10 +12,10 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    as_checked_counts,
     as_integer,
     as_number,
     require_rows,
-    same_length,
 )
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
@@ -30,8 +30,7 @@ from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
 from btdagg.votes.items import Items
-from btdagg.votes.join import labelled_items
-from btdagg.votes.scale import PAIRS, Scale, scales_of
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -168,26 +167,28 @@ def plan(
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
     if population not in ("new", "finite"):
         raise InputError(argument="population", came=population, expected="'new' or 'finite'")
-    n_open = n_items if population == "new" else n_items - len(labels)  # type: ignore[arg-type]
+    said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
+    pilot = Items.of(counts, labels, **dict(zip(("scale", "label_scale"), said, strict=True)))
+    n_open = n_items if population == "new" else n_items - len(pilot)
     if n_open < 1:
         most = f"more than the {n_items - n_open} of the pilot, which are among them"
         raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
-    said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
-    scales, unit = scales_of(counts, labels, *said), 1.0
-    if scales[0].mirrored:
+    unit = 1.0
+    if pilot.scale.mirrored:
         # Errors are of labels -1, 0 and 1 until they are written.
-        pilot, points = labelled_items(counts, labels, *scales), scales[1].points
+        points = pilot.label_scale.points
+        signs = as_checked_counts(pilot.pooled), pilot.label_scale.sides(pilot.labels)
         unit = points[1] - points[0]
-        votes: _Votes = fit_votes(*pilot)
+        votes: _Votes = fit_votes(*signs)
         if rule is not None and rule.votes is not None:
             votes = rule.votes
-        errors = _errors(*pilot, votes, budgets, prior, seed)
+        errors = _errors(*signs, votes, budgets, prior, seed)
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
-        of_labels = _by_labels(*pilot, budgets[-1], sizes, seed, prior)
+        of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior)
     else:
         rng = np.random.default_rng(seed)
-        forecasts, of_labels = _of_grades(counts, labels, scales, budgets, sizes, step, rule, rng)
+        forecasts, of_labels = _of_grades(pilot, budgets, sizes, step, rule, rng)
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
         for name, used, error, change in rows:
@@ -275,9 +276,7 @@ def _of_rules(
 
 
 def _of_grades(
-    counts: ArrayLike,
-    labels: ArrayLike,
-    scales: tuple[Scale, Scale],
+    pilot: Items,
     budgets: list[int],
     sizes: list[int],
     step: int,
@@ -286,8 +285,7 @@ def _of_grades(
     n_sets: int = 10,
 ) -> tuple[dict[int, list[_Row]], tuple[tuple[int, float], ...]]:
     """Forecast from the votes of the pilot, in random order, and from some of its labels."""
-    (scale, label_scale), array, gold = scales, scales[0].counts(counts), np.asarray(labels)
-    same_length("labels", len(gold), "counts", len(array))
+    scale, label_scale, array, gold = pilot.scale, pilot.label_scale, pilot.counts, pilot.labels
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
     totals, most = array.sum(axis=1), budgets[-1]
     rows = np.flatnonzero(totals >= most)

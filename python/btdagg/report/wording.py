@@ -79,11 +79,12 @@ def answer_of(estimates: Estimates, *, has_votes: bool = True) -> str:
     name = main_quantity(estimates)
     if name != "win rate":
         return f"{name} {items}: {estimates.estimates[name]}"
+    _, tie, *_ = estimates.estimates.values()  # shares of both sides, and of ties between them
     rate, ties = (
         f"{percent(of.value)} ({level}{percent(of.low)} to {percent(of.high)})"
         for level, of in (
             (f"{100 * estimates.level:.3g}% interval ", estimates.estimates[name]),
-            ("", estimates.estimates["tie"]),
+            ("", tie),
         )
     )
     return f"{estimates.sides.a} wins {rate}, ties as half, {items}; ties {ties}"
