@@ -14,6 +14,8 @@ from btdagg import (
     PanelModel,
     Scale,
     certify,
+    read_labels,
+    read_votes,
 )
 from btdagg.estimates import Certificate
 from btdagg.estimates.certificate import sure
@@ -202,6 +204,25 @@ def test_probabilities_weigh_labels_and_equal_ones_change_nothing(items):
     rare = certify(counts, labels, model=MODEL, probabilities=np.where(wrong, 0.1, 0.4))
     assert rare.curve[-1].agreement < plain.curve[-1].agreement
     assert not rare.is_exact
+
+
+def test_strata_of_equal_probabilities_are_a_simple_sample(items):
+    counts, labels, _ = items
+    drawn = ~np.isnan(labels)
+    sides = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
+    votes = {"item": np.arange(len(counts)), **sides}
+    frame = {"item": np.flatnonzero(drawn), "label": labels[drawn].astype(int)}
+    plain = read_labels(frame)
+    designed = read_labels(
+        frame
+        | dict.fromkeys(("stratum", "design"), ["whole"] * drawn.sum())
+        | {"probability": [drawn.mean()] * drawn.sum(), "seed": [0] * drawn.sum()}
+        | {"least_probability": [drawn.mean()] * drawn.sum()}
+    )
+    known = read_votes(votes).items(designed)
+    assert known.strata is not None
+    alone, found = (certify(read_votes(votes), own, agreement=0.7) for own in (plain, designed))
+    assert (found.threshold, found.coverage) == (alone.threshold, alone.coverage)
 
 
 def test_the_probability_of_every_item_or_the_least_one_is_needed(items):

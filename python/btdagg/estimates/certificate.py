@@ -344,7 +344,9 @@ def certify(
     array, is_labelled = as_any_counts(items.counts, items.scale), ~np.isnan(items.shares[:, 0])
     known = items.probabilities, is_labelled, items.least_probability
     probabilities, weights = _weights(*known)
-    n_items, ranked = len(items), replace(items, probabilities=probabilities)
+    n_items = len(items)
+    # Strata are for a finite population, and a simple sample has no probabilities to go with them.
+    ranked = replace(items, probabilities=probabilities, units=None, strata=None)
     n_votes = _whole_votes(array)
     usual = np.quantile(n_votes, _FEWEST_VOTES, axis=0, method="lower")
     numbers = None if items.groups is None else as_groups(items.groups, "counts", n_items)
