@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.validation import column_names
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
-from btdagg.votes.table import counts_of
-from btdagg.votes.votes import Votes
+from btdagg.votes.table import PLACE, counts_of
+from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +75,7 @@ def decisions(
     fitted = model if rule is None else rule.model
     names = [*fitted.scale.columns]
     every, counts = _counted(items, fitted, n_votes)
+    every = every.with_row_index(PLACE)
     rows = every
     if not fitted.scale.mirrored:  # without a vote there is no mean
         has_votes = np.asarray(counts.any(axis=1))
@@ -106,12 +108,14 @@ def decisions(
         chances = [f"p_{name}" for name in fitted.label_names]
         decided = decided.with_columns(pl.when(full).then(pl.col(name)) for name in chances)
     if rows.height < every.height:
-        decided = every.join(decided.drop(names), on="item", how="left", maintain_order="left")
+        added = decided.select(PLACE, pl.exclude(every.columns))
+        decided = every.join(added, on=PLACE, how="left", maintain_order="left")
         nothing = [0] * len(names)
         if rule is not None and rule.stops_one(*nothing):
             filled = pl.col("label").fill_null(rule.decide_one(*nothing))
             decided = decided.with_columns(filled, pl.col("settled").fill_null(True))
-    return decided.select("item", "label", pl.exclude("item", "label"))
+    first = [name for name in ("item", "task", "label") if name in decided.columns]
+    return decided.select(*first, pl.exclude(PLACE, *first))
 
 
 def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame, NDArray[Any]]:
@@ -119,17 +123,24 @@ def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame
     import polars as pl
 
     judges, names = getattr(fitted, "judges", None), [*fitted.scale.columns]
-    if isinstance(items, Votes) and judges is None:  # ids stay a column from file to file
-        every = items.tally(n_votes)
-        return every, counts_of(every, names)
-    if isinstance(items, pl.DataFrame):
+    if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
         return items, counts_of(items, names)
+    if "item" in (column_names(items) or ()):
+        items = read_votes(items, scale=fitted.scale)
+    if isinstance(items, Votes | Items):
+        fitted.scale.require_same(items.scale, "items")
     if isinstance(items, Votes):
-        own = items.items(judges=judges, n_votes=n_votes)
-    else:
-        own = Items.of(items, scale=fitted.scale, **({"judges": judges} if judges else {}))
+        if fitted.provenance is not None and not items.is_chosen:
+            items = items.as_fitted(fitted.provenance)
+        if judges is None:  # ids stay a column from file to file
+            every = items.tally(n_votes)
+            return every, counts_of(every, names)
+        items = items.items(judges=judges, n_votes=n_votes)
+    own = Items.of(items, scale=fitted.scale)
+    counts = own.pooled if judges is None else own.of_judges(judges)
+    keys = pl.DataFrame({"item": own.ids.tolist()}) if own.keys is None else own.keys
     columns = dict(zip(names, own.pooled.T, strict=True))
-    return pl.DataFrame({"item": own.ids.tolist(), **columns}), own.counts
+    return keys.with_columns(pl.Series(name, column) for name, column in columns.items()), counts
 
 
 def decided_columns(by: Any, counts: ArrayLike, *, probabilities: bool = True) -> dict[str, Any]:

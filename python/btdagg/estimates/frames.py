@@ -181,7 +181,12 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
 
 
 def _lower(columns: Mapping[str, str] | None) -> dict[str, str]:
-    return {new.strip().lower(): old.strip().lower() for new, old in (columns or {}).items()}
+    return {
+        new.strip().lower(): old.strip().lower()
+        if isinstance(old, str)
+        else [name.strip().lower() for name in old]
+        for new, old in (columns or {}).items()
+    }
 
 
 def _title_of(table: Table, titles: Iterable[str]) -> str:

@@ -119,12 +119,22 @@ def items_of(
     Tables of votes and labels have columns for all but `by`; `told` is what arrays are given with.
     """
     given = {name: values for name, values in told.items() if values is not None}
-    if isinstance(counts, Items) or isinstance(labels, Labels):
+    if isinstance(counts, Items):
+        said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
+        for argument, value in said.items():
+            if value is not None:
+                text = f"{argument} is given with items, which have their own"
+                raise InputError(text, argument=argument)
+        if counts.shares is None:
+            raise InputError("no item has a label", argument="labels")
+        judges = getattr(model, "judges", None)
+        if judges is None or not counts.judges:
+            return counts
+        return replace(counts, counts=counts.of_judges(judges), judges=judges)
+    if isinstance(labels, Labels):
         for argument in given:
             text = f"{argument} is given with tables, which have their own"
             raise InputError(text, argument=argument)
-    if isinstance(counts, Items):
-        return counts
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     if isinstance(labels, Labels):
         if not isinstance(by, str | None):

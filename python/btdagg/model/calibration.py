@@ -146,6 +146,14 @@ def calibrate(
     if isinstance(counts, Items) and labels is None and counts.labels is not None:
         own = counts.labelled()
         counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
+        if provenance is None and own.table is not None:
+            provenance = Provenance.of(own.table)
+        if own.judges:
+            _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
+            of_panel: Any = {"judges": own.judges, "groups": own.groups, "alpha": alpha}
+            of_panel |= {"kappa": kappa, "weights": weights, "provenance": provenance}
+            of_panel |= {"scale": scale, "label_scale": label_scale}
+            return quiet(calibrate_panel)(counts, labels, **of_panel)
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
     named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _SIDES = ("minus", "tie", "plus")
+_ROUNDING = 1e-6
 # What has a row for each item.
 _ROWS = (
     "ids",
@@ -49,6 +50,7 @@ _ROWS = (
     "systems",
     "keys",
     "told",
+    "alone",
 )
 
 
@@ -149,6 +151,9 @@ class Items:
     told: Any = field(default=None, repr=False)
     sides: Sides = field(default=UNNAMED, repr=False)
     least_probability: float | None = field(default=None, repr=False)
+    # The votes that are counted, and names of items that differ where an id is in several tasks.
+    table: Any = field(default=None, repr=False)
+    alone: Any = field(default=None, repr=False)
     n_unlabelled: int = field(default=0, repr=False)
     n_without_votes: int = field(default=0, repr=False)
     remarks: tuple[str, ...] = field(default=(), repr=False)
@@ -170,8 +175,17 @@ class Items:
             name: as_partial_labels(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()
         }
+        label_scale = self.scale if self.label_scale is None else self.label_scale
+        given = {name: getattr(self, name) for name in _ROWS}
+        rows = {n: np.asarray(v) if isinstance(v, list | tuple) else v for n, v in given.items()}
+        if isinstance(self.labels, list | tuple):
+            place = label_scale.places(self.labels, partial=True)
+            rows["labels"] = np.where(place < 0, np.nan, label_scale.floats[place])
+        if self.labels is not None and self.shares is None:
+            rows["shares"] = label_scale.shares(self.labels)
+        rows["confidences"] = self.confidences
         columns = {
-            **{name: getattr(self, name) for name in _ROWS if name not in ("ids", "confidences")},
+            **{name: values for name, values in rows.items() if name != "confidences"},
             "ids": ids,
             **{f"confidences.{k}": v for k, v in (self.confidences or _NONE)._asdict().items()},
             **{f"decisions of {name}": decided for name, decided in decisions.items()},
@@ -179,9 +193,8 @@ class Items:
         for name, column in columns.items():
             if column is not None:
                 same_length(name, len(column), "counts", n)
-        label_scale = self.scale if self.label_scale is None else self.label_scale
         own = {"counts": counts, "ids": ids, "judges": judges, "decisions": decisions}
-        self.__dict__.update(own, label_scale=label_scale)
+        self.__dict__.update(rows | own, label_scale=label_scale)
 
     @classmethod
     def of(
@@ -225,8 +238,9 @@ class Items:
             own.scale.require_votes(own.pooled)
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=counts, labels=labels, groups=groups)
-        group = None if groups is None else as_names(groups, "groups")
-        return replace(own, labels=gold, groups=group, label_scale=label_scale, **more)
+        group = own.groups if groups is None else as_names(groups, "groups")
+        known: dict[str, Any] = {"shares": None, "groups": group, "label_scale": label_scale}
+        return replace(own, labels=gold, **known, **more)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -235,9 +249,9 @@ class Items:
         """Return the counts, of a panel those of all judges together."""
         return np.array(self.pooled, dtype=dtype, copy=copy)
 
-    def __getitem__(self, rows: ArrayLike) -> Self:
-        """Return some items, by an array of indices or a mask."""
-        chosen = np.asarray(rows)
+    def __getitem__(self, rows: ArrayLike | slice) -> Self:
+        """Return some items, by a slice, an array of indices or a mask."""
+        chosen = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         kept = {name: _some(getattr(self, name), chosen) for name in _ROWS}
         kept["decisions"] = {name: own[chosen] for name, own in self.decisions.items()}
@@ -268,23 +282,30 @@ class Items:
 
     def labelled(self) -> Self:
         """Return the items that have a label, of which there has to be one."""
-        rows = np.flatnonzero(~np.isnan(self.labels))
+        if self.labels is None and self.shares is not None:
+            expected = "one label of each item, beside the shares of its raters"
+            raise InputError(argument="labels", came=None, expected=expected)
+        rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
         if not len(rows):
             raise InputError(self.no_labels)
         ratings, told, disputed = self.ratings, self.told, 0
         if told is not None:
             disputed = n_disputed(told)
             if RATERS in told.columns and self.raters != "drop":
-                number = told[RATERS].to_numpy()[rows, None]
+                given = shares_in(told[rows]) * told[RATERS].to_numpy()[rows, None]
+                whole = np.rint(given)
+                # Whose mean is known alone, and lies between points: who said what is not.
+                whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
                 ratings = np.full((len(self), len(self.label_scale.points)), 0)
-                ratings[rows] = np.rint(shares_in(told[rows]) * number)
+                ratings[rows] = whole
         own = replace(self, ratings=ratings)[rows]
         labels = self.label_scale.labels[self.label_scale.places(own.labels)]
         remarks = rater_remarks(self.label_scale, self.raters, disputed, len(rows))
+        is_said = any(remark.startswith("raters disagree") for remark in self.remarks)
         own.__dict__.update(
             labels=labels,
-            n_unlabelled=len(self) - len(rows),
-            remarks=(*self.remarks, *remarks),
+            n_unlabelled=self.n_unlabelled + len(self) - len(rows),
+            remarks=self.remarks if is_said else (*self.remarks, *remarks),
         )
         return own
 
@@ -294,8 +315,12 @@ class Items:
         if self.keys is None or name not in self.keys.columns:
             found = "none" if self.keys is None else listing(self.keys.columns)
             raise InputError(argument="column", came=column, expected=f"one of {found}")
-        of = self.keys[name]
-        return {value: self[(of == value).to_numpy()] for value in of.unique(maintain_order=True)}
+        of, parts = self.keys[name], {}
+        for value in of.unique(maintain_order=True):
+            own = self[(of == value).to_numpy()]
+            table = None if own.table is None else own.table.filter({name: value})
+            parts[value] = replace(own, table=table)
+        return parts
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which items have all decisions of these names: (n,) array."""
@@ -348,6 +373,12 @@ class Items:
             raise InputError(f"{needs}: item {item!r} has a vote ({_SIDES[column]}) without one")
         return self.confidences
 
+    def of_judges(self, names: Sequence[str]) -> NDArray[Any]:
+        """Return the counts of a model's judges; those of an array, which has no names, as is."""
+        if self.table is None and self.judges != tuple(names):
+            return as_panel_counts(self.counts, names)
+        return self.require_judges(names)
+
     def require_judges(self, names: Sequence[str]) -> NDArray[Any]:
         """Return the counts of some judges of a panel, (n, judges, 3)."""
         for name in names:
@@ -378,16 +409,19 @@ class Items:
         """Return the items of two runs, with their names as `by`; items of one id share a group."""
         runs = self, before
         own = [run.probabilities for run in runs if run.probabilities is not None]
-        if len(own) == 1 or before.label_scale != self.label_scale:
+        scales = [(run.scale, run.label_scale) for run in runs]
+        if len(own) == 1 or scales[0] != scales[1]:
             what = "scale" if len(own) != 1 else "column probability"
             raise InputError(f"than has another {what}, expected that of the run", argument="than")
-        groups = [run.ids if run.groups is None else run.groups for run in runs]
+        alone = [(run, run.ids if run.alone is None else run.alone) for run in runs]
+        groups = [name if run.groups is None else run.groups for run, name in alone]
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(run, name) for run in runs])
             for name in ("ids", "counts", "shares", "labels")
+            if self.__dict__[name] is not None
         }
         # Items of one name are of one unit; and strata of two draws are no strata of one.
-        drawn = [run.units if run.groups is not None else run.ids for run in runs]
+        drawn = [run.units if run.groups is not None else name for run, name in alone]
         units = [own for own in drawn if own is not None]
         return Items(
             **columns,
@@ -414,10 +448,12 @@ class Items:
             raise InputError(text, argument="candidate")
         sides = Sides(*self.systems[rows[0]])
         is_turned, own = self.systems[rows, 0] != sides.a, self[rows]
-        for values in (own.counts, own.shares):  # which are copies
-            values[is_turned] = values[is_turned, ..., ::-1]
-        turned = sum(self.label_scale.points[::2]) - own.labels
-        labels = np.where(is_turned, turned, own.labels)
+        for values in (own.counts, own.shares, own.signs):  # which are copies
+            if values is not None:
+                values[is_turned] = values[is_turned, ..., ::-1]
+        labels = own.labels
+        if labels is not None:
+            labels = np.where(is_turned, sum(self.label_scale.points[::2]) - labels, labels)
         return replace(own, systems=None, sides=sides, labels=labels)
 
 

@@ -17,10 +17,10 @@ from btdagg._util.validation import (
     shaped,
     unmasked,
 )
-from btdagg.votes.items import Items, tables_only
+from btdagg.votes.items import Confidences, Items, tables_only
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.scale import PAIRS, Scale, require_alike, scales_of
-from btdagg.votes.table import AnyTable, Table, as_text, listing, require, text
+from btdagg.votes.table import AnyTable, Table, as_text, ids_of, listing, require, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +72,7 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
         counted,
         labels=told["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
         shares=shares,
-        groups=None if groups is None else np.array(groups, dtype=object),
+        groups=counted.groups if groups is None else np.array(groups, dtype=object),
         label_scale=labels.scale,
         told=told,
         n_without_votes=n_without_votes,
@@ -205,6 +205,7 @@ def all_items(
     judges: Sequence[str] | None = None,
     systems: tuple[str, str] | None = None,
     n_votes: int | None = None,
+    **more: Any,
 ) -> Items:
     """Gather the items of votes, task by task, with their labels, groups and probabilities.
 
@@ -245,7 +246,8 @@ def all_items(
     bare: list[str] = []
     n_apart = 0
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-        items = join(part, labels, part.items(n_votes=n_votes, panel=panel, judges=judges))
+        counted = part.items(n_votes=n_votes, panel=panel, judges=judges, **more)
+        items = join(part, labels, counted)
         if not items.scale.mirrored and np.isnan(items.shares).all():
             bare += key
             continue
@@ -290,7 +292,7 @@ def all_items(
             f"{n_without_group} items have no group and are taken as one by themselves; rows of "
             "the labels with a group and an empty label tell it"
         )
-    ids = _objects(rows.select(alone))[:, 0]
+    names = _objects(rows.select(alone))[:, 0]
     in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
     drawn = set(rows["unit"].drop_nulls()) if "unit" in rows.columns else set()
     if n_without_group == len(rows):
@@ -299,17 +301,32 @@ def all_items(
     probabilities = None
     if "probability" in rows.columns:
         probabilities = _numbers(rows["probability"], labels.source)
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(own, name) for own in parts])
+        for name in ("counts", "labels", "shares")
+    }
+    if any(own.signs is not None for own in parts):
+        joined["signs"] = np.concatenate([own.votes for own in parts])
+    if all(own.confidences is not None for own in parts):
+        sums = zip(*(own.confidences or () for own in parts), strict=True)
+        joined["confidences"] = Confidences(*map(np.concatenate, sums))
     return Items(
-        counts=np.concatenate([own.counts for own in parts]),
-        labels=np.concatenate([own.labels for own in parts]),
-        shares=np.concatenate([own.shares for own in parts]),
-        ids=ids,
+        **joined,
+        no_confidences=next((own.no_confidences for own in parts if own.no_confidences), ""),
+        decisions={
+            name: np.concatenate([own.decisions[name] for own in parts]) for name in items.decisions
+        },
+        ids=ids_of(rows["item"]),
+        alone=names,
+        told=pl.concat([own.told for own in parts], how="diagonal_relaxed"),
+        raters=labels.raters,
+        table=votes,
         groups=in_groups if n_without_group < len(rows) or is_shared else None,
         scale=items.scale,
         label_scale=items.label_scale,
         judges=items.judges,
         probabilities=probabilities,
-        units=ids if drawn == {"item"} else in_groups if drawn == {"group"} else None,
+        units=names if drawn == {"item"} else in_groups if drawn == {"group"} else None,
         strata=_objects(rows.select(pl.col("stratum").cast(pl.String)))[:, 0]
         if is_designed
         else None,

@@ -50,4 +50,4 @@ def panel_items(
     stacked = np.zeros((len(items), len(names), 3), dtype=counts.dtype)
     row = rows["item"].replace_strict(items, range(len(items)))
     stacked[row.to_numpy(), rows["judge"].to_numpy()] = counts
-    return Items(counts=stacked, ids=ids_of(items), judges=names, scale=votes.scale)
+    return Items(counts=stacked, ids=ids_of(items), judges=names, scale=votes.scale, table=votes)

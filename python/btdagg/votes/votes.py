@@ -258,11 +258,11 @@ class Votes(Table, CountsItself):
             With labels, columns of the votes, of which each item has one value: what to estimate
             by, and the systems whose responses are A and B.
         confidence : str, optional
-            Without labels, column of the confidences of votes, numbers of at least 0; by default
+            Column of the confidences of votes, numbers of at least 0; by default
             `confidence`, from 0 to 1, whose bad values are an error only for methods that use
             confidences.
         decisions : sequence of str
-            Without labels, columns of decisions made elsewhere, such as by a generative aggregator:
+            Columns of decisions made elsewhere, such as by a generative aggregator:
             a vote or nothing, the same in all rows of an item. With `n_votes` the column ``gsa_4``
             holds the decisions of ``gsa`` on four votes.
 
@@ -277,9 +277,13 @@ class Votes(Table, CountsItself):
         [-1]
         """
         of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
+        more: Any = {"confidence": confidence, "decisions": decisions}
         if labels is not None:
-            return all_items(self, labels, by=by, systems=systems, **of_panel)
+            return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
         if panel is not None or judges is not None:
+            for name, value in more.items():
+                if value:
+                    raise InputError(argument=name, came=value, expected="nothing of a panel")
             return panel_items(self, **of_panel)
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences = self.data.lazy(), ""
@@ -315,6 +319,7 @@ class Votes(Table, CountsItself):
             confidences=summary,
             no_confidences=no_confidences,
             decisions=decided,
+            table=self,
         )
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
@@ -422,7 +427,11 @@ class Votes(Table, CountsItself):
                 "decisions; filter or partition by judge first"
             )
         by_item = items.to_frame().join(decisions, on="item", how="left", maintain_order="left")
-        return by_item["decision"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        # As sides, whatever the points are called: -1, 0 and 1.
+        middle, high = self.scale.points[1:3] if self.scale.mirrored else (0, 1)
+        side = (pl.col("decision") - middle) / (high - middle)
+        sides = by_item.select(side.cast(pl.Float64).fill_null(float("nan")))
+        return sides["decision"].to_numpy()
 
     def _refuse_shared_items(self) -> None:
         """Refuse to add up two items of different tasks that have the same id."""

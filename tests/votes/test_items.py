@@ -1,0 +1,139 @@
+"""One table of items gives functions what tables of votes and labels give them."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import InputError, Scale, read_labels, read_votes
+from btdagg.evaluation import CrossFit, Protocol
+from btdagg.methods import MajorityVote
+from btdagg.votes import Items
+
+N = 40
+THREE = Scale((1, 2, 3))
+QUICK = {"protocol": Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), None)}
+
+
+def strong(judges=("a",), seed=0):
+    """Votes with a margin of each judge, in groups of two."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item in range(N):
+        for place, judge in enumerate(judges):
+            for margin in rng.normal(item % 3 - 1, 1 + 2 * place, 4).round(1).tolist():
+                vote = int(np.sign(margin))
+                known = {"item": f"q{item}", "judge": judge, "vote": vote, "margin": margin}
+                rows.append(known | {"confidence": 0.5, "group": f"g{item // 2}"})
+    return read_votes(pl.DataFrame(rows))
+
+
+def gold(n=N):
+    label = [k % 3 - 1 for k in range(n)]
+    columns = {"item": [f"q{k}" for k in range(n)], "label": label}
+    return read_labels({**columns, "group": [f"g{k // 2}" for k in range(n)]})
+
+
+def test_methods_get_all_that_votes_and_labels_tell():
+    votes, labels = strong(), gold()
+    items = votes.items(labels)
+    assert items.ids.tolist() == [f"q{k}" for k in range(N)]
+    assert items.confidences.total.shape == (N, 3)
+    own = MajorityVote(), *btdagg.methods.by_name(["ci-sc"])
+    of_items, of_tables = (
+        btdagg.evaluate(*data, aggregators=own, **QUICK) for data in ((items,), (votes, labels))
+    )
+    for one, other in zip(of_items.cells[0].methods, of_tables.cells[0].methods, strict=True):
+        assert one.mae.tolist() == other.mae.tolist()
+    assert of_items.cells[0].new_items.n_groups == N / 2
+    again = btdagg.evaluate(items, items.labels.astype(int), aggregators=own, **QUICK)
+    assert again.cells[0].new_items.n_groups == N / 2
+
+
+def test_a_model_of_items_is_that_of_the_tables_they_are_from():
+    votes, labels = strong(("a", "b")), gold()
+    for model, own in (
+        (btdagg.calibrate(votes, labels).model, votes.items(labels)),
+        (btdagg.calibrate_panel(votes, labels).model, votes.items(labels, panel="judge")),
+    ):
+        assert btdagg.calibrate(own).model == model
+
+
+def test_judges_are_taken_in_the_order_of_the_model():
+    votes, labels = strong(("a", "b")), gold()
+    panel = btdagg.calibrate_panel(votes, labels).model
+    turned = votes.items(labels, judges=("b", "a"))
+    label = btdagg.decisions(votes, panel)["label"].to_list()
+    assert btdagg.decisions(turned, panel)["label"].to_list() == label
+    estimates = (
+        btdagg.estimate(votes.items(gold(20), judges=own), None, model=panel).estimates
+        for own in (("b", "a"), ("a", "b"))
+    )
+    first, second = (own["win rate"].value for own in estimates)
+    assert first == pytest.approx(second)
+
+
+def test_decisions_are_of_votes_as_the_model_reads_them():
+    votes = strong()
+    signs = btdagg.calibrate(votes.signs(), gold()).model
+    with pytest.warns(btdagg.votes.ProvenanceWarning):
+        expected = signs.decide(votes)
+    with pytest.warns(btdagg.votes.ProvenanceWarning):
+        decided = btdagg.decisions(votes, signs)
+    assert decided["label"].to_list() == expected.tolist()
+
+
+def test_decisions_keep_tasks_and_ids():
+    rows = {"item": [1, 2, 1], "task": ["x", "x", "y"], "vote": [1, 0, -1]}
+    labels = read_labels({"item": [1, 2, 1], "task": ["x", "x", "y"], "label": [1, 0, -1]})
+    items = read_votes(rows).items(labels)
+    decided = btdagg.decisions(items, btdagg.DavidsonModel(2.0, 0.1, 0.1))
+    assert decided.select("item", "task").rows() == [(1, "x"), (2, "x"), (1, "y")]
+
+
+def test_decisions_of_another_scale_are_refused():
+    model = btdagg.calibrate([[3, 0, 0], [0, 3, 0], [0, 0, 3]], [1, 2, 3], scale=THREE).model
+    other = read_votes({"item": ["a"], "score": [5]}, scale=Scale(range(1, 6)))
+    for items in (other, other.items()):
+        with pytest.raises(InputError, match="items is 'those of 1-5', expected those of 1-3"):
+            btdagg.decisions(items, model)
+
+
+def test_an_id_that_is_there_twice_has_its_own_decision():
+    model = btdagg.calibrate([[3, 0, 0], [0, 3, 0], [0, 0, 3]], [1, 2, 3], scale=THREE).model
+    frame = pl.DataFrame({"item": ["x", "x", "y"], "1": [3, 0, 0], "2": [0, 0, 0], "3": [0, 3, 0]})
+    decided = btdagg.decisions(frame, model)
+    assert decided.select("item", "label").rows() == [("x", 1), ("x", 3), ("y", None)]
+
+
+def test_items_say_what_they_lack():
+    bare = strong().items()
+    for call in (lambda: btdagg.estimate(bare, None), lambda: btdagg.evaluate(bare)):
+        with pytest.raises(InputError, match="no item has a label"):
+            call()
+    with pytest.raises(InputError, match="labels is given with items, which have their own"):
+        btdagg.estimate(strong().items(gold()), gold())
+    known = Items(counts=[[1, 0, 3], [2, 1, 1]], labels=[1, None])
+    assert known.shares.tolist()[0] == [0, 0, 1]
+    assert len(known[:1]) == len(known.labelled()) == 1
+    with pytest.raises(InputError, match="labels is nothing, expected one label of each item"):
+        replace(known, labels=None).labelled()
+
+
+def test_decisions_of_a_mirrored_scale_are_its_points():
+    scale = Scale((0, 1, 2), mirrored=True)
+    rows = {"item": ["a", "b", "c"], "vote": [2, 1, 0], "gsa": [2, 1, 0]}
+    items = read_votes(rows, scale=scale).items(decisions=["gsa"])
+    assert items.decisions["gsa"].tolist() == [1, 0, -1]
+    decided = btdagg.methods.Decided("gsa", scale=scale)
+    assert decided.decide(items).tolist() == [2, 1, 0]
+
+
+def test_a_frame_whose_ids_are_of_two_columns_is_decided():
+    frame = pl.DataFrame({"q": [1, 1, 2], "bot": ["x", "y", "x"], "who": ["A", "B", "tie"]})
+    people = pl.DataFrame({"q": [1, 1], "bot": ["x", "y"], "label": ["A", "B"]})
+    columns = {"item": ["q", "bot"], "vote": "who"}
+    decided = btdagg.decide(frame, people, columns=columns)
+    assert decided["label"].to_list()[:2] == [1, -1]
