@@ -152,7 +152,7 @@ def errors_of(cells, scales, number, n_sets):
                 rest = np.flatnonzero(~np.isin(groups, groups[known]))
                 decided = plain(counts[rest], *scales)
                 decided |= fitted_peers(means[known], labels[known], means[rest], grades)
-                for name, prior in (("btdagg", "votes"), ("neighbours", near)):
+                for name, prior in (("btdagg", "weak"), ("neighbours", near)):
                     if len(prior):
                         fit = btdagg.calibrate(counts[known], labels[known], **both, prior=prior)
                         decided[name] = fit.model.decide(counts[rest])
