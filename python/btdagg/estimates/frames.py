@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.source import read_table, read_tables
+from btdagg.votes.source import parts_of_column, read_table, read_tables
 from btdagg.votes.table import NUMBER, Table
 from btdagg.votes.votes import read_votes
 from btdagg.votes.words import SHOWN
@@ -33,7 +33,7 @@ def decide(
     labels: Source | Labels,
     *,
     agreement: float | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     words: Mapping[str, object] | None = None,
     order: Mapping[str, str] | None = None,
     scale: Scale | None = None,
@@ -155,7 +155,9 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
 
     schema, names = votes.collect_schema(), _lower(how["columns"])
     nothing = read_table(pl.DataFrame({name: [None] for name in schema}, schema), [])
-    table = read_tables({n: c for n, c in names.items() if c in nothing.columns}, nothing)[0]
+    table = read_tables(
+        {n: c for n, c in names.items() if len(c) == 1 and c[0] in nothing.columns}, nothing
+    )[0]
     table = read_table(table, ["item"])
     if not isinstance(labels, str | Labels) and how["label_scale"] is None:
         how["label_scale"] = stated_scale(read_table(labels, []))
@@ -180,13 +182,8 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
     return votes.map_batches(decided, schema=columns, **pushdowns)
 
 
-def _lower(columns: Mapping[str, str] | None) -> dict[str, str]:
-    return {
-        new.strip().lower(): old.strip().lower()
-        if isinstance(old, str)
-        else [name.strip().lower() for name in old]
-        for new, old in (columns or {}).items()
-    }
+def _lower(columns: Mapping[str, str | Sequence[str]] | None) -> dict[str, Any]:
+    return {new.strip().lower(): parts_of_column(old) for new, old in (columns or {}).items()}
 
 
 def _title_of(table: Table, titles: Iterable[str]) -> str:

@@ -140,9 +140,8 @@ def items_of(
         if not isinstance(by, str | None):
             raise InputError(argument="by", came=by, expected="the name of a column of the votes")
         judges = getattr(model, "judges", None)
-        items: Items = tables_only(counts, labels).items(
-            labels, by=by, systems=systems, judges=judges
-        )
+        votes = tables_only(counts)
+        items: Items = votes.items(labels, by=by, systems=systems, judges=judges)
         return items
     same_index(counts=counts, labels=labels, by=by, **told)
     columns = {name: _column(values, name) for name, values in {"by": by, **told}.items()}

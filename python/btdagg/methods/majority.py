@@ -54,16 +54,16 @@ class Voted(WithoutFit, OnScale):
     """
 
     name: str
+    # Whether half of a vote for a side is that side's.
+    _outward: ClassVar[bool] = False
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
         array = self._checked(Items.of(counts, scale=self.scale).votes)
-        # Half of a vote for a side is that side's in the median, as in the paper.
-        outward = self.scale.mirrored and isinstance(self, RoundedMedian)
         values = self._statistic(array)
         (first, *_, last), (low, *_, high) = self.scale.points, self.label_scale.points
         values = low + (values - first) / (last - first) * (high - low)
-        return self._nearest(values, outward=outward)
+        return self._nearest(values, outward=self._outward and self.scale.mirrored)
 
     def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         """Return the statistic of each item's votes."""
@@ -94,6 +94,7 @@ class RoundedMedian(Voted):
     """
 
     name: str = "rounded median"
+    _outward: ClassVar[bool] = True
 
     def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         sums = np.cumsum(counts, axis=1, dtype=np.float64)

@@ -143,25 +143,21 @@ def calibrate(
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
+    of_panel: dict[str, Any] = {}
     if isinstance(counts, Items) and labels is None and counts.labels is not None:
         own = counts.labelled()
         counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
+        of_panel = {"judges": own.judges or None, "groups": own.groups}
         if provenance is None and own.table is not None:
             provenance = Provenance.of(own.table)
-        if own.judges:
-            _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
-            of_panel: Any = {"judges": own.judges, "groups": own.groups, "alpha": alpha}
-            of_panel |= {"kappa": kappa, "weights": weights, "provenance": provenance}
-            of_panel |= {"scale": scale, "label_scale": label_scale}
-            return quiet(calibrate_panel)(counts, labels, **of_panel)
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
     named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     if not isinstance(counts, CountsItself) and has_judges(counts):
         _require(named, "of a panel", bounds=None, prior=WEAK)
-        how: Any = dict(zip(("scale", "label_scale"), scales, strict=True))
-        how |= {**smoothing, "weights": weights, "provenance": provenance, "labels": labels}
-        return quiet(calibrate_panel)(counts, **how)
+        of_panel |= {"scale": scale, "label_scale": label_scale, **smoothing}
+        of_panel |= {"labels": labels, "weights": weights, "provenance": provenance}
+        return quiet(calibrate_panel)(counts, **of_panel)
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()

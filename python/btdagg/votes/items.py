@@ -177,19 +177,18 @@ class Items:
         }
         label_scale = self.scale if self.label_scale is None else self.label_scale
         given = {name: getattr(self, name) for name in _ROWS}
-        rows = {n: np.asarray(v) if isinstance(v, list | tuple) else v for n, v in given.items()}
+        rows = {k: np.asarray(v) if type(v) in (list, tuple) else v for k, v in given.items()}
         if isinstance(self.labels, list | tuple):
             place = label_scale.places(self.labels, partial=True)
             rows["labels"] = np.where(place < 0, np.nan, label_scale.floats[place])
         if self.labels is not None and self.shares is None:
             rows["shares"] = label_scale.shares(self.labels)
-        rows["confidences"] = self.confidences
-        columns = {
-            **{name: values for name, values in rows.items() if name != "confidences"},
-            "ids": ids,
-            **{f"confidences.{k}": v for k, v in (self.confidences or _NONE)._asdict().items()},
-            **{f"decisions of {name}": decided for name, decided in decisions.items()},
-        }
+        columns = {name: values for name, values in rows.items() if name != "confidences"}
+        columns |= {"ids": ids}
+        if self.confidences is not None:
+            sums = self.confidences._asdict()
+            columns |= {f"confidences.{name}": values for name, values in sums.items()}
+        columns |= {f"decisions of {name}": decided for name, decided in decisions.items()}
         for name, column in columns.items():
             if column is not None:
                 same_length(name, len(column), "counts", n)
@@ -227,7 +226,7 @@ class Items:
             return replace(counts, **more) if more else counts
         scale, label_scale = scales_of(counts, labels, scale, label_scale)
         if isinstance(labels, Labels):
-            items: Self = tables_only(counts, labels).labelled(labels)
+            items: Self = tables_only(counts).labelled(labels)
             return items if groups is None else replace(items, groups=as_names(groups, "groups"))
         gold = label_scale.labels[label_scale.places(labels)]
         if not len(gold):
@@ -288,17 +287,15 @@ class Items:
         rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
         if not len(rows):
             raise InputError(self.no_labels)
-        ratings, told, disputed = self.ratings, self.told, 0
-        if told is not None:
-            disputed = n_disputed(told)
-            if RATERS in told.columns and self.raters != "drop":
-                given = shares_in(told[rows]) * told[RATERS].to_numpy()[rows, None]
+        own, disputed = self[rows], 0
+        if own.told is not None:
+            disputed = n_disputed(self.told)
+            if RATERS in own.told.columns and self.raters != "drop":
+                given = shares_in(own.told) * own.told[RATERS].to_numpy()[:, None]
                 whole = np.rint(given)
                 # Whose mean is known alone, and lies between points: who said what is not.
                 whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
-                ratings = np.full((len(self), len(self.label_scale.points)), 0)
-                ratings[rows] = whole
-        own = replace(self, ratings=ratings)[rows]
+                own.__dict__.update(ratings=whole.astype(np.int64))
         labels = self.label_scale.labels[self.label_scale.places(own.labels)]
         remarks = rater_remarks(self.label_scale, self.raters, disputed, len(rows))
         is_said = any(remark.startswith("raters disagree") for remark in self.remarks)
@@ -457,9 +454,6 @@ class Items:
         return replace(own, systems=None, sides=sides, labels=labels)
 
 
-_NONE: Any = Confidences(None, None, None)  # type: ignore[arg-type]
-
-
 def _some(values: Any, rows: NDArray[Any]) -> Any:
     """Return some rows of an array, a frame, confidences or None."""
     if values is None:
@@ -471,8 +465,8 @@ def _some(values: Any, rows: NDArray[Any]) -> Any:
     return values[rows]
 
 
-def tables_only(counts: Any, labels: Any, weights: Any = None) -> Any:
-    """Return votes that are a table, as the labels are."""
+def tables_only(counts: Any, weights: Any = None) -> Any:
+    """Return votes that are a table, as labels are."""
     if not isinstance(counts, CountsItself) or weights is not None:
         name = "counts" if weights is None else "weights"
         raise InputError(

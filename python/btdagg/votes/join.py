@@ -118,7 +118,7 @@ def labelled(
     """
     if not isinstance(labels, Labels):
         return counts, labels, groups
-    items = tables_only(counts, labels, weights).labelled(labels)
+    items = tables_only(counts, weights).labelled(labels)
     if items.scale != scale:
         expected = "votes of pairs; btdagg.calibrate takes grades"
         raise InputError(argument="counts", came=f"votes of {items.scale}", expected=expected)
@@ -207,26 +207,7 @@ def all_items(
     n_votes: int | None = None,
     **more: Any,
 ) -> Items:
-    """Gather the items of votes, task by task, with their labels, groups and probabilities.
-
-    Rows without a label tell the groups and probabilities of their items; a column `probability` of
-    the labels has the probability that an item was chosen to be labelled, and a column
-    `least_probability` the least of any item. Labels of items with probability 0, which were chosen
-    because people's looks help there, are left out.
-
-    Parameters
-    ----------
-    votes : Votes
-    labels : Labels
-    by : str, optional
-        Column of the votes, of which each item has one value.
-    panel, judges : str and sequence of str, optional
-        Column that tells the judges of a panel apart, `judge` if only they are given.
-    systems : tuple of str, optional
-        Columns of the votes that name the systems whose responses are A and B.
-    n_votes : int, optional
-        Count only the first so many votes of each item.
-    """
+    """Gather the items of votes, task by task, with what labels tell of them; see `Votes.items`."""
     import polars as pl
 
     labels, n_looks = _drawn_by_chance(labels)

@@ -105,7 +105,7 @@ def read_tables(columns: Columns, *sources: Source) -> list[Table]:
     tables = [read_table(source, []) for source in sources]
     used: list[dict[str, str | Sequence[str]]] = [{} for _ in tables]
     for name, column in columns.items():
-        parts = _parts_of(column)
+        parts = parts_of_column(column)
         if any("+".join(parts) in table.columns for table in tables):
             parts = [column := "+".join(parts)]
         having = [n for n, table in enumerate(tables) if {*parts} <= {*table.columns}]
@@ -123,7 +123,8 @@ def read_tables(columns: Columns, *sources: Source) -> list[Table]:
     return [read_table(table, [], columns=own) for table, own in pairs]
 
 
-def _parts_of(column: str | Sequence[str]) -> list[str]:
+def parts_of_column(column: str | Sequence[str]) -> list[str]:
+    """Return the names of the columns that make one, in lower case."""
     parts = [column] if isinstance(column, str) else column
     return [part.strip().lower() for part in parts]
 
@@ -148,7 +149,7 @@ def _renamed(table: Table, columns: Columns | None) -> Table:
     if columns is None:
         return table
     try:
-        parts = {name.strip().lower(): _parts_of(column) for name, column in columns.items()}
+        parts = {name.strip().lower(): parts_of_column(column) for name, column in columns.items()}
     except (AttributeError, TypeError):
         expected = "a mapping such as {'item': 'qid'}"
         raise InputError(argument="columns", came=columns, expected=expected) from None
