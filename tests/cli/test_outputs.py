@@ -272,7 +272,9 @@ def test_a_file_in_the_way_of_a_report_stops_it_before_the_work(cli, folder, mon
     Path("new", name).parent.mkdir(exist_ok=True)
     Path("new", name).write_text("mine")
     before = digests()
-    monkeypatch.setattr("btdagg.cli.evaluate.Study.run", lambda *_, **__: pytest.fail("it worked"))
+    monkeypatch.setattr(
+        "btdagg.cli.evaluate.run_evaluation", lambda *_, **__: pytest.fail("it worked")
+    )
     message = one_line(*cli("evaluate", "votes.csv", "labels.csv", "--report", "new"))
     assert re.match(f"new/{re.escape(name)} (was not written by btdagg|is a file)", message)
     assert digests() == before

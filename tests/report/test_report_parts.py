@@ -21,7 +21,6 @@ from btdagg.evaluation.metrics import Interval
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
 from btdagg.report import sections
-from btdagg.report.study import Study
 from btdagg.report.tables import answers_table
 from draws import comparison_of
 
@@ -165,13 +164,9 @@ def test_keys_that_would_have_one_name_are_told_apart():
     labels = read_labels(votes.frame.select("item", "task", label="vote"))
     found = labelled_tasks(votes, labels, by=("task", "judge"))
     assert list(found) == ["'a b' 'c'", "'a' 'b c'"]
-    study = Study(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
-    assert list(study.parts) == keys
-    assert list(study.items) == ["'a b' 'c'", "'a' 'b c'"]
-    fits = sections._fits(
-        evaluate(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
-    )
-    assert list(fits) == ["'a b' 'c'", "'a' 'b c'"]
+    scores = evaluate(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
+    assert list(scores.by_key()) == keys
+    assert list(scores.items) == list(sections._fits(scores)) == ["'a b' 'c'", "'a' 'b c'"]
 
 
 def test_the_page_answers_first(cli):

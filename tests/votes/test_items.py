@@ -137,3 +137,19 @@ def test_a_frame_whose_ids_are_of_two_columns_is_decided():
     columns = {"item": ["q", "bot"], "vote": "who"}
     decided = btdagg.decide(frame, people, columns=columns)
     assert decided["label"].to_list()[:2] == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("more", "units"),
+    [
+        ({}, ["x", "y"]),
+        ({"group": ["g", "g"]}, None),
+        ({"group": ["g", "g"], "unit": ["item", "item"]}, ["x", "y"]),
+        ({"group": ["g", "g"], "unit": ["group", None]}, ["g", "g"]),
+        ({"group": ["g", "g"], "unit": ["group", "item"]}, None),
+    ],
+)
+def test_items_say_what_was_drawn_as_a_whole(more, units):
+    votes = read_votes({"item": ["x", "y"], "vote": ["A", "B"]})
+    items = votes.labelled(read_labels({"item": ["x", "y"], "label": ["A", "tie"], **more}))
+    assert (None if items.units is None else items.units.tolist()) == units

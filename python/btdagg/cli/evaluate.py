@@ -35,6 +35,7 @@ from btdagg.cli.reporting import (
 )
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
+from btdagg.evaluation.comparison import about_strengths
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder
     from btdagg.report.sections import Question
-    from btdagg.votes import Votes
+    from btdagg.votes import Labels, Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
@@ -159,34 +160,30 @@ def compare(
     else:
         n_parts, plain = 1 if is_slow else n_parts, "Davidson" if is_papers else None
         aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
-    has_varied = is_papers and evaluated.report
-    study = Study(
-        table,
-        gold,
-        varied=_varied(table, evaluated, reading) if has_varied else {},
-        by=by,
-        n_votes=budgets,
-        aggregators=aggregators,
-        confidence=confidence,
-        protocol=protocol,
-        neighbours=beside,
-        progress=progress_bar,
-    )
+    is_varied = is_papers and evaluated.report
+    varied = _varied(table, evaluated, reading) if is_varied else {}
     folder = evaluated.open(f"Evaluation of {Path(table.source).name}")
-    evaluation, is_whole = _scored(study)
+    options: dict[str, Any] = {
+        "n_votes": budgets,
+        "aggregators": aggregators,
+        "confidence": confidence,
+        "protocol": protocol,
+        "neighbours": beside,
+    }
+    evaluation, is_whole = _scored(table, gold, by=by, **options)
     # Missing votes are among the remarks of the evaluation.
     about_data = [
         *evaluation.about_data,
-        *what_is_pooled(study.votes, "takes", evaluation.by, missing=False),
-        *priors_beside(study.aggregators),
-        *(study.about_strength() if is_whole else []),
+        *what_is_pooled(table, "takes", evaluation.by, missing=False),
+        *priors_beside(aggregators),
+        *(about_strengths(evaluation.items) if is_whole else []),
     ]
     if gold.n_missing:
         about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
     evaluation = replace(evaluation, about_data=tuple(about_data))
-    study = replace(study, scores=evaluation)
+    study = Study(evaluation, table, gold, varied=varied, progress=progress_bar, **options)
     n_parts = len(evaluation.by_key())
-    overall = over_all_items(study.votes, gold, n_parts) if is_whole else None
+    overall = over_all_items(table, gold, n_parts) if is_whole else None
     if evaluated.json:
         print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
     show_scores(study, overall, folder, questions, printed=not evaluated.json, is_whole=is_whole)
@@ -206,7 +203,6 @@ def show_scores(
 
     Ends as Ctrl-C does where it came before all parts were scored.
     """
-    assert study.scores is not None
     if printed:
         print_scores(study.scores)
     with report or nullcontext():
@@ -236,19 +232,14 @@ def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -
     }
 
 
-def _scored(study: Study) -> tuple[Scores, bool]:
+def _scored(votes: Votes, labels: Labels, **options: Any) -> tuple[Scores, bool]:
     """Run the comparison; return the scores, and False if only the first parts were finished."""
     finished: list[Scores] = []
     try:
-        scores = study.run(
-            "evaluating",
-            run_evaluation,
-            study.votes,
-            n_votes=study.n_votes,
-            aggregators=study.aggregators,
-            partial=finished.append,
-        )
-        return scores, True
+        with progress_bar("evaluating") as progress:
+            return run_evaluation(
+                votes, labels, partial=finished.append, progress=progress, **options
+            ), True
     except KeyboardInterrupt:
         if not finished:
             raise

@@ -39,6 +39,7 @@ from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, p
 from btdagg.cli.reporting import open_report
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
+from btdagg.evaluation.comparison import about_strengths
 from btdagg.report.study import Study
 
 if TYPE_CHECKING:
@@ -171,18 +172,16 @@ def run(
     methods = None
     if votes.scale.mirrored:
         methods = methods_with_priors(None, prior, len(done.fitted))
-    study = Study(votes, gold, aggregators=methods, protocol=protocol, progress=progress_bar)
+    options: dict[str, Any] = {"aggregators": methods, "protocol": protocol}
     try:
         with progress_bar("evaluating") as progress:
-            evaluation = run_evaluation(
-                votes, gold, aggregators=methods, protocol=protocol, progress=progress
-            )
+            evaluation = run_evaluation(votes, gold, progress=progress, **options)
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:
-        about_data = (*evaluation.about_data, *study.about_strength())
+        about_data = (*evaluation.about_data, *about_strengths(evaluation.items))
         evaluation = replace(evaluation, about_data=about_data)
-        study = replace(study, scores=evaluation)
+        study = Study(evaluation, votes, gold, progress=progress_bar, **options)
         many = {"as_many": rule is not None}
         overall = over_all_items(done.all_votes, gold, len(done.fitted), **many)
         results["evaluation"] = scores_as_json(evaluation, overall)

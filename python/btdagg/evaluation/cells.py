@@ -198,6 +198,8 @@ class Cell(Drawn):
         calibrates a model and is quick to fit. The methods after it are there to be compared with.
     scale, label_scale : Scale
         Of the votes and of the labels.
+    items : Items
+        The labelled items.
     """
 
     methods: tuple[MethodScores, ...]
@@ -219,6 +221,7 @@ class Cell(Drawn):
     calibrated: int | None = None
     scale: Scale = PAIRS
     label_scale: Scale = PAIRS
+    items: Any = field(default=None, repr=False)
 
     def difference(self, first: int, second: int, score: Score = "mae") -> Interval:
         """Score of a method less that of another, with its 95% interval, as each of them has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
+from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import MUCH, NewItems
@@ -188,11 +190,11 @@ def compare(
     ]
     of_first, of_second = (cast(NewItems, scores.new_items) for scores in rows)
     n_unlabelled = len(set.union(*unlabelled))
-    drawn, left = _units(labels, both[0]), n_unlabelled / (n_unlabelled + len(both[0]))
+    units, left = both[0].units, n_unlabelled / (n_unlabelled + len(both[0]))
     of: dict[str, NewItems] = {"new": of_first.beside(of_second, own=True)}
-    if drawn is not None:
+    if units is not None:
         together = of_first.beside(of_second, own=left > 0)
-        of["finite"] = replace(together, groups=drawn, left=left)
+        of["finite"] = replace(together, groups=as_groups(units, "items", len(units)), left=left)
     if population not in of:
         if population != "finite":
             raise InputError(argument="population", came=population, expected="'new' or 'finite'")
@@ -216,18 +218,10 @@ def compare(
     )
 
 
-def _units(labels: Any, items: Items) -> NDArray[np.int64] | None:
-    """Return what was drawn as a whole, (n,) numbers from 0; None where it is not known."""
-    if items.groups is None:
-        return np.arange(len(items))
-    if isinstance(labels, Labels):
-        drawn = set(labels.frame["unit"].drop_nulls()) if "unit" in labels.columns else set()
-        if drawn == {"item"}:
-            return np.arange(len(items))
-        if drawn == {"group"}:
-            return items.group_numbers
-        return None
-    return items.group_numbers  # all items of an array have a label
+def about_strengths(parts: Mapping[str, Items]) -> list[str]:
+    """Say whether the strength of votes is better than their signs, a line for each part."""
+    own = parts.items() if len(parts) > 1 else (("", items) for items in parts.values())
+    return [line for name, items in own for line in about_strength(items, name)]
 
 
 def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
@@ -290,7 +284,8 @@ def _labelled(
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}
     else:
         items = Items.of(way, labels, groups, scale=scale, label_scale=label_scale)
-        items = replace(items, ids=np.arange(len(items)))  # whatever they are called
+        ids = np.arange(len(items))  # whatever they are called
+        items = replace(items, ids=ids, units=ids if items.groups is None else items.groups)
     if needs.some_decisions:
         items = items[items.with_decisions([needs.decisions or ""])]
     usual = Calibrated(scale=scale, label_scale=label_scale, judges=items.judges)

@@ -182,6 +182,7 @@ def _counted(
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, Voted)), None),
         scale=part.scale,
         label_scale=part.label_scale,
+        items=part,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
@@ -13,10 +14,12 @@ from btdagg._util.validation import as_integer
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.parts import (
     USUAL,
-    Part,
-    neighbourhood,
+    Neighbourhood,
+    belonging,
+    labelled_parts,
     parts_of,
     require_columns,
+    require_comparable,
     require_splits,
 )
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol, RandomSplits
@@ -31,10 +34,10 @@ from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.cells import Cell
-    from btdagg.evaluation.parts import Key, Neighbourhood
+    from btdagg.evaluation.parts import Key
     from btdagg.methods import Calibrated
     from btdagg.votes.scale import Scale
 
@@ -159,14 +162,25 @@ def evaluate(
     if by is None and judges:
         by = [name for name in USUAL if name in votes.columns and name != "judge"]
     columns, parts = parts_of(votes, gold, by)
-    around: list[Part] = []
-    if any(needs_of(method).neighbours for method in methods):
-        neighbours, scored = options.get("neighbours"), {part.key for part in parts}
-        beside = [] if neighbours is None else parts_of(neighbours, everything, columns)[1]
-        around = [*parts, *(part for part in beside if part.key not in scored)]
+
+    @functools.cache
+    def around(n_votes: int | None) -> dict[Key, tuple[Items, NDArray[Any]]]:
+        """The labelled items of all parts, which are neighbours of one another."""
+        if not any(needs_of(method).neighbours for method in methods):
+            return {}
+        near, beside = (
+            {} if own is None else labelled_parts(own, everything, by=columns, n_votes=n_votes)[0]
+            for own in (votes, options.get("neighbours"))
+        )
+        near |= {key: items for key, items in beside.items() if key not in parts}
+        return {key: (items, belonging(items)) for key, items in near.items()}
+
     told = *_unmatched(votes, gold), _sharing(votes, gold)
-    confidence = options.get("confidence")
-    require_columns(votes, numbers, confidence, decisions_of(methods))
+    needed: dict[str, Any] = {"confidence": options.get("confidence")}
+    needed["decisions"] = decisions_of(methods)
+    require_columns(votes, numbers, **needed)
+    if judges:  # whose items have nothing but counts
+        needed = {"panel": "judge"}
     step = None if start is None else start(len(parts) * len(numbers) * n_splits)
 
     cells: list[Cell] = []
@@ -175,14 +189,15 @@ def evaluate(
     def scores() -> Scores:
         return Scores(columns, tuple(cells), tuple(skipped), *told, about_data=gold.remarks)
 
-    for place, part in enumerate(parts, 1):
+    for place, (key, part) in enumerate(parts.items(), 1):
         try:
-            cells += _of_part(part, numbers, methods, protocols, confidence, step, around)
+            joined = functools.partial(part.labelled, gold, **needed)
+            cells += _of_part(key, joined, gold.source, numbers, methods, protocols, step, around)
         except InputError as error:
             if len(parts) == 1:
                 raise
             # None of its points is shown then: averages are over the same parts for all.
-            skipped.append((part.key, str(error)))
+            skipped.append((key, str(error)))
         if partial is not None and cells and place < len(parts):
             partial(scores())
     if not cells:
@@ -213,34 +228,30 @@ def _distinct(numbers: Sequence[int], name: str) -> list[int]:
 
 
 def _of_part(
-    part: Part,
+    key: Key,
+    joined: Callable[[int | None], Items],
+    source: str,
     numbers: Sequence[int | None],
     methods: Sequence[Aggregator],
     protocols: Mapping[int | None, Protocol],
-    confidence: str | None,
     step: Callable[[], object] | None,
-    parts: Sequence[Part],
+    around: Callable[[int | None], Mapping[Key, tuple[Items, NDArray[Any]]]],
 ) -> list[Cell]:
-    """Compare aggregators on one part, at every point; the others of `parts` are its neighbours."""
+    """Compare aggregators on one part, at every point; the others `around` are its neighbours."""
     cells: list[Cell] = []
-    needs = [needs_of(method) for method in methods]
-    judges = any(of.judges for of in needs)
+    decided = [of.decisions or "" for of in map(needs_of, methods) if of.some_decisions]
     for n_votes in numbers:
         try:
-            more: Any = {"confidence": confidence, "decisions": decisions_of(methods)}
-            if judges:  # whose items have nothing but counts
-                more = {"panel": "judge"}
-            everything = part.votes.labelled(part.labels, n_votes, **more)
-            kept = everything.with_decisions(
-                of.decisions or "" for of in needs if of.some_decisions
-            )
+            everything = joined(n_votes)
+            kept = everything.with_decisions(decided)
             items = everything if kept.all() or not kept.any() else everything[kept]
             if None in protocols:  # a sweep over labels tells no methods apart
-                part.require_comparable(items)
-            around = neighbourhood(part, parts, n_votes, kept) if parts else None
+                require_comparable(items, source)
+            near = {" ".join(map(repr, k)): of for k, of in around(n_votes).items() if k != key}
+            neighbours = Neighbourhood(belonging(items), near) if near else None
             # Of grades, items without a vote are left out.
             is_paired = items.scale.mirrored
-            everyone = items.pooled if is_paired else part.votes.counts(n_votes)[1]
+            everyone = items.pooled if is_paired else items.table.counts(n_votes)[1]
             most = int(items.pooled.sum(axis=1).max())
             used = None if n_votes is None else min(n_votes, most)
             if used in {cell.n_votes for cell in cells}:
@@ -248,14 +259,14 @@ def _of_part(
             cells += [
                 replace(
                     cell,
-                    key=part.key,
+                    key=key,
                     n_votes=used,
                     n_asked=n_votes,
                     n_undecided=len(everything) - len(items),
-                    n_missing=part.votes.n_missing,
+                    n_missing=items.table.n_missing,
                     n_empty=int((everyone.sum(axis=1) == 0).sum()),
                 )
-                for cell in _cells(items, methods, protocols, step, around)
+                for cell in _cells(items, methods, protocols, step, neighbours)
             ]
         except InputError as error:
             if not cells:

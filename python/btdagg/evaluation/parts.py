@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.grades import GradeModel
@@ -33,74 +31,20 @@ USUAL = ("task", "judge")
 """Columns that votes are grouped by by default, if they exist."""
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Votes that are evaluated together, such as those of one judge on one task.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that votes are grouped by.
-    votes : Votes
-    labels : Labels
-        Labels of these items; others may be among them.
-    """
-
-    key: Key
-    votes: Votes
-    labels: Labels
-    _belongings: dict[int | None, tuple[Items, NDArray[np.object_]] | None] = field(
-        default_factory=dict, init=False, repr=False
-    )
-
-    def belonging(self, n_votes: int | None = None) -> tuple[Items, NDArray[np.object_]] | None:
-        """Return the labelled items and what each belongs to: its group, or itself.
-
-        It is kept, since every other part asks for it. None if there are no labelled items.
-        """
-        if n_votes not in self._belongings:
-            try:
-                items = self.votes.labelled(self.labels, n_votes)
-            except InputError:
-                self._belongings[n_votes] = None
-                return None
-            groups = items.groups
-            if groups is None:
-                task = self.votes.values("task").first() if "task" in self.votes.columns else None
-                ids = items.ids.tolist()
-                names = [f"{task!r} {item!r}" for item in ids]
-                if not items.scale.mirrored:  # criteria are of the same items
-                    names = list(map(repr, ids))
-                groups = np.array(names, dtype=np.object_)
-            self._belongings[n_votes] = items, groups
-        return self._belongings[n_votes]
-
-    def require_comparable(self, items: Items) -> None:
-        """Refuse labelled items that cannot be split or have one label; errors name the file."""
-        n, source = len(items), self.labels.source
-        if n < 2:
-            raise InputError(f"{source}: {n} item with votes has a label, expected at least 2")
-        try:
-            items.require_two_labels()
-        except InputError as error:
-            raise InputError(f"{source}: {error}") from None
-        if not items.pooled.any():
-            raise InputError(f"{self.votes.source}: none of the {n} labelled items has a vote")
-
-
-def parts_of(votes: Votes, labels: Labels, by: Sequence[str] | None) -> tuple[Key, list[Part]]:
-    """Return the columns that votes are grouped by, and the parts that they make.
+def parts_of(
+    votes: Votes, labels: Labels, by: Sequence[str] | None
+) -> tuple[Key, dict[Key, Votes]]:
+    """Return the columns that votes are grouped by, and the votes of each part.
 
     If only the labels have a column `task`, each item gets its task from there. If some items have
     a task, items without one are left out.
     """
     votes = with_task(votes, labels)
     columns = grouping(votes, by)
-    parts = [Part(key, part, labels) for key, part in votes.partition(columns)]
+    parts = dict(votes.partition(columns))
     if "task" in columns:
         place = columns.index("task")
-        parts = [part for part in parts if part.key[place]] or parts
+        parts = {key: part for key, part in parts.items() if key[place]} or parts
     return columns, parts
 
 
@@ -164,11 +108,11 @@ def labelled_parts(
     more: Any = {"confidence": confidence, "decisions": decisions}
     joined: dict[Key, Items] = {}
     refused: dict[Key, str] = {}
-    for part in parts:
+    for key, part in parts.items():
         try:
-            joined[part.key] = part.votes.labelled(labels, n_votes, **more)
+            joined[key] = part.labelled(labels, n_votes, **more)
         except InputError as error:
-            refused[part.key] = str(error)
+            refused[key] = str(error)
     return joined, refused
 
 
@@ -188,6 +132,19 @@ def require_splits(items: Items, splitter: Splitter) -> None:
     """Refuse items that cannot be split."""
     for _ in splitter.draw(len(items), items.groups, items.content):
         pass
+
+
+def require_comparable(items: Items, source: str) -> None:
+    """Refuse labelled items that cannot be split or have one label; errors name the file."""
+    n = len(items)
+    if n < 2:
+        raise InputError(f"{source}: {n} item with votes has a label, expected at least 2")
+    try:
+        items.require_two_labels()
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    if not items.pooled.any():
+        raise InputError(f"{items.table.source}: none of the {n} labelled items has a vote")
 
 
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
@@ -257,19 +214,16 @@ class Neighbourhood:
         return of_grades or (Prior(neighbours) if neighbours else None)
 
 
-def neighbourhood(
-    part: Part, parts: Iterable[Part], n_votes: int | None, kept: NDArray[np.bool_]
-) -> Neighbourhood:
-    """Return what the other parts may tell of the kept items of one.
-
-    Parts without labels tell nothing.
-    """
-    others = {}
-    for other in parts:
-        if other.key != part.key and (belonging := other.belonging(n_votes)) is not None:
-            others[" ".join(map(repr, other.key))] = belonging
-    own = part.belonging(n_votes)
-    return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1][kept], others)
+def belonging(items: Items) -> NDArray[np.object_]:
+    """Return what each item belongs to, in all parts: its group, or itself."""
+    if items.groups is not None:
+        own: NDArray[np.object_] = items.groups
+        return own
+    names = list(map(repr, items.ids.tolist()))
+    if items.scale.mirrored and "task" in items.table.columns:  # criteria are of the same items
+        task = items.table.values("task").first()
+        names = [f"{task!r} {name}" for name in names]
+    return np.array(names, dtype=np.object_)
 
 
 def _neighbour(items: Items, kept: NDArray[np.bool_]) -> Any:

@@ -14,6 +14,7 @@ from btdagg._util.display import Displayed, picture
 from btdagg._util.extras import needs
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval, mean_interval
+from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.remarks import about_scores, about_votes
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from btdagg._util.display import Picture
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
+    from btdagg.votes.items import Items
 
 # Of a line, what its record has.
 _RECORDED = (
@@ -110,6 +112,13 @@ class Scores(Displayed):
     def at_most_votes(self) -> dict[Key, Cell]:
         """For each key the cell with the most votes."""
         return {key: most_voted(cells) for key, cells in self.by_key().items()}
+
+    @property
+    def items(self) -> dict[str, Items]:
+        """Labelled items of each part, at the most votes, by its name."""
+        most = self.at_most_votes()
+        cells = zip(names_of(most), most.values(), strict=True)
+        return {name: cell.items for name, cell in cells}
 
     @property
     def n_calibration(self) -> str:

@@ -34,7 +34,7 @@ def _spread(study: Study, report: ReportFolder) -> None:
         raise InputError("this needs random splits")
     few = Protocol(replace(splitter, n_splits=20), None)
     fitted = {}
-    for name, items in study.items.items():
+    for name, items in study.scores.items.items():
         with report.skipping(name):
             fitted[name] = fitted_parameters(items, _davidson(study), protocol=few)
     if fitted:
@@ -42,12 +42,12 @@ def _spread(study: Study, report: ReportFolder) -> None:
 
 
 def _transfer(study: Study, report: ReportFolder) -> None:
-    if "task" not in study.columns:
+    if "task" not in study.scores.by:
         raise InputError("this needs votes on several tasks, and a column task")
-    place = study.columns.index("task")
+    place = study.scores.by.index("task")
     by_key: dict[Key, dict[str, Items]] = {}
-    for key, items in study.parts.items():
-        by_key.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = items
+    for key, cell in study.scores.at_most_votes().items():
+        by_key.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = cell.items
     if all(len(tasks) < 2 for tasks in by_key.values()):
         raise InputError("this needs several tasks with votes of one judge and labels")
     transfers = {}
@@ -79,7 +79,7 @@ def _ablations(study: Study, report: ReportFolder) -> None:
 
 
 def _ablation(study: Study, report: ReportFolder, column: str, votes: Votes) -> None:
-    by = [name for name in study.columns if name != column]
+    by = [name for name in study.scores.by if name != column]
     n_votes = None if study.most_votes is None else [study.most_votes]
     scores = study.run(f"by {column}", ablate, votes, column, n_votes=n_votes, by=by)
     skip_left_out(study, report, scores, [column])

@@ -56,7 +56,7 @@ def skip_left_out(
 ) -> None:
     """Record what a protocol skipped, but for the parts that nothing could be made of."""
     for key, reason in scores.skipped:
-        if not any(key[: len(part)] == part for part in study.refused):
+        if not any(key[: len(part)] == part for part, _ in study.scores.skipped):
             with report.skipping(", ".join((*what, key_of(key)))):
                 raise InputError(reason)
 
@@ -71,12 +71,10 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
         untested = replace(untested, splitter=replace(splitter, n_refits=n_refits))
     scores = study.run("number of votes", evaluate, study.votes, n_votes=budgets, protocol=untested)
     # Their scores at all votes are those of the evaluation: a quantity has one source.
-    wholes = {} if study.scores is None else study.scores.at_most_votes()
-    cells = []
+    wholes, cells = study.scores.at_most_votes(), []
     for cell in scores.cells:
         whole = wholes.get(cell.key)
-        most = study.parts[cell.key].pooled.sum(axis=1).max()
-        if whole is not None and cell.n_votes == most:
+        if whole is not None and cell.n_votes == whole.items.pooled.sum(axis=1).max():
             names = [method.name for method in cell.methods]
             cell = replace(among(whole, names), n_votes=cell.n_votes)
         cells.append(cell)
@@ -127,7 +125,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
             note=f"{note}, with 95% intervals by the profile of the loss where it has a prior.",
         )
     # The parts are by the columns that the evaluation goes by.
-    header = (", ".join(study.columns) or "items", *table.header[1:])
+    header = (", ".join(study.scores.by) or "items", *table.header[1:])
     report.add(replace(table, header=header))
 
 
@@ -169,10 +167,10 @@ def _orders(study: Study, report: ReportFolder) -> None:
 
 def _behaviour(study: Study, report: ReportFolder) -> None:
     fits, maps = _fits(study.scores), {}
-    for name, items in study.items.items():
+    for name, items in study.scores.items.items():
         calibration = fits[name].calibration if name in fits else None
         if calibration is not None and not calibration.model.scale.mirrored:
-            whose = (name,) if len(study.items) > 1 else ()
+            whose = (name,) if len(study.scores.items) > 1 else ()
             maps[name] = named_after(figures.grades_figure(calibration.model), *whose)
             continue
         with report.skipping(name):
@@ -183,7 +181,7 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
                     by_name[method.name] = quiet_fit(method, items.decided_by, items.labels)
             most = int(items.pooled.sum(axis=1).max())
             figure = figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
-            maps[name] = named_after(figure, name) if len(study.items) > 1 else figure
+            maps[name] = named_after(figure, name) if len(study.scores.items) > 1 else figure
     report.choose(maps)
 
 
@@ -195,13 +193,13 @@ def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
     return replace(exhibit, name=stem(exhibit.name, *whose), title=title)
 
 
-def _cells(scores: Scores | None) -> dict[str, Cell]:
+def _cells(scores: Scores) -> dict[str, Cell]:
     """Scores of every part at the largest number of votes, by name."""
-    most = {} if scores is None else scores.at_most_votes()
+    most = scores.at_most_votes()
     return dict(zip(names_of(most), most.values(), strict=True))
 
 
-def _fits(scores: Scores | None) -> dict[str, Calibrated]:
+def _fits(scores: Scores) -> dict[str, Calibrated]:
     """What was fitted to all labels of each part, by its name."""
     return {name: cell.fitted for name, cell in _cells(scores).items() if cell.fitted is not None}
 
@@ -275,7 +273,7 @@ def write_protocols(
     report: ReportFolder, study: Study, questions: Iterable[Question] = QUESTIONS
 ) -> None:
     """Write all other sections; what the votes do not allow is skipped, with the reason."""
-    for key, reason in study.refused.items():
+    for key, reason in study.scores.skipped:
         report.skipped(key_of(key), reason)
     for question in questions:
         if question.paired and not study.votes.scale.mirrored:

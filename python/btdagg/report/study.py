@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.evaluation.comparison import about_strength
-from btdagg.evaluation.parts import (
-    Key,
-    Part,
-    grouping,
-    labelled_parts,
-    names_of,
-    require_splits,
-)
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Votes
-from btdagg.votes.items import Items
-from btdagg.votes.join import with_task
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
@@ -68,34 +55,32 @@ def silent(what: str) -> Iterator[Start]:
 @readable
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Votes, labels and settings of an evaluation.
+    """The scores of an evaluation, and its votes, labels and settings.
 
     Attributes
     ----------
+    scores : Scores
     votes : Votes
         Those that pass the filters.
     labels : Labels
     varied : mapping of str to Votes
         For each column that an ablation varies, the votes that pass the filters but those of this
         column.
-    by, n_votes, aggregators, confidence, protocol, neighbours
+    n_votes, aggregators, confidence, protocol, neighbours
         See `btdagg.evaluation.evaluate`.
     progress : callable
-    scores : Scores, optional
-        The evaluation itself, of which the sections tell more.
     """
 
+    scores: Scores
     votes: Votes
     labels: Labels
     varied: Mapping[str, Votes] = field(default_factory=dict)
-    by: Sequence[str] | None = None
     n_votes: Sequence[int] | None = None
     aggregators: Sequence[Aggregator] | None = None
     confidence: str | None = None
     protocol: Protocol = CROSS_FITTED
     neighbours: Votes | None = None
     progress: Progress = silent
-    scores: Scores | None = None
 
     @property
     def methods(self) -> tuple[Aggregator, ...]:
@@ -126,7 +111,7 @@ class Study:
         around = self.effort.has_neighbours
         quick = tuple(m for m, of in needs if not of.time and (around or not of.neighbours))
         usual = {
-            "by": self.by,
+            "by": self.scores.by,
             "aggregators": quick or self.own_methods,
             "confidence": self.confidence,
             "protocol": self.protocol,
@@ -135,64 +120,16 @@ class Study:
         with self.progress(what) as progress:
             return evaluate(votes, self.labels, *more, **{**usual, **options}, progress=progress)
 
-    @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that the evaluation goes by."""
-        return grouping(with_task(self.votes, self.labels), self.by)
-
     @property
     def most_votes(self) -> int | None:
         """The largest number of votes that was asked for; None for all."""
         return None if self.n_votes is None else max(self.n_votes)
 
-    @cached_property
-    def _labelled(self) -> tuple[dict[Key, Items], dict[Key, str]]:
-        single = not self.votes.are_counts
-        labelled, refused = labelled_parts(
-            self.votes,
-            self.labels,
-            by=self.columns,
-            n_votes=self.most_votes if single else None,
-            confidence=self.confidence if single else None,
-        )
-        for key, items in list(labelled.items()):
-            try:
-                Part(key, self.votes, self.labels).require_comparable(items)
-                require_splits(items, self.protocol.splitter)
-            except InputError as error:
-                del labelled[key]
-                refused[key] = str(error)
-        return labelled, refused
-
-    @property
-    def parts(self) -> dict[Key, Items]:
-        """Labelled items of every part that can be split, at the largest number of votes."""
-        labelled, refused = self._labelled
-        if not labelled:
-            raise InputError(next(iter(refused.values()), f"{self.votes.source}: no votes"))
-        return labelled
-
-    @property
-    def refused(self) -> dict[Key, str]:
-        """The parts that have no labelled items, or too few to split, and why."""
-        return self._labelled[1]
-
-    @property
-    def items(self) -> dict[str, Items]:
-        """`parts` by name."""
-        return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
-
-    def about_strength(self) -> list[str]:
-        """Whether the strength of votes is better than their signs, a line for each part."""
-        several = len(self.items) > 1
-        parts = ((name if several else "", items) for name, items in self.items.items())
-        return [line for name, items in parts for line in about_strength(items, name)]
-
     def budgets(self) -> list[int]:
         """Numbers of votes for a sweep, even ones where votes have an order."""
         if self.votes.are_counts:
             return []
-        most = max(int(items.pooled.sum(axis=1).max()) for items in self.parts.values())
+        most = max(int(items.pooled.sum(axis=1).max()) for items in self.scores.items.values())
         step = 2 if "order" in self.votes.columns else 1
         points, n_steps = np.arange(step, most + 1, step), self.effort.n_steps
         if len(points) > n_steps:  # each as many times the one before
@@ -206,7 +143,7 @@ class Study:
 
         Parts that allow no two of them do not count.
         """
-        halves, sizes = [len(items) / 2 for items in self.parts.values()], self.effort.sizes
+        halves, sizes = [len(items) / 2 for items in self.scores.items.values()], self.effort.sizes
         fewest = min((half for half in halves if half >= sizes[1]), default=0)
         return [size for size in sizes if size <= fewest]
 

@@ -67,12 +67,15 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     shares = shares[row.fill_null(len(everything)).to_numpy()]
     n_without_votes = n_labels - int((row < n_labels).sum())
     told = everything.select(pl.all().gather(row))
-    groups = told["group"].to_list() if "group" in told.columns else None
+    groups = counted.groups
+    if "group" in told.columns:
+        groups = np.array(told["group"].to_list(), dtype=object)
     joined = replace(
         counted,
         labels=told["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
         shares=shares,
-        groups=counted.groups if groups is None else np.array(groups, dtype=object),
+        groups=groups,
+        units=_units(told, counted.ids, groups),
         label_scale=labels.scale,
         told=told,
         n_without_votes=n_without_votes,
@@ -275,9 +278,6 @@ def all_items(
         )
     names = _objects(rows.select(alone))[:, 0]
     in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
-    drawn = set(rows["unit"].drop_nulls()) if "unit" in rows.columns else set()
-    if n_without_group == len(rows):
-        drawn = {"item"}
     is_designed = {"stratum", "probability", "design", "seed"} <= {*labels.columns}
     probabilities = None
     if "probability" in rows.columns:
@@ -307,7 +307,7 @@ def all_items(
         label_scale=items.label_scale,
         judges=items.judges,
         probabilities=probabilities,
-        units=names if drawn == {"item"} else in_groups if drawn == {"group"} else None,
+        units=_units(rows, names, in_groups if n_without_group < len(rows) else None),
         strata=_objects(rows.select(pl.col("stratum").cast(pl.String)))[:, 0]
         if is_designed
         else None,
@@ -320,6 +320,14 @@ def all_items(
         least_probability=_least_probability(labels),
         remarks=tuple(remarks),
     )
+
+
+def _units(rows: pl.DataFrame, names: Any, groups: Any) -> Any:
+    """Return what was drawn as a whole, items or their groups; None where it is not known."""
+    told = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
+    if groups is None or told == {"item"}:
+        return names
+    return groups if told == {"group"} else None
 
 
 def _least_probability(labels: Labels) -> float | None:
