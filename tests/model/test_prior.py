@@ -13,7 +13,6 @@ import pytest
 import btdagg
 from btdagg import reference
 from btdagg.datasets.simulation import REGIMES, simulate
-from btdagg.model.posterior import FewLabels
 
 REGIME = REGIMES["rb2-factuality"]
 
@@ -212,8 +211,8 @@ def test_neighbours_with_more_votes_are_thinned_and_with_fewer_said_to_differ():
     thinned = btdagg.fit_prior([(items, gold)]).parameters(4)
     rows, table = gathered(np.array(ways), np.array(of))
     weights = table * len(items) / len(ways)
-    few = FewLabels.of(rows, None, weights, alpha=1.0, kappa=1.0)
-    own = btdagg._core.Prior.of_neighbour(few.items, float(len(items)), 4, 1024).parameters
+    own = quiet(rows, None, weights=weights, prior="weak").posterior.labelled_items
+    own = btdagg._core.Prior.of_neighbour(own, float(len(items)), 4, 1024).parameters
     assert np.abs(np.sort(thinned, axis=0) - np.sort(own, axis=0)).max() < 1e-6
 
 

@@ -22,7 +22,7 @@ from btdagg.model.calibration_set import (
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
-from btdagg.model.posterior import FewLabels, Posterior
+from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Prior, fit_prior
 from btdagg.votes.items import Items, has_judges
 from btdagg.votes.join import labelled
@@ -177,8 +177,8 @@ def calibrate(
         items = calibration_set(counts, labels, weights, **smoothing)
         fitted = _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
     else:
-        few = FewLabels.of(counts, labels, weights, **smoothing)
-        fitted = _closest_to_posterior(few, prior, provenance)
+        given = counts, labels, weights, prior, *smoothing.values(), provenance
+        fitted = _closest_to_posterior(Posterior.of(*given))
     if scales == (PAIRS, PAIRS):
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
@@ -245,21 +245,17 @@ def _of_least_drps(
     )
 
 
-def _closest_to_posterior(
-    few: FewLabels, prior: Prior | Literal["weak"], provenance: Provenance
-) -> Calibration:
-    items, kernel = few.items, few.posterior(prior)
-    theta = kernel.parameters
-    provenance = provenance.of_fit(items.max_votes, few.n_labels)
-    model = DavidsonModel(*theta, few.alpha, few.kappa, provenance)
-    posterior = Posterior.of(model, few, prior, kernel)
+def _closest_to_posterior(posterior: Posterior) -> Calibration:
+    model, items = posterior.model, posterior.labelled_items
+    theta = [model.beta, model.eta0, model.gamma]
+    n_labels = items.n_items if posterior.n_labels else 0  # of which the effective number
     ends = zip(PARAMETERS, theta, *Bounds().box(), strict=True)
     return Calibration(
         model=model,
-        drps=items.loss(np.array(theta), 1)[0] if few.n_labels else math.nan,
+        drps=items.loss(np.array(theta), 1)[0] if n_labels else math.nan,
         converged=True,
         at_bounds=tuple(name for name, value, low, high in ends if value in (low, high)),
-        n_labels=few.n_labels,
+        n_labels=n_labels,
         max_votes=items.max_votes,
         n_starts=0,
         warnings=(*posterior.warnings, *_constant_of(items, model)),

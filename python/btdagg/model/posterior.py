@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
 from btdagg.model.calibration_set import PARAMETERS, Bounds, calibration_set
+from btdagg.model.davidson import DavidsonModel
 from btdagg.model.intervals import (
     ParameterInterval,
     Stability,
@@ -24,9 +24,11 @@ from btdagg.model.intervals import (
 from btdagg.model.prior import Prior
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.davidson import DavidsonModel
+    from btdagg.votes.provenance import Provenance
 
 # From so many labels on neighbours have nothing to add, and the core leaves them out.
 _ENOUGH = 1000
@@ -34,86 +36,40 @@ _ENOUGH = 1000
 _FIT = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class FewLabels:
-    """Items with their labels, or without any; see `btdagg.calibrate`."""
+def _kernel_of(
+    items: _core.CalibrationSet, worth: float, prior: object, alpha: float, kappa: float
+) -> _core.Posterior:
+    """Return the posterior under a prior for the same smoothing constants."""
+    if isinstance(prior, str) and prior == "weak":
+        return _core.Posterior(items, worth, None, 0.0)
+    if not isinstance(prior, Prior):
+        raise InputError(argument="prior", came=prior, expected='a Prior, "weak" or None')
+    for name, ours in {"alpha": alpha, "kappa": kappa}.items():
+        its = getattr(prior, name)
+        if ours != its:
+            expected = f"{its:g} as of the prior, or fit_prior(..., {name}={ours:g})"
+            raise InputError(argument=name, came=ours, expected=expected)
+    learned = prior.learned(min(prior.n_votes, items.max_votes))
+    return _core.Posterior(items, worth, learned, prior.weak_share)
 
-    counts: NDArray[Any]
-    labels: NDArray[np.int8] | None
-    weights: NDArray[np.float64] | None
-    alpha: float
-    kappa: float
 
-    @classmethod
-    def of(
-        cls, counts: Any, labels: Any, weights: ArrayLike | None, *, alpha: float, kappa: float
-    ) -> Self:
-        """Check and copy items."""
-        same_index(counts=counts, labels=labels, weights=weights)
-        gold = None if labels is None else np.array(as_labels(labels))
-        weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
-        few = cls(np.array(as_counts(counts)), gold, weight, alpha, kappa)
-        if not len(few.counts):
-            raise InputError("counts is empty, expected at least one item", argument="counts")
-        _ = few.items  # which checks that they belong together
-        return few
-
-    @cached_property
-    def items(self) -> _core.CalibrationSet:
-        """The counts and labels; of unlabelled items how often each of the counts occurs."""
-        weights = self.weights
-        if self.labels is None and weights is None:
-            weights = np.ones((len(self.counts), 3))
-        smoothing = {"alpha": self.alpha, "kappa": self.kappa}
-        return calibration_set(self.counts, self.labels, weights, **smoothing)
-
-    @property
-    def n_labels(self) -> int:
-        """Labelled items with a weight above 0."""
-        return 0 if self.labels is None and self.weights is None else self.items.n_items
-
-    @property
-    def worth(self) -> float:
-        """The effective number of labels."""
-        if self.weights is None:
-            return float(self.n_labels)
-        weight = self.weights / self.weights.max()
-        weight = weight.sum(axis=1) if self.labels is None else weight
-        return float(weight.sum() ** 2 / (weight**2).sum())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.counts, self.labels, self.weights, self.alpha, self.kappa)
-
-    def posterior(self, prior: object) -> _core.Posterior:
-        """Return the posterior under a prior for the same smoothing constants."""
-        if isinstance(prior, str) and prior == "weak":
-            return _core.Posterior(self.items, self.worth, None, 0.0)
-        if not isinstance(prior, Prior):
-            raise InputError(argument="prior", came=prior, expected='a Prior, "weak" or None')
-        for name in ("alpha", "kappa"):
-            ours, its = getattr(self, name), getattr(prior, name)
-            if ours != its:
-                expected = f"{its:g} as of the prior, or fit_prior(..., {name}={ours:g})"
-                raise InputError(argument=name, came=ours, expected=expected)
-        learned = prior.learned(min(prior.n_votes, self.items.max_votes))
-        return _core.Posterior(self.items, self.worth, learned, prior.weak_share)
-
-    def doubts(self, share: float, prior: object) -> tuple[str, ...]:
-        """Say where the neighbours of a prior, who hold a share of the posterior, do not fit."""
-        if not isinstance(prior, Prior):
-            return ()
-        doubts = []
-        if 0 < self.worth < _ENOUGH and share < _FIT:
-            doubts.append(
-                f"the neighbours do not fit: they explain {share:.0%} of what {self.n_labels} "
-                "labels say, and the rest is by the weak prior; are they of a like task and judge?"
-            )
-        if self.items.max_votes > prior.n_votes:
-            doubts.append(
-                f"items have up to {self.items.max_votes} votes, and the prior was learned from "
-                f"{prior.n_votes} an item"
-            )
-        return tuple(doubts)
+def _doubts(
+    posterior: _core.Posterior, items: _core.CalibrationSet, worth: float, prior: object
+) -> Iterator[str]:
+    """Say where the neighbours of a prior do not fit."""
+    share = posterior.shares[0]
+    if not isinstance(prior, Prior):
+        return
+    if 0 < worth < _ENOUGH and share < _FIT:
+        yield (
+            f"the neighbours do not fit: they explain {share:.0%} of what {items.n_items} labels "
+            "say, and the rest is by the weak prior; are they of a like task and judge?"
+        )
+    if items.max_votes > prior.n_votes:
+        yield (
+            f"items have up to {items.max_votes} votes, and the prior was learned from "
+            f"{prior.n_votes} an item"
+        )
 
 
 def refitted(
@@ -134,8 +90,8 @@ def refitted(
     thetas = []
     for row in weights.astype(np.int64):
         drawn = np.repeat(counts, row, axis=0), np.repeat(labels, row)
-        few = FewLabels.of(*drawn, None, alpha=alpha, kappa=kappa)
-        thetas.append(few.posterior(prior).parameters)
+        items = calibration_set(*drawn, None, alpha=alpha, kappa=kappa)
+        thetas.append(_kernel_of(items, float(items.n_items), prior, alpha, kappa).parameters)
     return np.array(thetas)
 
 
@@ -166,6 +122,8 @@ class Posterior:
         Share that is held by "the votes say nothing", a constant chance of a tie.
     warnings : tuple of str
         Where the prior does not fit.
+    labelled_items : CalibrationSet
+        As the core has them.
     """
 
     model: DavidsonModel
@@ -173,27 +131,47 @@ class Posterior:
     neighbours: float
     nothing: float
     warnings: tuple[str, ...]
-    _few: FewLabels = field(repr=False)
-    _prior: Prior | Literal["weak"] = field(repr=False)
+    labelled_items: _core.CalibrationSet = field(repr=False)
     _kernel: _core.Posterior = field(repr=False)
+    _given: tuple[Any, ...] = field(repr=False)
 
     @classmethod
     def of(
         cls,
-        model: DavidsonModel,
-        few: FewLabels,
+        counts: Any,
+        labels: Any,
+        weights: Any,
         prior: Prior | Literal["weak"],
-        kernel: _core.Posterior | None = None,
+        alpha: float,
+        kappa: float,
+        provenance: Provenance,
     ) -> Self:
-        """Say it of the model that is closest to the posterior of a few labels."""
-        kernel = few.posterior(prior) if kernel is None else kernel
+        """Return what a few labels say, or none: then `counts` tell how often each occurs."""
+        same_index(counts=counts, labels=labels, weights=weights)
+        rows = np.array(as_counts(counts))
+        if not len(rows):
+            raise InputError("counts is empty, expected at least one item", argument="counts")
+        is_bare = labels is None and weights is None
+        gold = None if labels is None else np.array(as_labels(labels))
+        weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
+        given = rows, gold, weight, prior, alpha, kappa, provenance  # copies
+        own = np.ones((len(rows), 3)) if is_bare else weight
+        items = calibration_set(rows, gold, own, alpha=alpha, kappa=kappa)
+        n_labels = 0 if is_bare else items.n_items
+        worth = float(n_labels)
+        if weight is not None:
+            share = (weight if gold is not None else weight.sum(axis=1)) / weight.max()
+            worth = float(share.sum() ** 2 / (share**2).sum())
+        kernel = _kernel_of(items, worth, prior, alpha, kappa)
+        provenance = provenance.of_fit(items.max_votes, n_labels)
+        model = DavidsonModel(*kernel.parameters, alpha, kappa, provenance)
         neighbours, _, nothing = kernel.shares
-        doubts = few.doubts(neighbours, prior)
-        return cls(model, few.worth, neighbours, nothing, doubts, few, prior, kernel)
+        doubts = tuple(_doubts(kernel, items, worth, prior))
+        return cls(model, worth, neighbours, nothing, doubts, items, kernel, given)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What the core holds is not written: it is computed again, in milliseconds.
-        return Posterior.of, (self.model, self._few, self._prior)
+        return Posterior.of, self._given
 
     def predict_proba(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the posterior mean of the probabilities of each label, (n, 3).
@@ -249,7 +227,7 @@ class Posterior:
 
             critical = float(stdtrit(max(self.n_labels - 3, 1), (1 + level) / 2))
             near = [model.beta, model.eta0, model.gamma]
-            ends = np.asarray(_core.profile(self._few.items, near, self.n_labels, critical))
+            ends = np.asarray(_core.profile(self.labelled_items, near, self.n_labels, critical))
         intervals = {}
         for name, (low, high), at in zip(PARAMETERS, ends.tolist(), ends == box, strict=True):
             bounds = np.array(["lower", "upper"])[at].tolist()
