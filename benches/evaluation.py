@@ -24,9 +24,9 @@ from scipy import optimize, stats
 from sklearn.isotonic import IsotonicRegression
 
 import btdagg
-from btdagg import reference
+from btdagg import Protocol, evaluate, reference
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import by_name
 
 METHODS = (

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 import btdagg
-from btdagg.evaluation import Protocol, RandomSplits, SplitTest
+from btdagg import Protocol
+from btdagg.evaluation import RandomSplits, SplitTest
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CROSS_FITTED

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import polars as pl
 
-from btdagg import calibrate, majority_vote
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg import Protocol, calibrate, evaluate, majority_vote
+from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.paper.transfer import Transfer
 

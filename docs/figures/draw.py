@@ -11,8 +11,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 import btdagg
+from btdagg import evaluate
 from btdagg.datasets import REGIMES, Thurstone, simulate
-from btdagg.evaluation import evaluate
 from btdagg.methods import Calibrated, MajorityVote, voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.behaviour import draw_map

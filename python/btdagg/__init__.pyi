@@ -33,20 +33,20 @@ from . import (
 )
 from ._core import __version__ as __version__
 from ._util.errors import InputError as InputError
-from .estimates import certify as certify
-from .estimates import decide as decide
-from .estimates import decisions as decisions
-from .estimates import estimate as estimate
-from .estimates import estimate_systems as estimate_systems
-from .evaluation import Protocol as Protocol
-from .evaluation import compare as compare
-from .evaluation import evaluate as evaluate
+from .estimates.certificate import certify as certify
+from .estimates.deciding import decisions as decisions
+from .estimates.frames import decide as decide
+from .estimates.prediction_powered import estimate as estimate
+from .estimates.systems import estimate_systems as estimate_systems
+from .evaluation.comparison import compare as compare
+from .evaluation.evaluation import evaluate as evaluate
 from .evaluation.metrics import (
     mean_absolute_error as mean_absolute_error,
 )
 from .evaluation.metrics import (
     pairwise_accuracy as pairwise_accuracy,
 )
+from .evaluation.protocol import Protocol as Protocol
 from .evaluation.significance import (
     paired_permutation_test as paired_permutation_test,
 )
@@ -67,30 +67,30 @@ from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
 from .model.refits import bootstrap as bootstrap
-from .votes import (
-    PAIRS as PAIRS,
-)
-from .votes import (
-    PASS_FAIL as PASS_FAIL,
-)
-from .votes import (
-    Labels as Labels,
-)
-from .votes import (
-    Scale as Scale,
-)
-from .votes import (
-    Votes as Votes,
-)
-from .votes import (
+from .votes.join import (
     align as align,
 )
-from .votes import (
+from .votes.labels import (
+    Labels as Labels,
+)
+from .votes.labels import (
     read_labels as read_labels,
 )
-from .votes import (
+from .votes.scale import (
+    PAIRS as PAIRS,
+)
+from .votes.scale import (
+    PASS_FAIL as PASS_FAIL,
+)
+from .votes.scale import (
+    Scale as Scale,
+)
+from .votes.votes import (
+    Votes as Votes,
+)
+from .votes.votes import (
     read_votes as read_votes,
 )
-from .votes import (
+from .votes.votes import (
     tally as tally,
 )

@@ -17,18 +17,19 @@ from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
 from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.report.wording import counted
-from btdagg.votes import Labels, Scale, Table, Votes, read_labels, read_table, read_votes
+from btdagg.votes import Table, read_table
 from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content
 from btdagg.votes.formats.nested import flat_table
 from btdagg.votes.formats.results import FEEDBACK
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in
-from btdagg.votes.labels import RATERS
-from btdagg.votes.scale import written
+from btdagg.votes.labels import RATERS, Labels, read_labels
+from btdagg.votes.scale import Scale, written
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.source import ITEM_NAMES, suffix_of
 from btdagg.votes.table import listing
+from btdagg.votes.votes import Votes, read_votes
 
 _FEWEST = 10  # labels that a model is calibrated on
 _MARGIN = 0.03  # of a release gate

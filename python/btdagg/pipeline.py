@@ -34,16 +34,17 @@ from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind
-from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.grades import scales_in
 from btdagg.votes.items import Items
 from btdagg.votes.join import with_task
+from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, sides_of
 from btdagg.votes.source import read_table
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
 from btdagg.votes.table import Table, listing, refuse, text
+from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
     import polars as pl

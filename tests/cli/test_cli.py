@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import DavidsonModel, calibrate, read_labels, read_votes
+from btdagg import DavidsonModel, Protocol, calibrate, evaluate, read_labels, read_votes
 from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
-from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, evaluate
+from btdagg.evaluation import PAPER_TEST, RandomSplits, SplitTest
 from btdagg.methods import by_name
 from btdagg.methods.registry import PAPERS
 from commands import ended, one_line

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg import Protocol
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.methods import Calibrated, MajorityVote
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import InputError, Scale, read_labels, read_votes
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg import InputError, Protocol, Scale, read_labels, read_votes
+from btdagg.evaluation import CrossFit, GroupTest
 
 FIVE = Scale(range(1, 6))
 SAID = ("--grades", "1-5", "--label-grades", "1-5")

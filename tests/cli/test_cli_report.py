@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg import Protocol
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, positional_bias
+from btdagg.evaluation import RandomSplits, positional_bias
 from btdagg.paper import compare_orders, tie_rates
 from commands import one_line
 

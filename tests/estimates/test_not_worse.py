@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg.estimates import estimate, not_worse
-from btdagg.votes import read_labels, read_votes
+from btdagg import estimate, read_labels, read_votes
+from btdagg.estimates import not_worse
 from draws import drawn
 
 B = {"candidate": "B", "baseline": "A"}

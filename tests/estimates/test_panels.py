@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg import Protocol, evaluate
 from btdagg.datasets import simulate
 from btdagg.estimates import Certificate, not_worse
-from btdagg.evaluation import CrossFit, Protocol, evaluate
+from btdagg.evaluation import CrossFit
 from btdagg.methods import Calibrated, MajorityVote
 
 N = 160

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import btdagg
-from btdagg.estimates import choose, estimate, estimate_systems, not_worse
+from btdagg import estimate, estimate_systems
+from btdagg.estimates import choose, not_worse
 from btdagg.estimates.population import PredictedItems, items_of
 
 NAMES = ("minus", "tie", "plus")

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import InputError, compare, evaluate, read_labels, read_votes, tally
+from btdagg import InputError, Protocol, compare, evaluate, read_labels, read_votes, tally
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
+from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
 from btdagg.evaluation.comparison import about_strength
 from btdagg.methods import Calibrated, Decided, MajorityVote
 from btdagg.votes import Confidences, Items

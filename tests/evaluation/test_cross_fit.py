@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import evaluate
+from btdagg import Protocol, evaluate
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 from btdagg import (
     InputError,
+    Protocol,
     calibrate,
+    evaluate,
     majority_vote,
     read_labels,
     read_votes,
 )
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits, evaluate
+from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
 from btdagg.evaluation.metrics import mean_interval
 from btdagg.methods import Decided, MajorityVote
 from btdagg.model import CalibrationWarning

@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import PAIRS, PASS_FAIL, InputError, Scale, compare, evaluate
-from btdagg.evaluation import (
-    CrossFit,
-    GroupTest,
-    Protocol,
-    RandomSplits,
-    Scores,
-)
+from btdagg import PAIRS, PASS_FAIL, InputError, Protocol, Scale, compare, evaluate
+from btdagg.evaluation import CrossFit, GroupTest, RandomSplits, Scores
 from btdagg.evaluation.cells import MethodScores
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import disagreement

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from btdagg import paired_permutation_test, rank_clusters
+from btdagg import Protocol, paired_permutation_test, rank_clusters
 from btdagg.datasets import simulate
-from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, combine_pvalues, holm
+from btdagg.evaluation import PAPER_TEST, RandomSplits, SplitTest, combine_pvalues, holm
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.significance import statistically_tied
 from btdagg.methods import Calibrated, MajorityVote, RoundedMedian

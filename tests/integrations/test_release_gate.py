@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from btdagg import read_labels, read_votes
 from btdagg.estimates import not_worse
-from btdagg.votes import read_labels, read_votes
 from draws import drawn
 from pages import ROOT, blocks
 

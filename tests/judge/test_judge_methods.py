@@ -7,8 +7,8 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg import InputError, Protocol, evaluate, read_labels, read_votes
+from btdagg.evaluation import RandomSplits
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.jobs import estimate
 from btdagg.judge.judging import JudgeJob, Judging

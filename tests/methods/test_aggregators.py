@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from btdagg import Bounds, InputError, calibrate, majority_vote, reference
+from btdagg import Bounds, InputError, Protocol, calibrate, majority_vote, reference
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import Aggregator, Calibrated, MajorityVote, RoundedMedian
 from btdagg.model import CalibrationWarning
 from draws import comparison_of

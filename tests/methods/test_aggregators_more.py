@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from btdagg import (
     Bounds,
     InputError,
+    Protocol,
     calibrate,
+    evaluate,
     fit_prior,
     majority_vote,
     mean_absolute_error,
@@ -19,7 +21,7 @@ from btdagg import (
     read_votes,
 )
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import (
     AGGREGATORS,
     Calibrated,

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import read_labels, read_votes
-from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, evaluate
+from btdagg import Protocol, evaluate, read_labels, read_votes
+from btdagg.evaluation import PAPER_TEST, RandomSplits
 from btdagg.methods import by_name
 from btdagg.methods.registry import PAPERS
 from btdagg.online import forecast, plan

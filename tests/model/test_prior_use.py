@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg import Protocol, evaluate
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.parts import Neighbourhood
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.model.calibration_set import Bounds

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
-from btdagg.evaluation import Protocol, RandomSplits
+from btdagg import InputError, Protocol, read_labels, read_votes
+from btdagg.evaluation import RandomSplits
 from btdagg.paper import ablate
 from draws import balanced_counts, made, mae_on, random_splits, table
 

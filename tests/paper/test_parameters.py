@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import Bounds, calibrate, majority_vote, read_labels, read_votes
-from btdagg.evaluation import Protocol, RandomSplits, labelled_tasks
+from btdagg import Bounds, Protocol, calibrate, majority_vote, read_labels, read_votes
+from btdagg.evaluation import RandomSplits, labelled_tasks
 from btdagg.methods import Calibrated
 from btdagg.paper import fitted_parameters, regime_of
 from btdagg.votes import Items

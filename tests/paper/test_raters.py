@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import read_votes
-from btdagg.evaluation import Protocol, RandomSplits
+from btdagg import Protocol, read_votes
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated, MajorityVote
 from btdagg.paper import leave_one_rater_out, read_ratings
 from draws import random_splits

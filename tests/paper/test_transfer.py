@@ -4,12 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, calibrate, read_labels, read_votes
-from btdagg.evaluation import (
-    Protocol,
-    RandomSplits,
-    labelled_tasks,
-)
+from btdagg import InputError, Protocol, calibrate, read_labels, read_votes
+from btdagg.evaluation import RandomSplits, labelled_tasks
 from btdagg.methods import Calibrated
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Items

@@ -5,8 +5,8 @@ import random
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
-from btdagg.evaluation import Protocol, RandomSplits
+from btdagg import InputError, Protocol, read_labels, read_votes
+from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.metrics import share_interval
 from btdagg.methods import by_name
 from btdagg.methods.registry import PAPERS

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.estimates import estimate
+from btdagg import estimate
 from btdagg.report import ReportFigure, ReportTable
 from commands import WITHOUT
 from gallery import gallery, simulated, tables_of

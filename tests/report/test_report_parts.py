@@ -8,15 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
+from btdagg import InputError, Protocol, evaluate, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.evaluation import (
-    Protocol,
-    RandomSplits,
-    Scores,
-    evaluate,
-    labelled_tasks,
-)
+from btdagg.evaluation import RandomSplits, Scores, labelled_tasks
 from btdagg.evaluation.metrics import Interval
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders

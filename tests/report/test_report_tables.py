@@ -9,13 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import read_labels, read_votes
-from btdagg.evaluation import (
-    Protocol,
-    RandomSplits,
-    evaluate,
-    positional_bias,
-)
+from btdagg import Protocol, evaluate, read_labels, read_votes
+from btdagg.evaluation import RandomSplits, positional_bias
 from btdagg.evaluation.metrics import mean_interval
 from btdagg.methods import MajorityVote
 from btdagg.paper import (

@@ -18,10 +18,10 @@ import pytest
 import btdagg
 from btdagg import (
     InputError,
-    evaluation,
+    Protocol,
     online,
 )
-from btdagg.evaluation import Protocol, RandomSplits
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import AGGREGATORS
 from gallery import simulated
 
@@ -48,7 +48,7 @@ SEVERAL = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
 
 
 def compared(counts):
-    (cell,) = evaluation.evaluate(counts, LABELS, **SEVERAL).cells
+    (cell,) = btdagg.evaluate(counts, LABELS, **SEVERAL).cells
     return [method.mae for method in cell.methods]
 
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import InputError, Scale, read_labels, read_votes
-from btdagg.evaluation import CrossFit, Protocol
+from btdagg import InputError, Protocol, Scale, read_labels, read_votes
+from btdagg.evaluation import CrossFit
 from btdagg.methods import MajorityVote
 from btdagg.votes import Items
 

@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from btdagg import Labels, align, read_labels, read_votes
 from btdagg._core import InputError
 from btdagg.judge import read_pairs
-from btdagg.votes import Labels, align, read_labels, read_votes
 
 ROWS = {
     "item": ["x", "x", "y", "x"],

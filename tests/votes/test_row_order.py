@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import estimate, estimate_systems
+from btdagg import Protocol, estimate, estimate_systems
 from btdagg._util.folds import deal
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
+from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.methods import Calibrated, Isotonic, MajorityVote, Threshold
 from draws import comparison_of
 

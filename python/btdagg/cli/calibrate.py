@@ -36,9 +36,9 @@ from btdagg.votes.provenance import Provenance
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
     from btdagg.votes.items import Items
+    from btdagg.votes.votes import Votes
 
 
 def calibrate(

@@ -21,10 +21,12 @@ from btdagg.cli.flags import TABLE
 # What reads and computes is imported where it is used, so that help begins without NumPy.
 if TYPE_CHECKING:
     from btdagg import DavidsonModel, GradeModel, PanelModel
-    from btdagg.votes import Labels, Table, Votes
+    from btdagg.votes import Table
     from btdagg.votes.histogram import Histogram
+    from btdagg.votes.labels import Labels
     from btdagg.votes.provenance import Provenance
     from btdagg.votes.scale import Scale
+    from btdagg.votes.votes import Votes
 
 
 AnyTable = TypeVar("AnyTable", bound="Table")
@@ -263,8 +265,8 @@ class Selection(SideNames):
 
         Prints where their strength is another than the model's.
         """
-        from btdagg.votes import read_votes
         from btdagg.votes.provenance import Provenance
+        from btdagg.votes.votes import read_votes
 
         names: Any = {"a": self.a, "b": self.b}
         names["scale"] = scale = self.scales(table)[0] if scale is None else scale
@@ -281,10 +283,11 @@ class Selection(SideNames):
 
     def data(self, votes: str | Path, labels: str | Path, model: AnyModel | None = None) -> Data:
         """Read votes and labels, as a model was fitted to them if there is one."""
-        from btdagg.votes import read_labels, read_votes
         from btdagg.votes.join import with_task
+        from btdagg.votes.labels import read_labels
         from btdagg.votes.provenance import Provenance
         from btdagg.votes.table import filtered
+        from btdagg.votes.votes import read_votes
 
         raw = self.tables(votes, labels)
         raw_votes, raw_labels = self.filtered(*raw)
@@ -409,10 +412,10 @@ def what_is_pooled(
     votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> list[str]:
     """Return remarks on the strength of votes, on what is pooled, and on missing votes."""
-    from btdagg.votes import Votes
     from btdagg.votes.provenance import Provenance
     from btdagg.votes.scale import listed
     from btdagg.votes.strength import Strength
+    from btdagg.votes.votes import Votes
 
     own, remarks = Provenance.of(votes), []
     if isinstance(votes, Votes) and not votes.scale.mirrored:

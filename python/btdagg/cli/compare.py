@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from btdagg.evaluation import Comparison
     from btdagg.methods import Aggregator
-    from btdagg.votes import Votes
     from btdagg.votes.items import Items
     from btdagg.votes.strength import StrengthKind
+    from btdagg.votes.votes import Votes
 
 Settings: TypeAlias = "dict[str, list[str]]"
 

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from btdagg.estimates import Certificate
     from btdagg.evaluation.metrics import Interval
     from btdagg.online import StoppingRule
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
     from btdagg.votes.scale import Scale
     from btdagg.votes.table import Table
+    from btdagg.votes.votes import Votes
 
 _UNLIKE = 0.01  # p-value below which votes are unlike those of a certificate
 
@@ -206,8 +207,8 @@ def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels
     """Return the labels of several files, of which an item has one."""
     import polars as pl
 
-    from btdagg.votes import read_labels
     from btdagg.votes.join import labels_of
+    from btdagg.votes.labels import read_labels
     from btdagg.votes.table import Table, refuse_duplicates
 
     files = tuple((table.source, table.frame.height) for table in tables)

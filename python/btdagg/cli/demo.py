@@ -17,7 +17,9 @@ from btdagg.cli.common import Json, out, print_json, progress_bar, say
 from btdagg.cli.evaluate import scores_as_json
 from btdagg.cli.reporting import print_scores
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
-from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation import RandomSplits
+from btdagg.evaluation.evaluation import evaluate
+from btdagg.evaluation.protocol import Protocol
 
 _BUDGETS = (4, 8)
 _VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"

@@ -44,7 +44,8 @@ from btdagg.report.wording import answer_of
 
 if TYPE_CHECKING:
     from btdagg.estimates import Estimates, SystemEstimates
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 _MOST_COMPARED = 8  # values of a column whose differences are printed
 

@@ -33,10 +33,11 @@ from btdagg.cli.reporting import (
     print_scores,
     say_where,
 )
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
-from btdagg.evaluation import evaluate as run_evaluation
+from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.evaluation.comparison import about_strengths
+from btdagg.evaluation.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
+from btdagg.evaluation.protocol import Protocol
 from btdagg.methods import AGGREGATORS, by_name
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import PAPERS, aggregators_or_usual
@@ -59,7 +60,8 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder
     from btdagg.report.sections import Question
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]

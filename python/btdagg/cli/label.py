@@ -138,10 +138,10 @@ def label(
     require_file("output", output, reads=[place])
     from btdagg.judge.pairs import read_pairs
     from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels
-    from btdagg.votes import read_votes
     from btdagg.votes.grades import scale_in
     from btdagg.votes.scale import PAIRS, Scale, points_of
     from btdagg.votes.sides import sides_of
+    from btdagg.votes.votes import read_votes
 
     raw = tables_of(columns, pairs, drawn, votes)
     asked = dict(parse_pairs(criteria, "criteria", "NAME=RUBRIC"))

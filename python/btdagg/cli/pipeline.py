@@ -37,15 +37,16 @@ from btdagg.cli.judge_output import run_asking, say_estimate, say_rule, say_run,
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
 from btdagg.cli.reporting import open_report
-from btdagg.evaluation import CrossFit, GroupTest, Protocol
-from btdagg.evaluation import evaluate as run_evaluation
+from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.evaluation.comparison import about_strengths
+from btdagg.evaluation.evaluation import evaluate as run_evaluation
+from btdagg.evaluation.protocol import Protocol
 from btdagg.report.study import Study
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pairs
     from btdagg.pipeline import Fitted
-    from btdagg.votes import Votes
+    from btdagg.votes.votes import Votes
 
 # None has a name that a user's own file is likely to have.
 _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluation.json"

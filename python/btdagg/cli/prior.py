@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.model.prior import Prior
     from btdagg.pipeline import Fitted
-    from btdagg.votes import Votes
     from btdagg.votes.histogram import Histogram
+    from btdagg.votes.votes import Votes
 
 PriorOption = Annotated[
     str | None,

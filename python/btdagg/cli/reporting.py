@@ -18,8 +18,8 @@ from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
 from btdagg.cli.common import err, note, out, print_json, say_in_words
 from btdagg.cli.flags import CommandLine
-from btdagg.evaluation import Protocol, RandomSplits
-from btdagg.evaluation.protocol import CROSS_FITTED
+from btdagg.evaluation import RandomSplits
+from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.report.table import ReportTable
 from btdagg.report.tables.scores import answers_table, scores_table
 

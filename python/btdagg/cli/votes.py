@@ -21,7 +21,8 @@ from btdagg.votes.source import is_store
 
 if TYPE_CHECKING:
     from btdagg.report.sections import Exhibits
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 
 _LETTERS = {"plus": "A", "minus": "B"}

@@ -1,13 +1,8 @@
 from .certificate import Certificate as Certificate
-from .certificate import certify as certify
-from .deciding import decisions as decisions
-from .frames import decide as decide
 from .looks import Looks as Looks
 from .looks import worth_a_look as worth_a_look
 from .non_inferiority import NonInferiority as NonInferiority
 from .non_inferiority import not_worse as not_worse
 from .prediction_powered import Estimates as Estimates
-from .prediction_powered import estimate as estimate
 from .sample_design import choose as choose
 from .systems import SystemEstimates as SystemEstimates
-from .systems import estimate_systems as estimate_systems

@@ -1,14 +1,11 @@
 from .bias import positional_bias as positional_bias
 from .comparison import Comparison as Comparison
-from .comparison import compare as compare
-from .evaluation import evaluate as evaluate
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import krippendorff_alpha as krippendorff_alpha
 from .parts import labelled_tasks as labelled_tasks
 from .protocol import PAPER_TEST as PAPER_TEST
 from .protocol import CrossFit as CrossFit
 from .protocol import GroupTest as GroupTest
-from .protocol import Protocol as Protocol
 from .protocol import RandomSplits as RandomSplits
 from .protocol import Splitter as Splitter
 from .protocol import SplitTest as SplitTest

@@ -19,11 +19,11 @@ from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.model.intervals import as_level
-from btdagg.votes import Labels, Votes
 from btdagg.votes.items import Items
 from btdagg.votes.join import join
-from btdagg.votes.labels import UNKNOWN_UNIT
+from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

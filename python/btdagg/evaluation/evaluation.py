@@ -27,11 +27,13 @@ from btdagg.evaluation.scores import Scores
 from btdagg.methods import Aggregator
 from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
-from btdagg.votes import Labels, Table, Votes
+from btdagg.votes import Table
 from btdagg.votes.items import Items
 from btdagg.votes.join import labels_of, require_labels, with_task
+from btdagg.votes.labels import Labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -12,11 +12,12 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.grades import GradeModel
 from btdagg.model.prior import Prior, fit_prior
-from btdagg.votes import Labels, Table, Votes
+from btdagg.votes import Table
 from btdagg.votes.items import Items
 from btdagg.votes.join import labels_of, with_task
+from btdagg.votes.labels import Labels
 from btdagg.votes.table import NUMBER, require
-from btdagg.votes.votes import column_of_decisions
+from btdagg.votes.votes import Votes, column_of_decisions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
-    from btdagg.votes import Labels
+    from btdagg.votes.labels import Labels
     from btdagg.votes.source import Source
 
 Messages = list[dict[str, str]]
@@ -354,7 +354,7 @@ def labelled_pairs(
     `labels` are whatever `read_labels` reads, with items compared as text; with `n_examples` only
     the first so many are returned.
     """
-    from btdagg.votes import Labels, read_labels
+    from btdagg.votes.labels import Labels, read_labels
 
     labels = labels if isinstance(labels, Labels) else read_labels(labels)
     items = [str(item) for item in labels.ids.tolist()]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from btdagg.estimates import Estimates
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.store import Answer
-    from btdagg.votes import Votes
+    from btdagg.votes.votes import Votes
 
 _TYPED = ("rater", "note")  # what raters wrote themselves
 

@@ -21,7 +21,8 @@ from btdagg.votes.votes import require_single
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 # Columns that may differ along with the compared one, and would be mistaken for its effect.
 _CONDITIONS = ("judge", "template", "temperature", "order")

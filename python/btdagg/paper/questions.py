@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
-    from btdagg.votes import Votes
     from btdagg.votes.items import Items
+    from btdagg.votes.votes import Votes
 
 
 def _spread(study: Study, report: ReportFolder) -> None:

@@ -22,10 +22,11 @@ from btdagg.methods import Aggregator, Calibrated, Decided
 from btdagg.methods.base import decisions_of
 from btdagg.methods.majority import majority_vote
 from btdagg.paper.ratings import Ratings
-from btdagg.votes import Labels, Votes
 from btdagg.votes.items import Items
 from btdagg.votes.join import join
+from btdagg.votes.labels import Labels
 from btdagg.votes.table import require, text
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,7 +21,8 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.files import replace_file
 from btdagg._util.readable import readable
-from btdagg.votes import Labels, Table
+from btdagg.votes import Table
+from btdagg.votes.labels import Labels
 from btdagg.votes.table import refuse_duplicates
 
 if TYPE_CHECKING:

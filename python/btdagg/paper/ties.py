@@ -17,7 +17,8 @@ from btdagg.votes.votes import require_single
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 _ALL = slice(None)
 

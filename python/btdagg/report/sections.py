@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
-from btdagg.evaluation import CrossFit, evaluate, positional_bias
+from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
+from btdagg.evaluation.evaluation import evaluate
 from btdagg.evaluation.parts import names_of
 from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of

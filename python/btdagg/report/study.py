@@ -14,12 +14,12 @@ from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
-from btdagg.votes import Votes
 from btdagg.votes.table import text
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from btdagg.evaluation.scores import Scores
-    from btdagg.votes import Labels
+    from btdagg.votes.labels import Labels
 
 Result = TypeVar("Result")
 Step: TypeAlias = Callable[[], object]
@@ -67,7 +67,7 @@ class Study:
         For each column that an ablation varies, the votes that pass the filters but those of this
         column.
     n_votes, aggregators, confidence, protocol, neighbours
-        See `btdagg.evaluation.evaluate`.
+        See `btdagg.evaluate`.
     progress : callable
     """
 

@@ -16,9 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from btdagg._core import InputError
 from btdagg._util.validation import same_length
-from btdagg.votes import Provenance, Votes, read_table, read_votes
+from btdagg.votes import Provenance, read_table
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.strength import PROBABILITIES
+from btdagg.votes.votes import Votes, read_votes
 
 ARROW = "application/vnd.apache.arrow.stream"
 COUNTS = ("minus", "tie", "plus")

@@ -10,29 +10,11 @@ from .items import (
 from .items import (
     Items as Items,
 )
-from .join import (
-    align as align,
-)
-from .labels import (
-    Labels as Labels,
-)
-from .labels import (
-    read_labels as read_labels,
-)
 from .provenance import (
     Provenance as Provenance,
 )
 from .provenance import (
     ProvenanceWarning as ProvenanceWarning,
-)
-from .scale import (
-    PAIRS as PAIRS,
-)
-from .scale import (
-    PASS_FAIL as PASS_FAIL,
-)
-from .scale import (
-    Scale as Scale,
 )
 from .sides import (
     Sides as Sides,
@@ -42,13 +24,4 @@ from .source import (
 )
 from .table import (
     Table as Table,
-)
-from .votes import (
-    Votes as Votes,
-)
-from .votes import (
-    read_votes as read_votes,
-)
-from .votes import (
-    tally as tally,
 )

@@ -23,7 +23,7 @@ from btdagg.votes.strength import (
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
-    from btdagg.votes import Table, Votes
+    from btdagg.votes.table import Table
 
 COLUMNS = ("judge", "template", "temperature", "task")
 _LISTED = 5
@@ -125,7 +125,7 @@ class Provenance:
     def differences(
         self,
         counts: Any,
-        votes: Votes | None = None,
+        votes: Table | None = None,
         *,
         fewer: bool = True,
         scale: Scale = PAIRS,
@@ -135,7 +135,7 @@ class Provenance:
         Parameters
         ----------
         counts : (n, 3) array, or (n, J) of grades
-        votes : Votes, optional
+        votes : Table, optional
             The votes of these items, whose judge, template, temperature and task are compared.
         fewer : bool
             False if items may have fewer votes, such as items that a rule stopped early.

@@ -8,7 +8,8 @@ import typer
 
 from btdagg.cli.common import Selection
 from btdagg.cli.evaluate import Evaluated, compare
-from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits
+from btdagg.evaluation import PAPER_TEST, RandomSplits
+from btdagg.evaluation.protocol import Protocol
 from btdagg.paper.questions import QUESTIONS
 
 

@@ -12,7 +12,7 @@ from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, Selection, Splits, VotesFile, note, progress_bar
 from btdagg.cli.reporting import ReportOption, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
-from btdagg.evaluation import Protocol
+from btdagg.evaluation.protocol import Protocol
 from btdagg.paper.conditions import compare_orders
 from btdagg.paper.figures import tie_rate_figure
 from btdagg.paper.tables import order_table, tie_rate_table
@@ -22,7 +22,8 @@ from btdagg.votes.table import text
 
 if TYPE_CHECKING:
     from btdagg.report.sections import Exhibits
-    from btdagg.votes import Labels, Votes
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 # Tie rates are tabulated by the judge and the first of these columns that has several values.
 _BESIDES = ("template", "temperature", "task", "order")
