@@ -83,7 +83,7 @@ def test_models_rules_and_classifiers_have_labels_in_points(scale, tmp_path):
     votes = np.stack([np.repeat(points, row) for row in TRIPLES])
     assert rule.follow(votes).labels.tolist() == decided.tolist()
     pa = pytest.importorskip("pyarrow")
-    columns = dict(zip(model.count_names, TRIPLES.T, strict=True))
+    columns = dict(zip(model.scale.columns, TRIPLES.T, strict=True))
     assert BatchDecider(rule)(pa.table(columns))["label"].to_pylist() == decided.tolist()
 
 
@@ -138,7 +138,7 @@ def test_the_scorer_answers_in_points(scale):
     wanted = model.decide(TRIPLES).tolist()
     answer = client.post("/v1/decide?probabilities=true", json={"counts": TRIPLES.tolist()}).json()
     assert answer["labels"] == wanted
-    columns = dict(zip(model.count_names, TRIPLES.T.tolist(), strict=True))
+    columns = dict(zip(model.scale.columns, TRIPLES.T.tolist(), strict=True))
     assert client.post("/v1/decide", json=columns).json()["labels"] == wanted
     name = "vote" if scale.mirrored else "score"
     rows = {"item": ["x"] * 3, name: [scale.points[-1]] * 3}

@@ -240,6 +240,13 @@ def test_votes_and_labels_as_they_were_read():
     assert by_frame.model == by_array.model
     assert by_frame.model.provenance.judge == ("x", "y")
     assert (by_frame.model.decide(votes) == by_array.model.decide(counts[place])).all()
+    turned = votes.items(panel="judge", judges=["y", "x"])
+    decided = [
+        dict(zip(own.ids, by_frame.model.decide(own), strict=True)) for own in (items, turned)
+    ]
+    assert decided[0] == decided[1]
+    assert by_frame.model.judges == ("x", "y")
+    assert btdagg.DavidsonModel(1, 1, 1).judges == ()
     only = votes.filter({"judge": "y"})
     alone = only.items(panel="judge", judges=["x", "y"]).counts
     assert (alone[:, 0] == 0).all()

@@ -395,7 +395,7 @@ def test_grades_are_decided_by_counts_scores_and_rows(grader):
         answer = posted(grader, stream_of(pa.table(table)), query="?probabilities=1").content
         decided = pa.ipc.open_stream(answer).read_all().to_pydict()
         assert [name for name in decided if name[:2] != "p_"] == [
-            *kept, *(columns if kept else []), "label"
+            *kept, *(columns if kept else []), "label", "mean"
         ]  # fmt: skip
         assert decided["label"] == expected["labels"]
         assert decided["p_4"] == GRADES.predict_proba(GRADED)[:, 3].tolist()

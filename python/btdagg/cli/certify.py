@@ -91,7 +91,7 @@ def certify(
     data = reading.data(votes, labels, fitted)
     folder = reporting.open(f"Trusted labels of {Path(data.votes.source).name}")
     panel = None if panel is None else panel.strip().lower()
-    judges = getattr(fitted, "judges", None)
+    judges = () if fitted is None else fitted.judges
     items = data.votes.items(data.gold, panel=panel, judges=judges, n_votes=n_votes)
     looks, origin = None, Provenance.of(data.votes)
     how: Any = {"agreement": agreement, "confidence": confidence, "within": within}

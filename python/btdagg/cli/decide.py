@@ -134,8 +134,7 @@ def decide(
             frame = frame.with_columns(trusted=frame["trusted"] & trust_unlike)
     if n_empty := frame["label"].null_count():
         note(f"items without a vote get no label: {n_empty}")
-    judges = getattr(fitted, "judges", None)
-    note(*what_is_pooled(table, "decides", ["judge"] if judges else []))
+    note(*what_is_pooled(table, "decides", ["judge"] if fitted.judges else []))
     error_left: Any = None
     if gold is not None:
         frame = _with_labels(frame, gold)
@@ -189,7 +188,7 @@ def _likeness(
 
     from btdagg.votes.join import facts_of
 
-    judges = getattr(certificate.model, "judges", None)
+    judges = getattr(certificate.model, "judges", ())
     rows = decided["label"].is_not_null().to_numpy()
     items = votes.items(n_votes=n_votes, judges=judges)[rows]
     number = np.rint(items.counts.sum(axis=-1)).astype(int)
@@ -241,8 +240,7 @@ def _error_left(
     from btdagg.estimates import worth_a_look
 
     try:
-        judges = getattr(decider, "judges", None)
-        items = votes.items(gold, judges=judges, n_votes=n_votes)
+        items = votes.items(gold, judges=decider.judges, n_votes=n_votes)
         names, own = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
         rows = names.is_in(own.implode()).arg_true().to_numpy()
         looks = worth_a_look(items, rows=rows, model=exact)

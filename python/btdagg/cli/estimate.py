@@ -114,7 +114,7 @@ def estimate(
         data.gold,
         by=by,
         panel=panel,
-        judges=getattr(fitted, "judges", None),
+        judges=() if fitted is None else fitted.judges,
         systems=columns if len(columns) == 2 else None,
         n_votes=n_votes,
     )

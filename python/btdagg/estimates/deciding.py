@@ -122,7 +122,7 @@ def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame
     """Return items with columns of counts, those of all judges together, and their counts."""
     import polars as pl
 
-    judges, names = getattr(fitted, "judges", None), [*fitted.scale.columns]
+    judges, names = fitted.judges, [*fitted.scale.columns]
     if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
         return items, counts_of(items, names)
     if "item" in (column_names(items) or ()):
@@ -132,12 +132,12 @@ def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame
     if isinstance(items, Votes):
         if fitted.provenance is not None and not items.is_chosen:
             items = items.as_fitted(fitted.provenance)
-        if judges is None:  # ids stay a column from file to file
+        if not judges:  # ids stay a column from file to file
             every = items.tally(n_votes)
             return every, counts_of(every, names)
         items = items.items(judges=judges, n_votes=n_votes)
     own = Items.of(items, scale=fitted.scale)
-    counts = own.pooled if judges is None else own.of_judges(judges)
+    counts = own.of_judges(judges) if judges else own.pooled
     keys = pl.DataFrame({"item": own.ids.tolist()}) if own.keys is None else own.keys
     columns = dict(zip(names, own.pooled.T, strict=True))
     return keys.with_columns(pl.Series(name, column) for name, column in columns.items()), counts

@@ -119,6 +119,7 @@ def items_of(
     Tables of votes and labels have columns for all but `by`; `told` is what arrays are given with.
     """
     given = {name: values for name, values in told.items() if values is not None}
+    judges = getattr(model, "judges", ())  # of a user's own there are none
     if isinstance(counts, Items):
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
         for argument, value in said.items():
@@ -127,8 +128,7 @@ def items_of(
                 raise InputError(text, argument=argument)
         if counts.shares is None:
             raise InputError("no item has a label", argument="labels")
-        judges = getattr(model, "judges", None)
-        if judges is None or not counts.judges:
+        if not judges or not counts.judges:
             return counts
         return replace(counts, counts=counts.of_judges(judges), judges=judges)
     if isinstance(labels, Labels):
@@ -139,7 +139,6 @@ def items_of(
     if isinstance(labels, Labels):
         if not isinstance(by, str | None):
             raise InputError(argument="by", came=by, expected="the name of a column of the votes")
-        judges = getattr(model, "judges", None)
         votes = tables_only(counts)
         items: Items = votes.items(labels, by=by, systems=systems, judges=judges)
         return items

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg.estimates.deciding import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import Scale, listed
@@ -220,33 +221,28 @@ def annotations_of(
     """
     if item not in ("trace_id", "span_id"):
         raise InputError(argument="item", came=item, expected="trace_id or span_id")
-    scale = model.scale
-    ids, counts = (votes if isinstance(votes, Votes) else read_votes(votes, scale=scale)).counts()
-    in_words, named = scale.names, model.label_scale.names
-    words: dict[Any, str] = dict(zip(model.label_scale.points, named, strict=True))
+    scale, labels = model.scale, model.label_scale
+    votes = votes if isinstance(votes, Votes) else read_votes(votes, scale=scale)
+    in_words, named = scale.names, labels.names
+    words: dict[Any, str] = dict(zip(labels.points, named, strict=True))
     if not scale.mirrored:
-        ids, counts = ids[counts.any(axis=1)], counts[counts.any(axis=1)]
         in_words, named = tuple(f"of {vote}" for vote in scale.columns), model.label_names
-        words = {0: "false", 1: "true"} if model.label_scale.points == (0, 1) else {}
-    rows = []
-    labels, probabilities = model.decide(counts).tolist(), model.predict_proba(counts).tolist()
-    for target, label, n, p in zip(
-        ids.tolist(), labels, counts.tolist(), probabilities, strict=True
-    ):
+        words = {0: "false", 1: "true"} if labels.points == (0, 1) else {}
+    rows, chances = [], [f"p_{name}" for name in model.label_names]
+    for row in decisions(votes, model).drop_nulls("label").iter_rows(named=True):
+        n, p = [row[name] for name in scale.columns], [row[name] for name in chances]
         counted = ", ".join(f"{count} {word}" for count, word in zip(n, in_words, strict=True))
         shares = ", ".join(f"{word} {share:.3f}" for word, share in zip(named, p, strict=True))
-        metadata = dict(zip(model.count_names, n, strict=True))
-        metadata |= {f"p_{name}": share for name, share in zip(model.label_names, p, strict=True)}
         rows.append(
             {
-                item: str(target),
+                item: str(row["item"]),
                 "name": name,
-                "label": words.get(label),
-                "score": float(label),
+                "label": words.get(row["label"]),
+                "score": float(row["label"]),
                 "explanation": f"votes: {counted}; probabilities: {shares}",
                 "annotator_kind": "CODE",
                 "annotator": annotator,
-                "metadata": metadata,
+                "metadata": {name: row[name] for name in (*scale.columns, *chances)},
             }
         )
     return frame_of(rows)

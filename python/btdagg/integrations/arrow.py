@@ -55,7 +55,7 @@ class BatchDecider:
         with needs("arrow", "deciding Arrow batches"):
             import pyarrow as pa
         model = self.by.model if isinstance(self.by, StoppingRule) else self.by
-        counts = np.column_stack([np.asarray(batch.column(name)) for name in model.count_names])
+        counts = np.column_stack([np.asarray(batch.column(name)) for name in model.scale.columns])
         decided = decided_columns(self.by, counts, probabilities=self.probabilities)
         decided.pop("mean", None)  # which a batch has no column for
         added: dict[str, Any] = {

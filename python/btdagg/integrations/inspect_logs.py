@@ -7,7 +7,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from zipfile import BadZipFile
@@ -15,6 +14,7 @@ from zipfile import BadZipFile
 from btdagg._core import InputError, __version__
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, load_any
+from btdagg.estimates.deciding import decided_columns
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
@@ -168,22 +168,20 @@ def label_score(by: By | None, tally: Counter[float | None]) -> Score:
 
         label: float = int(majority_vote([counts])[0])
     else:
-        model: Any = by.model if isinstance(by, StoppingRule) else by
-        label = model.decide_one(*counts)
-        if isinstance(by, StoppingRule):
-            metadata["settled"] = sum(counts) >= by.n or by.stops_one(*counts)
-            if sum(counts) <= by.n:
-                label = by.decide_one(*counts)
-                if metadata["settled"] and by.votes is not None:
-                    metadata["change_risk"] = float(by.change_risk([counts])[0])
-        shares = model.predict_proba([counts])[0].tolist()
-        metadata["probabilities"] = dict(zip(model.label_names, shares, strict=True))
+        decider: Any = by
+        if isinstance(by, StoppingRule) and sum(counts) > by.n:
+            decider, metadata["settled"] = by.model, True
+        columns = decided_columns(decider, [counts])
+        decided = {name: column.tolist()[0] for name, column in columns.items()}
+        label, mean = decided.pop("label"), decided.pop("mean", None)
+        chances = [name for name in decided if name.startswith("p_")]
+        metadata["probabilities"] = {name[2:]: decided.pop(name) for name in chances}
+        metadata |= {name: value for name, value in decided.items() if value == value}  # not NaN
     if points is None:
         minus, tie, plus = counts
         why = f"votes: {plus} for A, {tie} ties, {minus} for B, {missing} missing"
         answer = NAMES[int(label)]
     else:
-        mean = sum(map(mul, counts, points)) / sum(counts)
         why = f"mean of {sum(counts)} grades: {mean:.3g}, {missing} missing"
         answer = str(label)
     return Score(value=label, answer=answer, explanation=why, metadata=metadata)

@@ -45,14 +45,10 @@ class FittedModel(SavedAsJson, Displayed):
     scale: Scale
     label_scale: Scale
     provenance: Provenance | None
+    judges: tuple[str, ...] = ()  # of a panel
     # The points and their distance where they are not those that the core decides by.
     _points: ClassVar[NDArray[Any] | None] = None
     _unit: ClassVar[float] = 1.0
-
-    @property
-    def count_names(self) -> tuple[str, ...]:
-        """Columns of counts: the votes."""
-        return tuple(self.scale.columns)
 
     @property
     def label_names(self) -> tuple[str, ...]:

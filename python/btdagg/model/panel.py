@@ -25,7 +25,7 @@ from btdagg._util.validation import (
 )
 from btdagg.model.calibration_set import Bounds, Calibration, calibration_set, warning
 from btdagg.model.davidson import DavidsonModel, FittedModel
-from btdagg.votes.items import as_panel_counts
+from btdagg.votes.items import Items, as_panel_counts
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale
 
@@ -76,9 +76,9 @@ class PanelModel(FittedModel):
     pulls neither to a side nor to a tie. Without any votes an item is a tie, or as likely to be of
     one side as of the other.
 
-    Counts are (n, judges, 3) arrays in label order, or votes with a column `judge`, as
-    `btdagg.read_votes` returns them: their items are then in the order of
-    `Votes.items` with a panel.
+    Counts are (n, judges, 3) arrays in label order, items of a panel, or votes with a column
+    `judge`, as `btdagg.read_votes` returns them, whose items are in the order of `Votes.items` with
+    a panel.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class PanelModel(FittedModel):
         *("scale", "label_scale"),
     )
 
-    judges: tuple[str, ...]
+    judges: tuple[str, ...] = field()
     beta: tuple[float, ...]
     eta0: float
     gamma: tuple[float, ...]
@@ -145,17 +145,20 @@ class PanelModel(FittedModel):
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""
-        counts = self.counts_of(counts) if isinstance(counts, CountsItself) else counts
+        if isinstance(counts, Items | CountsItself):
+            counts = self.counts_of(counts)
         rows = as_panel_counts(counts, self.judges).reshape(-1, 3)
         if self.provenance is not None:
             warn_of(self.provenance.differences(rows, fewer=False))
         return rows
 
     def counts_of(self, votes: Any) -> NDArray[Any]:
-        """Return the counts of a table of votes, (n, judges, 3), as those the model was fitted to.
+        """Return the counts of items, or of votes as those the model was fitted to: (n, judges, 3).
 
-        Its items are in the order of `Votes.items` with a panel.
+        Items of votes are in the order of `Votes.items` with a panel.
         """
+        if isinstance(votes, Items):
+            return votes.of_judges(self.judges)
         votes = votes if self.provenance is None else votes.as_fitted(self.provenance)
         counts: NDArray[Any] = votes.items(judges=self.judges).counts
         return counts

@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from btdagg import __version__
 from btdagg._core import InputError
 from btdagg._util.files import digest_of
+from btdagg.estimates.deciding import decided_columns
 from btdagg.serve.bodies import (
     ARROW,
     DecidedItems,
@@ -277,11 +278,8 @@ def _as_json(items: RequestItems, served: _Served, probabilities: bool) -> bytes
 def _as_arrow(items: RequestItems, served: _Served, probabilities: bool) -> bytes:
     columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
     if items.votes is not None:
-        columns |= dict(zip(served.model.count_names, items.counts.T, strict=True))
-    columns["label"] = served.model.decide(items.counts)
-    if probabilities:
-        p = served.model.predict_proba(items.counts)
-        columns |= dict(zip((f"p_{name}" for name in served.model.label_names), p.T, strict=True))
+        columns |= dict(zip(served.scale.columns, items.counts.T, strict=True))
+    columns |= decided_columns(served.model, items.counts, probabilities=probabilities)
     return write_stream(columns, served.digest, _warnings(items, served))
 
 

@@ -17,82 +17,59 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from btdagg._core import InputError
 from btdagg._util.validation import same_length
 from btdagg.votes import Provenance, read_table
+from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.strength import PROBABILITIES
 from btdagg.votes.votes import Votes, read_votes
 
 ARROW = "application/vnd.apache.arrow.stream"
-COUNTS = ("minus", "tie", "plus")
 
-_OF_VOTES = ("item", "vote", "sample", "order", "judge")
+_OF_VOTES = ("sample", "order", "judge")
+_STRENGTHS = ("margin", "strength", *PROBABILITIES)
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # the mark at the end of a stream
 
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Count = Annotated[float, Field(ge=0, lt=2**63)]
-_Three = Field(min_length=3, max_length=3)  # in label order
-
-
-class _BodyOfItems(BaseModel):
-    """Items and what is said of their votes."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    item: list[str | _Integer] | None = Field(None, description="All texts, or all integers.")
-    sample: list[_Integer] | None = None
-    order: list[str] | None = Field(None, description="AB or BA.")
-    judge: list[str] | None = None
-
-
-class Body(_BodyOfItems):
-    """Votes of items: `counts`, or columns `minus`, `tie`, `plus`, or a vote in each row."""
-
-    counts: list[Annotated[list[_Count], _Three]] | None = Field(
-        None, description="Counts of each item in label order: minus, tie, plus."
-    )
-    minus: list[_Count] | None = None
-    tie: list[_Count] | None = None
-    plus: list[_Count] | None = None
-    vote: list[str | _Integer | None] | None = Field(
-        None, description="-1, 0, 1, or B, tie, A; null is a missing vote, and no tie."
-    )
-    margin: list[float | None] | None = Field(
-        None, description="How strong votes are, on the scale of the model's full margin."
-    )
-    strength: list[float | None] | None = Field(None, description="The same, from 0 to 1.")
-    p_minus: list[float | None] | None = Field(
-        None, description="The same, by probabilities of -1, 0 and 1."
-    )
-    p_tie: list[float | None] | None = None
-    p_plus: list[float | None] | None = None
 
 
 @cache
 def body_of(scale: Scale) -> type[BaseModel]:
-    """Return `Body`, or the body of grades: counts, scores of each item, or a score in each row."""
-    if scale.mirrored:
-        return Body
+    """Return the body of votes on a scale: counts, votes of each item, or a vote in each row."""
     names = tuple(scale.columns)
     row: Any = Annotated[list[_Count], Field(min_length=len(names), max_length=len(names))]
-    kinds: dict[str, Any] = {
-        "counts": list[row],
-        "scores": list[list[float | None]],
-        "score": list[str | float | None],
-        **dict.fromkeys(names, list[_Count]),
+
+    def optional(kind: Any, description: str | None = None) -> Any:
+        return kind | None, Field(None, description=description)
+
+    fields: Any = {
+        "counts": optional(list[row], f"Counts of each item: {', '.join(names)}."),
+        "item": optional(list[str | _Integer], "All texts, or all integers."),
+        "sample": optional(list[_Integer]),
+        "order": optional(list[str], "AB or BA."),
+        "judge": optional(list[str]),
+        **dict.fromkeys(names, optional(list[_Count])),
     }
-    fields: Any = {name: (kind | None, None) for name, kind in kinds.items()}
-    return create_model("BodyOfGrades", __base__=_BodyOfItems, **fields)
+    if scale.mirrored:
+        missing = "-1, 0, 1, or B, tie, A; null is a missing vote, and no tie."
+        fields["vote"] = optional(list[str | _Integer | None], missing)
+        strong = "How strong votes are, as those that the model was fitted to."
+        fields |= dict.fromkeys(_STRENGTHS, optional(list[float | None], strong))
+    else:
+        fields["scores"] = optional(list[list[float | None]], "Scores of each item.")
+        fields["score"] = optional(list[str | float | None], "Null is a missing score.")
+    config = ConfigDict(extra="forbid", strict=True)
+    name = "Body" if scale.mirrored else "BodyOfGrades"
+    return create_model(name, __config__=config, **fields)
 
 
 def _forms(scale: Scale) -> dict[str, tuple[str, ...]]:
     """Return the fields of each form of a body, by the field that tells the form."""
-    counts = {"counts": ("counts", "item")}
-    if scale.mirrored:
-        strengths = ("margin", "strength", *PROBABILITIES)
-        return counts | {"minus": (*COUNTS, "item"), "vote": (*_OF_VOTES, *strengths)}
     names = tuple(scale.columns)
-    votes = tuple("score" if name == "vote" else name for name in _OF_VOTES)
-    return counts | {names[0]: (*names, "item"), "scores": ("scores", "item"), "score": votes}
+    forms = {"counts": ("counts", "item"), names[0]: (*names, "item")}
+    if scale.mirrored:
+        return forms | {"vote": ("item", "vote", *_OF_VOTES, *_STRENGTHS)}
+    return forms | {"scores": ("scores", "item"), "score": ("item", "score", *_OF_VOTES)}
 
 
 class DecidedItems(BaseModel):
@@ -133,7 +110,7 @@ def read_arrow(body: bytes, origin: Provenance | None = None, scale: Scale = PAI
 
 def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> RequestItems:
     forms = _forms(scale)
-    sides = COUNTS if scale.mirrored else tuple(scale.columns)
+    sides = tuple(scale.columns)
     came = columns.keys() & forms.keys()
     if len(came) != 1:
         vote = "vote" if scale.mirrored else "score, or scores"
@@ -178,9 +155,7 @@ def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> 
     names = list(columns["item"]) if "item" in columns else None
     if names is not None:
         same_length("item", len(names), "counts", len(counts))
-    return RequestItems(
-        scale.read_counts(counts) if scale.mirrored else scale.counts(counts), names
-    )
+    return RequestItems(Items(counts=counts, scale=scale).counts, names)
 
 
 def _are_ids(column: list[Any] | pl.Series) -> bool:

@@ -219,7 +219,7 @@ def all_items(
         by = "task"
     columns = [*([] if by is None else [by]), *(systems or ())]
     require(votes, columns)
-    if panel is not None and judges is None:
+    if panel is not None and not judges:
         require(votes, [panel])
         judges = tuple(votes.values(panel).drop_nulls().unique().sort())
     # A judge's grades of one item are of one response, which a system gave.

@@ -34,7 +34,7 @@ def panel_items(
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:
         raise InputError(f"{votes.source}: a row has no {column}")
-    names = names_of_judges(tuple(sorted(parts)) if judges is None else judges)
+    names = names_of_judges(judges or tuple(sorted(parts)))
     for name in parts:
         if name not in names:
             raise InputError(

@@ -280,7 +280,7 @@ class Votes(Table, CountsItself):
         more: Any = {"confidence": confidence, "decisions": decisions}
         if labels is not None:
             return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
-        if panel is not None or judges is not None:
+        if panel is not None or judges:
             for name, value in more.items():
                 if value:
                     raise InputError(argument=name, came=value, expected="nothing of a panel")

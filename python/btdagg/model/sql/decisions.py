@@ -63,7 +63,7 @@ def _terms_of(
     **sides: Name,
 ) -> tuple[Terms, str]:
     """Write the terms of a model or a panel, and the condition that its columns hold counts."""
-    if not hasattr(model, "judges"):
+    if not model.judges:
         names = [words.name(sides.get(side, side)) for side in SIDES]
         if len(set(names)) < 3 or columns is not None or not set(sides) <= set(SIDES):
             raise InputError(f"minus, tie and plus are {', '.join(names)}, expected three columns")

@@ -122,7 +122,7 @@ def query_of(
     if not model.scale.mirrored:
         table = replace(table, vote=table.vote or "score")
         return _graded(model, dialect, words, table, probabilities)
-    judges = getattr(model, "judges", ())
+    judges = model.judges
     if judges and table.judge is None:
         expected = "the column of the judges' names"
         raise InputError(argument="judge", came=None, expected=expected)
