@@ -234,6 +234,7 @@ def test_scores_of_judges_are_grades_and_what_is_none_is_missing():
 def test_booleans_are_grades_of_pass_and_fail(points):
     rows = [graded(1, "true"), graded(None, "Pass"), graded(0, "false"), graded(1.0)]
     votes = votes_of(frame(*rows), scale=Scale(points))
+    assert votes.scale == Scale(points)
     assert votes.counts()[1][0, [0, -1]].tolist() == ([1, 3] if len(points) == 2 else [1, 2])
 
 

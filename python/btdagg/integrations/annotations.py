@@ -17,7 +17,7 @@ from btdagg._util.extras import needs
 from btdagg.estimates.deciding import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import Scale, listed
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import (
@@ -31,7 +31,7 @@ from btdagg.votes.table import (
     without_repeats,
 )
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import as_words, grade_words
+from btdagg.votes.words import meanings_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,7 +95,7 @@ def votes_of(
     kind: str = "LLM",
     item: str = "trace_id",
     words: Mapping[str, object] | None = None,
-    scale: Scale | None = None,
+    scale: Scale = PAIRS,
 ) -> Votes:
     """Make votes of judges' annotations.
 
@@ -112,9 +112,9 @@ def votes_of(
     words : mapping of str to -1, 0, 1 or A, tie, B; optional
         What other words mean, such as ``{"first": "A", "second": "B"}``, in any case; numbers with
         a scale.
-    scale : Scale, optional
-        Of annotations that are grades: a score or, without one, a label such as 4, pass or false. A
-        number that is not on the scale is a missing vote.
+    scale : Scale
+        That of grades where annotations are grades: a score or, without one, a label such as 4,
+        pass or false. A number that is not on the scale is a missing vote.
 
     Returns
     -------
@@ -133,8 +133,7 @@ def votes_of(
     """
     import polars as pl
 
-    points = None if scale is None else scale.points
-    table = _chosen(annotations, name, kind, item, words, _OF_VOTES, points)
+    table = _chosen(annotations, name, kind, item, words, _OF_VOTES, scale)
     failed = pl.Series([ERROR in json.loads(text or "{}") for text in table.frame["metadata"]])
     status = (
         pl.when(failed)
@@ -149,9 +148,8 @@ def votes_of(
     table = _without_words(table.with_columns([status.alias("status"), vote.alias("vote")]))
     if table.frame["annotator"].null_count() < table.height:
         table = table.with_columns([pl.col("annotator").alias("judge")])
-    if scale is not None:  # whose votes are looked for there
-        table = table.with_data(table.data.drop("score"))
-    return read_votes(table, scale=scale)
+    # Where votes of a scale are looked for.
+    return read_votes(table.with_data(table.data.drop("score")), scale=scale)
 
 
 def missing_by_status(votes: Votes) -> dict[str, int]:
@@ -171,7 +169,7 @@ def labels_of(
     kind: str = "HUMAN",
     item: str = "trace_id",
     words: Mapping[str, object] | None = None,
-    scale: Scale | None = None,
+    scale: Scale = PAIRS,
 ) -> Labels:
     """Make gold labels of people's annotations.
 
@@ -180,12 +178,10 @@ def labels_of(
     """
     import polars as pl
 
-    points = None if scale is None else scale.points
-    table = _chosen(annotations, name, kind, item, words, _OF_LABELS, points)
-    expected = "-1, 0, 1 or A, tie, B" if points is None else listed(points)
-    expected = listing([*(words or {}), expected])
+    table = _chosen(annotations, name, kind, item, words, _OF_LABELS, scale)
+    expected = listing([*(words or {}), scale.choices])
     unknown = pl.col(_VOTE).is_null() & pl.col(_WORD).is_not_null()
-    for column in ("label", "score") if points is None else ("score", "label"):
+    for column in _read_first(scale):
         refuse(table, unknown & pl.col(column).is_not_null(), column, expected)
     table = _without_words(table.with_columns([pl.col(_VOTE).alias("label")]))
     labels = without_repeats(table, schema.LABELS.key_of(table), "label")
@@ -311,7 +307,7 @@ def _chosen(
     item: str,
     words: Mapping[str, object] | None,
     keys: Iterable[str],
-    points: tuple[float, ...] | None,
+    scale: Scale,
 ) -> Table:
     """Return annotations of one kind and name, with `item` and columns of their metadata.
 
@@ -337,17 +333,17 @@ def _chosen(
     whole = score.cast(pl.Int64, strict=False).cast(pl.String)
     number = pl.when(score == score.floor()).then(whole).otherwise(score.cast(pl.String))
     label = pl.col("label").str.strip_chars()
-    told = pl.when(label != "").then(label)
-    if points is not None:
-        table = table.with_columns([*added, pl.coalesce(number, told).alias(_WORD)])
-        table = table.with_columns([pl.col(_WORD).alias(_VOTE)])
-        parser = schema.points_of(Scale(points), grade_words(words))(table, _VOTE)
-        return table.with_columns([parser.value.alias(_VOTE)])
-    word = pl.coalesce(told, number)
-    meanings = {word: "" if vote is None else str(vote) for word, vote in as_words(words).items()}
-    meant = word.str.to_lowercase().replace(meanings)
+    told = {"label": pl.when(label != "").then(label), "score": number}
+    word = pl.coalesce(told[column] for column in _read_first(scale))
+    said = meanings_of(words, scale).items()
+    meant = word.str.to_lowercase().replace({of: "" if v is None else str(v) for of, v in said})
     table = table.with_columns([*added, word.alias(_WORD), meant.alias(_VOTE)])
-    return table.with_columns([schema.votes(table, _VOTE).value.alias(_VOTE)])
+    return table.with_columns([schema.votes_of(scale)(table, _VOTE).value.alias(_VOTE)])
+
+
+def _read_first(scale: Scale) -> tuple[str, str]:
+    """Return the columns that say what an annotation is: of grades the score is first."""
+    return ("label", "score") if scale.mirrored else ("score", "label")
 
 
 def _without_words(table: Table) -> Table:

@@ -22,9 +22,9 @@ from btdagg.integrations.inspect_logs import (
     interval,
     label_score,
     meanings,
-    points_of_votes,
     read_inspect_labels,
     read_inspect_votes,
+    scales_by,
     tally_of,
     vote_of_value,
     votes_of,
@@ -122,7 +122,7 @@ def tallied(*, words: Words | None = None) -> ScoreReducer:
 
 
 def _reducer(by: By | None, words: Words | None) -> ScoreReducer:
-    by_word = meanings(words, points_of_votes(by))
+    by_word = meanings(words, scales_by(by)[0])
 
     def reduce(scores: list[Score]) -> Score:
         votes = (vote for score in scores for vote in votes_of(score, by_word))
@@ -283,8 +283,8 @@ class StopByRule:
         if not isinstance(by, StoppingRule):
             raise InputError(argument="rule", came=rule, expected="a stopping rule, not a model")
         self.rule = by
-        self._named, self._points = scorer, points_of_votes(by)
-        self._words = meanings(words, self._points)
+        self._named = scorer
+        self._words = meanings(words, scales_by(by)[0])
         self._scorer: str | None = scorer
         self._running: tuple[str, str] | None = None
         self._votes: dict[str | int, dict[int, Counter[float | None]]] = {}
@@ -308,7 +308,7 @@ class StopByRule:
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Leave out an epoch of a sample that is settled."""
         tally = sum(self._votes.get(id, {}).values(), Counter[float | None]())
-        counts = [tally[vote] for vote in self._points or NAMES]
+        counts = [tally[vote] for vote in self._words.scale.points]
         if sum(counts) < self.rule.n and not self.rule.stops_one(*counts):
             return None
         score = label_score(self.rule, tally)

@@ -19,11 +19,11 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import Scale, listed
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import PASS_WORDS, VOTE_WORDS
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import as_words, grade_words
+from btdagg.votes.words import meanings_of
 
 with needs("inspect", "reading logs of Inspect"):
     from inspect_ai.log import (
@@ -43,8 +43,7 @@ Words: TypeAlias = Mapping[str, object]
 
 ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
-NAMES = {-1: "B", 0: "tie", 1: "A"}
-_SIDES = ("minus", "tie", "plus")
+NAMES = dict(zip(PAIRS.points, PAIRS.names, strict=True))
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
 
@@ -53,10 +52,10 @@ _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"
 
 
 class Meanings(NamedTuple):
-    """What values mean, by word in lower case, and the points of grades; None of pairs."""
+    """What values mean, by word in lower case, and the scale that they are on."""
 
     words: Mapping[str, float | None]
-    points: tuple[float, ...] | None = None
+    scale: Scale
 
 
 class ScoreVote(NamedTuple):
@@ -79,34 +78,33 @@ def tally_of(votes: Iterable[ScoreVote]) -> Counter[float | None]:
     return Counter(vote.vote for vote in listed_votes)
 
 
-def meanings(words: Words | None, points: tuple[float, ...] | None = None) -> Meanings:
+def meanings(words: Words | None, scale: Scale = PAIRS) -> Meanings:
     """Return what values mean: words of btdagg's tables, Inspect's letters, and `words`."""
     missing = {NOANSWER.lower(): None, "": None}
-    if points is None:
-        return Meanings({**VOTE_WORDS, **missing, **as_words(words)})
     letters = {CORRECT.lower(): 1, PARTIAL.lower(): 0.5, INCORRECT.lower(): 0, **PASS_WORDS}
-    fitting = {word: grade for word, grade in letters.items() if {0, 1, grade} <= {*points}}
-    return Meanings({**fitting, **missing, **grade_words(words)}, points)
+    own: Mapping[str, float] = VOTE_WORDS
+    if not scale.mirrored:
+        own = {word: of for word, of in letters.items() if {0, 1, of} <= {*scale.points}}
+    return Meanings({**own, **missing, **meanings_of(words, scale)}, scale)
 
 
 def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
     """Return the vote that a value means; None where it is missing, as NaN is."""
-    word, (words, points) = str(value).strip().lower(), meant
+    word, (words, scale) = str(value).strip().lower(), meant
     if isinstance(value, str) and word in words:
         value = words[word]
     if value is None:
         return None
     try:
-        is_word = isinstance(value, bool) and (points is None or not {0, 1} <= {*points})
+        is_word = isinstance(value, bool) and (scale.mirrored or not {0, 1} <= {*scale.points})
         number = math.inf if is_word else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.inf
     if math.isnan(number):
         return None
-    if number not in (NAMES if points is None else points):
-        expected = "-1, 0, 1 or A, tie, B" if points is None else listed(points)
+    if number not in scale.points:
         raise InputError(
-            f"{where}: {value!r}, expected {expected}; {{advice}} says what other words mean",
+            f"{where}: {value!r}, expected {scale.choices}; {{advice}} says what other words mean",
             advice={"words": {"...": "..."}},
         )
     return int(number) if number.is_integer() else number
@@ -120,7 +118,7 @@ def votes_of(score: Score, meant: Meanings, where: str = "score") -> list[ScoreV
     value, answers = score.value, (score.metadata or {}).get(ANSWERS) or {}
     by_part: Mapping[Any, object] = dict.fromkeys(answers or [None], value)
     if isinstance(value, Mapping):
-        if not value or (meant.points is None and not set(value) <= set(ORDERS)):
+        if not value or (meant.scale.mirrored and not set(value) <= set(ORDERS)):
             raise InputError(f"{where}: {dict(value)!r}, expected one vote, or votes by AB and BA")
         by_part = value
     votes = []
@@ -128,7 +126,7 @@ def votes_of(score: Score, meant: Meanings, where: str = "score") -> list[ScoreV
         vote = vote_of_value(own, meant, where)
         why = answers.get(part, {}).get("status") or score.reason
         why = why or ("no answer" if isinstance(own, str) else "unscored")
-        order, criterion = (part, None) if meant.points is None else (None, part)
+        order, criterion = (part, None) if meant.scale.mirrored else (None, part)
         votes.append(ScoreVote(vote, order, why if vote is None else "ok", criterion))
     return votes
 
@@ -141,10 +139,10 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
     return loaded
 
 
-def points_of_votes(by: By | None) -> tuple[float, ...] | None:
-    """Return the grades that are votes; None where votes are on pairs."""
+def scales_by(by: By | None) -> tuple[Scale, Scale]:
+    """Return the scales of votes and labels: of pairs where the majority decides."""
     model = by.model if isinstance(by, StoppingRule) else by
-    return model.scale.points if isinstance(model, GradeModel) else None
+    return (PAIRS, PAIRS) if model is None else (model.scale, model.label_scale)
 
 
 def label_score(by: By | None, tally: Counter[float | None]) -> Score:
@@ -153,16 +151,17 @@ def label_score(by: By | None, tally: Counter[float | None]) -> Score:
     What decides is a model, a rule (up to its `n` votes, and from there on its model) or, if it is
     None, the majority of the votes.
     """
-    points = points_of_votes(by)
-    counts, missing = tuple(tally[vote] for vote in points or NAMES), tally[None]
+    scale, label_scale = scales_by(by)
+    counts, missing = tuple(tally[vote] for vote in scale.points), tally[None]
     metadata: dict[str, Any] = {
-        "counts": dict(zip(map(str, points or _SIDES), counts, strict=True)),
+        "counts": dict(zip(scale.columns, counts, strict=True)),
         "missing": missing,
         "decided_by": "majority vote" if by is None else digest_of(by),
     }
     if not sum(counts):
         why = f"none of {missing} votes can be read"
         return Score.unscored(reason="scoring_failed", explanation=why, metadata=metadata)
+    mean = None
     if by is None:
         from btdagg.methods.majority import majority_vote
 
@@ -177,13 +176,12 @@ def label_score(by: By | None, tally: Counter[float | None]) -> Score:
         chances = [name for name in decided if name.startswith("p_")]
         metadata["probabilities"] = {name[2:]: decided.pop(name) for name in chances}
         metadata |= {name: value for name, value in decided.items() if value == value}  # not NaN
-    if points is None:
+    if mean is None:
         minus, tie, plus = counts
         why = f"votes: {plus} for A, {tie} ties, {minus} for B, {missing} missing"
-        answer = NAMES[int(label)]
     else:
         why = f"mean of {sum(counts)} grades: {mean:.3g}, {missing} missing"
-        answer = str(label)
+    answer = dict(zip(label_scale.points, label_scale.names, strict=True))[label]
     return Score(value=label, answer=answer, explanation=why, metadata=metadata)
 
 
@@ -220,7 +218,7 @@ def read_inspect_votes(
     scorer: str | None = None,
     words: Words | None = None,
     columns: Mapping[str, str] | None = None,
-    scale: Scale | None = None,
+    scale: Scale = PAIRS,
 ) -> Votes:
     """Read the votes of logs in which epochs of a judge are votes.
 
@@ -237,10 +235,10 @@ def read_inspect_votes(
     columns : mapping of str to str, optional
         More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``;
         ``task`` is the name of the Inspect task unless given.
-    scale : Scale, optional
-        Of scores that are grades. ``C`` and ``I``, pass and fail are 1 and 0 where these are points
-        of it, and ``P`` is 0.5 if it is. Scores by several criteria, as a mapping, have the
-        criterion as their `task`.
+    scale : Scale
+        That of grades where scores are grades. ``C`` and ``I``, pass and fail are 1 and 0 where
+        these are points of it, and ``P`` is 0.5 if it is. Scores by several criteria, as a mapping,
+        have the criterion as their `task`.
 
     Returns
     -------
@@ -250,7 +248,7 @@ def read_inspect_votes(
         ``unscored``, ``invalidated``, or the reason that the scorer gave), `order` where scores
         tell it, and those of `columns`.
     """
-    by_word, extra = meanings(words, None if scale is None else scale.points), columns or {}
+    by_word, extra = meanings(words, scale), columns or {}
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
     evaluated: dict[str, set[tuple[str, str]]] = {}
@@ -289,7 +287,7 @@ def read_inspect_labels(
     *,
     words: Words | None = None,
     columns: Mapping[str, str] | None = None,
-    scale: Scale | None = None,
+    scale: Scale = PAIRS,
 ) -> Labels:
     """Read the labels that people gave to the samples of logs.
 
@@ -305,7 +303,7 @@ def read_inspect_labels(
     Labels
         Samples whose label is empty, or not in the metadata, are its `unlabelled`.
     """
-    by_word, extra = meanings(words, None if scale is None else scale.points), columns or {}
+    by_word, extra = meanings(words, scale), columns or {}
     rows: dict[tuple[str, Any], dict[str, Any]] = {}
     for log in _runs(logs):
         for sample in log.samples or []:
@@ -362,7 +360,7 @@ def write_inspect_labels(
     votes_name = _scorer_of(labelled, scorer)
     if any(name in (sample.scores or {}) for sample in samples):
         raise InputError(argument="name", came=name, expected="no score of the log")
-    by_word = meanings(words, points_of_votes(by))
+    by_word = meanings(words, scales_by(by)[0])
     votes: dict[str | int, list[ScoreVote]] = {}
     for sample in samples:
         votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, votes_name, by_word))

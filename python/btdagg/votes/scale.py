@@ -212,6 +212,13 @@ class Scale:
         require_rows(has_votes, counts, "counts", "at least one vote of each item")
 
     @property
+    def choices(self) -> str:
+        """The values that messages expect, and with two sides their names, of A first."""
+        if not self.mirrored:
+            return listed(self.points)
+        return f"{', '.join(map(str, self.points))} or {', '.join(reversed(self.names))}"
+
+    @property
     def in_words(self) -> str:
         """What messages call votes and labels on it."""
         return "pairs" if self.mirrored else f"grades {listed(self.points)}"

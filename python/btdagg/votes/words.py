@@ -14,6 +14,8 @@ from btdagg.votes.table import Table, as_text, listing, refuse, require
 if TYPE_CHECKING:
     import polars as pl
 
+    from btdagg.votes.scale import Scale
+
 VOTE = "\0vote"  # no column of a source is called that
 _MEANINGS: dict[str, int | None] = {
     "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
@@ -34,6 +36,11 @@ def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
             raise InputError(argument="words", came=f"{word}={meaning}", expected=expected)
         meanings[str(word).strip().lower()] = _MEANINGS[text]
     return meanings
+
+
+def meanings_of(words: Mapping[str, object] | None, scale: Scale) -> Mapping[str, float | None]:
+    """Return votes on a scale by word in lower case; None for a word that says there is none."""
+    return as_words(words) if scale.mirrored else grade_words(words)
 
 
 def grade_words(words: Mapping[str, object] | None) -> dict[str, float | None]:

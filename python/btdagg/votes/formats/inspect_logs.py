@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.scale import Scale
-from btdagg.votes.words import as_words, grade_words
+from btdagg.votes.scale import PAIRS, Scale
 
 
 def _recognizes(content: Content) -> bool:
@@ -26,10 +25,9 @@ def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame
     paths = [content.path for content in contents]
     columns = dict(options.columns)
     label = columns.pop("label", None)
-    scale = None if options.points is None else Scale(options.points)
-    kind = "vote" if scale is None else "score"
-    words = (as_words if scale is None else grade_words)(options.words) or None
-    how: Any = {"words": words, "columns": columns, "scale": scale}
+    scale = PAIRS if options.points is None else Scale(options.points)
+    kind = "vote" if scale.mirrored else "score"
+    how: Any = {"words": options.words, "columns": columns, "scale": scale}
     if label is None:
         votes = read_inspect_votes(paths, scorer=options.name, **how)
         return votes.frame.rename({"vote": kind}), None
