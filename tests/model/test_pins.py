@@ -57,7 +57,7 @@ def curves(votes, labels):
     protocol = Protocol(RandomSplits(n_splits=3))
     papers = by_name(PAPERS)
     swept = evaluate(votes, labels, n_labels=[20, 60], protocol=protocol, aggregators=papers)
-    tasks = btdagg.evaluation.labelled_tasks(votes, labels)
+    tasks = votes.items(labels).labelled().parts("task")
     moved = transfer_matrix(tasks, protocol=protocol)
     of_sweeps = [
         [

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from btdagg import Bounds, Protocol, calibrate, majority_vote, read_labels, read_votes
-from btdagg.evaluation import RandomSplits, labelled_tasks
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated
 from btdagg.paper import fitted_parameters, regime_of
 from btdagg.votes import Items
@@ -67,10 +67,9 @@ def test_real_judges_differ_in_regime_by_task(shared):
     frame = pl.read_parquet(shared / "data/rb2/votes.parquet").filter(
         template="base", temperature="default", judge="gpt-5.4"
     )
-    tasks = labelled_tasks(
-        read_votes(frame.cast({pl.Categorical: pl.String}), strength="none"),
-        read_labels(shared / "data/rb2/labels.csv"),
-    )
+    votes = read_votes(frame.cast({pl.Categorical: pl.String}), strength="none")
+    labels = read_labels(shared / "data/rb2/labels.csv")
+    tasks = votes.items(labels).labelled().parts("task")
     found = {name: fitted_parameters(items) for name, items in tasks.items()}
     # As in the paper: the one nears the bound of nu, the other is far from it.
     assert found["safety"].regime == "High-Correction"

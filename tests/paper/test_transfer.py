@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, Protocol, calibrate, read_labels, read_votes
-from btdagg.evaluation import RandomSplits, labelled_tasks
+from btdagg import Protocol, calibrate, read_labels, read_votes
+from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Items
@@ -67,22 +67,14 @@ def test_tasks_are_read_off_votes_and_labels():
             "group": ["g", "g", "h"],
         }
     )
-    found = labelled_tasks(votes, labels)
+    found = votes.items(labels).labelled().parts("task")
     assert list(found) == ["t", "u"]
     assert found["t"].pooled.tolist() == [[0, 1, 1], [0, 0, 1]]
     assert found["t"].labels.tolist() == [1, 0]
     assert found["t"].groups.tolist() == ["g", "h"]
     assert len(found["u"]) == 1
-    assert list(labelled_tasks(votes, labels, by=("task", "judge"))) == ["t j", "u j"]
-    with pytest.raises(InputError, match="by is 'task', expected a sequence of column names"):
-        labelled_tasks(votes, labels, by="task")
-    two = read_votes({"item": ["a", "b"], "vote": [1, 1], "judge": ["p", "q"], "task": ["t", "u"]})
-    with pytest.raises(InputError, match="filter by judge first"):
-        labelled_tasks(two, labels)
     counts = read_votes({"item": ["a"], "minus": [1], "tie": [0], "plus": [0], "task": ["t"]})
-    assert labelled_tasks(counts, labels)["t"].labels.tolist() == [1]
-    with pytest.raises(InputError, match="these are counts"):
-        labelled_tasks(counts, labels, n_votes=2)
+    assert counts.items(labels).labelled().parts("task")["t"].labels.tolist() == [1]
 
 
 def test_real_tasks_transfer(shared):
@@ -91,7 +83,7 @@ def test_real_tasks_transfer(shared):
     )
     votes = read_votes(frame.cast({pl.Categorical: pl.String}))
     labels = read_labels(shared / "data/rb2/labels.csv")
-    tasks = labelled_tasks(votes, labels)
+    tasks = votes.items(labels).labelled().parts("task")
     assert len(tasks) == 5
     found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=10)))
     for place, (name, items) in enumerate(tasks.items()):

@@ -10,7 +10,7 @@ import pytest
 
 from btdagg import InputError, Protocol, evaluate, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.evaluation import RandomSplits, Scores, labelled_tasks
+from btdagg.evaluation import RandomSplits, Scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
@@ -156,8 +156,6 @@ def test_keys_that_would_have_one_name_are_told_apart():
     rows = [(f"{task}-{n}", task, judge, n % 3 - 1) for task, judge in keys for n in range(9)]
     votes = read_votes(pl.DataFrame(rows, schema=["item", "task", "judge", "vote"], orient="row"))
     labels = read_labels(votes.frame.select("item", "task", label="vote"))
-    found = labelled_tasks(votes, labels, by=("task", "judge"))
-    assert list(found) == ["'a b' 'c'", "'a' 'b c'"]
     scores = evaluate(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
     assert list(scores.by_key()) == keys
     assert list(scores.items) == list(sections._fits(scores)) == ["'a b' 'c'", "'a' 'b c'"]

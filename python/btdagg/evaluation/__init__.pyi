@@ -2,7 +2,6 @@ from .bias import positional_bias as positional_bias
 from .comparison import Comparison as Comparison
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import krippendorff_alpha as krippendorff_alpha
-from .parts import labelled_tasks as labelled_tasks
 from .protocol import PAPER_TEST as PAPER_TEST
 from .protocol import CrossFit as CrossFit
 from .protocol import GroupTest as GroupTest

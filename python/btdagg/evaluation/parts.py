@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import quiet
-from btdagg.model.grades import GradeModel
-from btdagg.model.prior import Prior, fit_prior
+from btdagg.model.calibration import neighbour_of, prior_of
 from btdagg.votes import Table
 from btdagg.votes.items import Items
 from btdagg.votes.join import labels_of, with_task
@@ -23,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.evaluation.protocol import Splitter
+    from btdagg.model.grades import GradeModel
+    from btdagg.model.prior import Prior
 
 
 Key: TypeAlias = tuple[str, ...]
@@ -60,49 +59,19 @@ def grouping(
     return tuple(dict.fromkeys(columns))
 
 
-def labelled_tasks(
-    votes: Votes, labels: Labels, *, by: Sequence[str] = ("task",), n_votes: int | None = None
-) -> dict[str, Items]:
-    """Join votes and labels for every task.
-
-    Parameters
-    ----------
-    votes : Votes
-        Votes of one judge, or of several with `judge` among `by`.
-    labels : Labels
-        Gold labels. If only they have a column `task`, each item gets its task from there.
-    by : sequence of str
-        Columns of the votes whose values make a task.
-    n_votes : int, optional
-        See `Votes.counts`.
-
-    Returns
-    -------
-    dict of str to Items
-        Keys are the values of those columns, joined by a space (in quotes if two keys would
-        otherwise be equal), in order of first appearance.
-    """
-    if "judge" not in by:
-        refuse_several_judges(votes)
-    parts, refused = labelled_parts(votes, labels, by=by, n_votes=n_votes)
-    for reason in refused.values():
-        raise InputError(reason)
-    return dict(zip(names_of(parts), parts.values(), strict=True))
-
-
 def labelled_parts(
     votes: Votes,
     labels: Labels,
     *,
-    by: Sequence[str] = ("task",),
+    by: Sequence[str] | None,
     n_votes: int | None = None,
     confidence: str | None = None,
     decisions: Sequence[str] = (),
 ) -> tuple[dict[Key, Items], dict[Key, str]]:
     """Join votes and labels part by part: the parts by key, and the reasons why others have none.
 
-    Unlike in `labelled_tasks`, votes of several judges are pooled if `by` does not separate them.
-    Other arguments are those of `Votes.items`.
+    Votes of several judges are pooled if `by` does not separate them. Other arguments are those of
+    `Votes.items`.
     """
     _, parts = parts_of(votes, labels, by)
     require_columns(votes, [n_votes], confidence, decisions)
@@ -194,7 +163,7 @@ class Neighbourhood:
         self._parts = {name: (items, names.astype(str)) for name, (items, names) in others.items()}
         # Parts that share nothing with this one are the same in every split.
         self._untouched = {
-            name: _neighbour(items, np.ones(len(items), dtype=np.bool_))
+            name: neighbour_of(items.pooled, items.labels, items.scale, items.label_scale)
             for name, (items, names) in self._parts.items()
             if not np.isin(names, self._own).any()
         }
@@ -210,9 +179,9 @@ class Neighbourhood:
             if name in self._untouched:
                 neighbours[name] = self._untouched[name]
             elif (kept := ~np.isin(names, left_out)).any():
-                neighbours[name] = _neighbour(items, kept)
-        of_grades = [model for model in neighbours.values() if isinstance(model, GradeModel)]
-        return of_grades or (Prior(neighbours) if neighbours else None)
+                own = items[kept]
+                neighbours[name] = neighbour_of(own.pooled, own.labels, own.scale, own.label_scale)
+        return prior_of(neighbours) if neighbours else None
 
 
 def belonging(items: Items) -> NDArray[np.object_]:
@@ -225,12 +194,3 @@ def belonging(items: Items) -> NDArray[np.object_]:
         task = items.table.values("task").first()
         names = [f"{task!r} {name}" for name in names]
     return np.array(names, dtype=np.object_)
-
-
-def _neighbour(items: Items, kept: NDArray[np.bool_]) -> Any:
-    """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a `GradeModel`."""
-    counts, labels, scale = items.pooled[kept], items.labels[kept], items.scale
-    if not scale.mirrored:
-        scales: Any = {"scale": scale, "label_scale": items.label_scale}
-        return quiet(calibrate)(counts, labels, **scales).model
-    return next(iter(fit_prior([(counts, labels)]).neighbours.values()))

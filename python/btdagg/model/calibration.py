@@ -23,7 +23,7 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import Posterior
-from btdagg.model.prior import Prior, fit_prior
+from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes.items import Items, has_judges
 from btdagg.votes.join import labelled
 from btdagg.votes.provenance import Provenance
@@ -143,11 +143,11 @@ def calibrate(
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
-    of_panel: dict[str, Any] = {}
+    more: dict[str, Any] = {}
     if isinstance(counts, Items) and labels is None and counts.labels is not None:
         own = counts.labelled()
         counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
-        of_panel = {"judges": own.judges or None, "groups": own.groups}
+        more = {"judges": own.judges or None, "groups": own.groups}
         if provenance is None and own.table is not None:
             provenance = Provenance.of(own.table)
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
@@ -155,9 +155,9 @@ def calibrate(
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     if not isinstance(counts, CountsItself) and has_judges(counts):
         _require(named, "of a panel", bounds=None, prior=WEAK)
-        of_panel |= {"scale": scale, "label_scale": label_scale, **smoothing}
-        of_panel |= {"labels": labels, "weights": weights, "provenance": provenance}
-        return quiet(calibrate_panel)(counts, **of_panel)
+        more |= {"scale": scale, "label_scale": label_scale, **smoothing}
+        more |= {"labels": labels, "weights": weights, "provenance": provenance}
+        return quiet(calibrate_panel)(counts, **more)
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
@@ -193,11 +193,22 @@ def prior_among(
     """
     if not neighbours:
         return "weak"
-    if scale.mirrored:
+    if scale.mirrored:  # whose errors name the neighbour
         return fit_prior(neighbours)
-    fit = quiet(calibrate)
-    scales: Any = {"scale": scale, "label_scale": label_scale}
-    return [fit(*items, **scales).model for items in neighbours.values()]
+    return [neighbour_of(*items, scale, label_scale) for items in neighbours.values()]
+
+
+def neighbour_of(counts: ArrayLike, labels: ArrayLike, scale: Scale, label_scale: Scale) -> Any:
+    """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a model."""
+    if scale.mirrored:
+        return next(iter(fit_prior([(counts, labels)]).neighbours.values()))
+    return quiet(calibrate)(counts, labels, scale=scale, label_scale=label_scale).model
+
+
+def prior_of(neighbours: Mapping[str, Any]) -> Prior | list[Any]:
+    """Return the prior of neighbours by name, as `neighbour_of` returns them."""
+    models = [own for own in neighbours.values() if not isinstance(own, Neighbour)]
+    return models or Prior(neighbours)
 
 
 def _require(named: dict[str, Any], where: str, **usual: Any) -> None:

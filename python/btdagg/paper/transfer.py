@@ -88,8 +88,9 @@ def transfer_matrix(
     Parameters
     ----------
     tasks : mapping of str to Items
-        At least two; see `labelled_tasks`. They are taken to have no item in common: one that is in
-        two tasks may be calibrated on in one and evaluated in the other.
+        At least two, such as ``votes.items(labels).labelled().parts("task")``. They are taken to
+        have no item in common: one that is in two tasks may be calibrated on in one and evaluated
+        in the other.
     aggregator : Aggregator, optional
         The paper's fit unless given.
     protocol : Protocol
