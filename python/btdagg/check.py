@@ -15,8 +15,8 @@ import numpy as np
 
 from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
+from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import Estimates, estimate
-from btdagg.report.wording import counted
 from btdagg.votes import Table, read_table
 from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content

@@ -342,7 +342,17 @@ def test_ranks_are_clusters_of_corrected_tests():
             -np.array(strengths), found.pvalues
         ).tolist()
     )
-    lines = str(found).splitlines()
+    answer, *lines = str(found).splitlines()
+    names = " and ".join(name for name, one in found.systems.items() if one.is_tied)
+    assert answer == (
+        f"{names} may be the strongest of 5 systems: these labels cannot tell them apart"
+    )
+    frame = found.to_frame()
+    assert frame["system"].to_list() == [*found.systems]
+    assert frame["strength"].to_list() == strengths
+    assert frame.to_dicts() == [
+        {name: own.get(name) for name in frame.columns} for own in found.as_dict()["systems"]
+    ]
     assert re.match(r"1 v: strength \S+ \[.*\], win rate 0\.\d+ \(", lines[0])
     assert lines[5].startswith("tie parameter 0.")
 

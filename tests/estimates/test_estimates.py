@@ -408,3 +408,20 @@ def in_groups(rng, n_items, ties):
     votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen))
     counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
     return counts, gold, groups
+
+
+def test_the_answer_is_first_and_frames_have_the_numbers():
+    counts, _, labels = drawn(300, 60)
+    by = np.arange(300) % 2
+    found = estimate(counts, labels, model=MODEL, by=by)
+    rate = found.estimates["win rate"]
+    assert str(found).splitlines()[0] == found.answer
+    assert found.answer.startswith(f"A wins {100 * rate.value:.1f}% (95% interval ")
+    assert "by 60 labels and the votes of 300 items" in found.answer
+    frame = found.to_frame()
+    (row,) = frame.filter(by="", quantity="win rate").to_dicts()
+    assert row == {"by": "", "quantity": "win rate", **found.as_dict()["estimates"]["win rate"]}
+    (row,) = frame.filter(by="1", quantity="A").to_dicts()
+    assert row["value"] == found.by[1]["A"].value
+    noise = np.tile([2, 2, 2], (300, 1))  # which votes that say nothing are
+    assert "and the votes" not in estimate(noise, labels, model=MODEL).answer

@@ -53,7 +53,7 @@ def test_means_and_comparisons_are_those_of_estimates_by_system():
     assert [system.rank for system in found.systems.values()] == [1, 2, 2, 3]
     assert [system.is_tied for system in found.systems.values()] == [True, False, False, False]
     assert found.tie_parameter is found.covariance is found.weight is None
-    assert str(found).startswith("1 w: mean grade 3.")
+    assert str(found).startswith("w is the best of 4 systems\n1 w: mean grade 3.")
     assert "mean grade" in found._repr_html_()
     assert found.plot().title == "Mean grades"
 

@@ -1,5 +1,6 @@
 """The evaluation protocol: splits, comparison, cells, summary; simulated and real votes."""
 
+import re
 import statistics
 import warnings
 from collections import Counter
@@ -447,6 +448,26 @@ def all_tied(n_items=120):
         "item": np.repeat(items, 8), "vote": votes.ravel(), "sample": np.tile(np.arange(8), n_items)
     }  # fmt: skip
     return columns, {"item": items, "label": labels}
+
+
+def test_the_answer_names_the_methods_that_are_not_told_apart_and_what_calibration_is_worth():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(-1, 2, 400)
+    right = rng.random((400, 8)) < 0.75
+    votes = np.where(right, labels[:, None], rng.integers(-1, 2, (400, 8)))
+    counts = np.stack([(votes == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+    (cell,) = (scores := evaluate(counts, labels)).cells
+    first = [line for line in sorted(cell.lines, key=lambda line: line["mae"].mean) if line["tied"]]
+    for line in first:
+        assert f"{line['method']} (MAE {line['mae'].mean:.3f})" in scores.answer
+    worse = [line for line in cell.lines if not line["tied"]]
+    assert not any(f"{line['method']} (MAE" in scores.answer for line in worse)
+    (line,) = [line for line in cell.lines if line["method"] == "calibrated"]
+    fall = -line["mae_less_majority"].mean
+    assert f"MAE of majority vote less that of calibrated: {fall:z.3f} (95%" in scores.answer
+    assert str(scores).splitlines()[0] == scores.answer
+    alone = evaluate(counts, labels, aggregators=[MajorityVote()])
+    assert re.fullmatch(r"majority vote \(MAE 0\.\d{3}\)", alone.answer)
 
 
 def test_a_judge_that_adds_nothing_is_remarked_upon():

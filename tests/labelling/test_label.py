@@ -189,7 +189,7 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_vote
         ], axis=1)  # fmt: skip
     rate = estimate(counts, known, groups=groups).estimates["win rate"]
     low, high = (f"{100 * bound:.1f}%" for bound in (rate.low, rate.high))
-    by = " and the votes of 60 items" if with_votes else ""
+    by = " and the votes of 60 items" * (rate.weight > 0)  # which say nothing without votes
     sentence = (
         f"new wins {100 * rate.value:.1f}% (95% interval {low} to {high}), ties as half, of new "
         f"items like these, by {len(known) - np.isnan(known).sum()} labels{by}; ties"
@@ -260,10 +260,11 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_vot
     assert [line.partition(":")[0] for line in lines[1:4]] == in_order
     for name, line in zip(in_order, lines[1:4], strict=True):
         assert f"alpha {alphas[name]:.2f} (Krippendorff, interval)" in line
-    with_them = " and the votes of 60 items" if with_votes else ""
+    with_them = {name: " and the votes of 60 items" * (of.weight > 0) for name, of in means.items()}
     said = [line for line in lines if " mean grade of new items like these" in line]
     assert said == [
-        f"{name}: mean grade of new items like these, by {n_labels[name]} labels{with_them}: {mean}"
+        f"{name}: mean grade of new items like these, by {n_labels[name]} labels"
+        f"{with_them[name]}: {mean}"
         for name, mean in sorted(means.items(), key=lambda by: by[1].value)
     ]
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from btdagg import Protocol, evaluate, read_labels, read_votes
+from btdagg._util.wording import fixed, percent, stem
 from btdagg.evaluation import RandomSplits, positional_bias
 from btdagg.evaluation.metrics import mean_interval
 from btdagg.methods import MajorityVote
@@ -37,7 +38,7 @@ from btdagg.report.tables import (
     scores_table,
     sweep_table,
 )
-from btdagg.report.wording import fixed, percent, stem, with_error
+from btdagg.report.wording import with_error
 from btdagg.votes import Items
 from draws import transfer_of
 

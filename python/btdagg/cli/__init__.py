@@ -158,7 +158,7 @@ def _of_bug(error: BaseException) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    from btdagg.report.wording import visible
+    from btdagg._util.wording import visible
 
     with suppress(OSError):  # nobody reads standard error either
         print(f"btdagg: {visible(' '.join(message.split()))}", file=sys.stderr)

@@ -103,7 +103,6 @@ def certify(
     note(*what_is_pooled(data.votes, "takes", [of_panel]), *certificate.remarks)
     import polars as pl
 
-    sentence = str(certificate).splitlines()[0]
     if looks is not None and to_label is not None:
         frame = items.keys[looks.rows].with_columns(  # which no sample by chance has
             probability=0.0, design=pl.lit("people"), fall=looks.falls, label=None
@@ -117,7 +116,7 @@ def certify(
             shown |= {"looks": len(looks.rows), "error_left": looks.after._asdict()}
         print_json(shown)
     else:
-        say(sentence + (f"; wrote {output}" if output is not None else ""))
+        say(certificate.answer + (f"; wrote {output}" if output is not None else ""))
         if looks is not None:
             say(f"{looks}; wrote {to_label}")
     if folder is not None:

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from btdagg._util.wording import visible
 from btdagg.cli import stop_writing
 from btdagg.report.table import Entry
-from btdagg.report.wording import visible
 
 _WIDE = 160  # columns of a table that goes to a file or a pipe
 _STANDARD = 80  # what is printed looks the same on any terminal that is as wide

@@ -28,22 +28,18 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.cli.reporting import ReportOption, names, print_report_table, say_where
+from btdagg.cli.reporting import ReportOption, names, print_report_table, say_answer, say_where
 from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.estimates.sample_design import REQUIRED
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
-    difference_fields,
     differences_table,
     estimates_table,
-    fields_of,
-    system_fields,
     systems_table,
 )
-from btdagg.report.wording import answer_of
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Estimates, SystemEstimates
+    from btdagg.estimates import Estimates
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
@@ -128,7 +124,11 @@ def estimate(
             ranked = btdagg.estimate_systems(items, population=population, model=fitted)
         ranked = with_remarks(ranked, remarks)
         note(*ranked.remarks)
-        _show_systems(ranked, json=json)
+        if json:
+            print_json(ranked.as_dict())
+        else:
+            say_answer(ranked.answer)
+            print_report_table(systems_table(ranked))
         if folder is not None:
             with folder:
                 write_systems(folder, ranked)
@@ -141,7 +141,7 @@ def estimate(
     note(*estimates.remarks)
     if json:
         more = {} if width is None else {"width": width, "labels_for": enough}
-        print_json({**estimates_as_json(estimates), **more})
+        print_json({**estimates.as_dict(), **more})
     else:
         _show(estimates, by)
         if width is not None:
@@ -205,12 +205,12 @@ def over_all_items(
 
 
 def _show(estimates: Estimates, by: str | None) -> None:
+    say_answer(estimates.answer)
     print_report_table(estimates_table(estimates, by))
     if by is not None and len(estimates.by) > _MOST_COMPARED:
         note(f"differences of {len(estimates.by)} values of {by} are in --json and --report")
     elif by is not None and (differences := differences_table(estimates, by)) is not None:
         print_report_table(differences)
-    say(answer_of(estimates))
 
 
 def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str:
@@ -222,29 +222,6 @@ def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str
     return f"{estimates.main}: an interval {width:g} wide takes {enough}"
 
 
-def estimates_as_json(estimates: Estimates) -> dict[str, Any]:
-    """Return everything that is estimated as plain values."""
-    return {
-        **(estimates.sides._asdict() if "win rate" in estimates.estimates else {}),
-        "n_items": estimates.n_items,
-        "n_labels": estimates.n_labels,
-        "n_groups": estimates.n_groups,
-        "level": estimates.level,
-        "population": estimates.population,
-        "estimates": {name: fields_of(mean) for name, mean in estimates.estimates.items()},
-        "by": {
-            str(value): {name: fields_of(mean) for name, mean in means.items()}
-            for value, means in estimates.by.items()
-        },
-        "differences": [
-            {"first": str(a), "second": str(b), "quantity": name, **difference_fields(difference)}
-            for (a, b), differences in estimates.differences.items()
-            for name, difference in differences.items()
-        ],
-        "remarks": list(estimates.remarks),
-    }
-
-
 def _columns_of_systems(option: str | None, n: int) -> Any:
     columns = names(option, "systems") or ()
     if columns and (len(columns) != n or len(set(columns)) != n):
@@ -253,37 +230,3 @@ def _columns_of_systems(option: str | None, n: int) -> Any:
             expected = "the two columns that name the systems of A and B, such as system_a,system_b"
         raise InputError(argument="systems", came=option, expected=expected)
     return tuple(columns)
-
-
-def _show_systems(ranked: SystemEstimates, *, json: bool) -> None:
-    """Print systems from the best to the worst, as a table or as JSON."""
-    if not json:
-        print_report_table(systems_table(ranked))
-        best = "best" if ranked.tie_parameter is None else "strongest"
-        first = [str(name) for name, system in ranked.systems.items() if system.is_tied]
-        if len(first) == 1:
-            say(f"{first[0]} is the {best}")
-        else:
-            say(f"{len(first)} may be {best}: {', '.join(first)}")
-        return
-    of_strengths = {}
-    if (nu := ranked.tie_parameter) is not None:
-        of_strengths = {"baseline": ranked.baseline, "weight": ranked.weight}
-        ends = {"value": nu.estimate, "low": nu.low, "high": nu.high}
-        of_strengths["tie_parameter"] = {n: None if np.isnan(v) else v for n, v in ends.items()}
-    print_json(
-        {
-            "n_items": ranked.n_items,
-            "n_labels": ranked.n_labels,
-            "n_groups": ranked.n_groups,
-            "level": ranked.level,
-            "population": ranked.population,
-            "systems": [
-                system_fields(str(name), system, ranked.quantity)
-                for name, system in ranked.systems.items()
-            ],
-            "pvalues": ranked.pvalues.tolist(),
-            **of_strengths,
-            "remarks": list(ranked.remarks),
-        }
-    )

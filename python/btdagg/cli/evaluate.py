@@ -24,7 +24,7 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.cli.estimate import estimates_as_json, over_all_items
+from btdagg.cli.estimate import over_all_items
 from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside, votes_alike
 from btdagg.cli.reporting import (
     ReportOption,
@@ -49,7 +49,6 @@ from btdagg.report.sections import (
     write_scores,
 )
 from btdagg.report.study import Study, varying
-from btdagg.report.wording import answer_of
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
@@ -221,7 +220,7 @@ def show_scores(
     if report is not None:
         say_where(report)
     if printed and overall is not None:
-        say(answer_of(overall))
+        say(overall.answer)
 
 
 def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -> dict[str, Any]:
@@ -230,7 +229,7 @@ def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -
     return {
         "settings": {**settings, "test": test and test.words},
         **scores.as_dict(),
-        "estimates": overall and estimates_as_json(overall),
+        "estimates": overall and overall.as_dict(),
     }
 
 

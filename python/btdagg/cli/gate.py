@@ -10,6 +10,7 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import replace_file
+from btdagg._util.wording import printable
 from btdagg.cli.common import (
     Json,
     LabelsFile,
@@ -22,16 +23,14 @@ from btdagg.cli.common import (
     model_or_panel,
     note,
     print_json,
-    say,
     what_is_pooled,
 )
 from btdagg.cli.estimate import about_drawing
 from btdagg.cli.flags import FILE
-from btdagg.cli.reporting import print_report_table
+from btdagg.cli.reporting import print_report_table, say_answer
 from btdagg.estimates.non_inferiority import not_worse
 from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.report.tables.estimates import gates_in_markdown, gates_table
-from btdagg.report.wording import printable
 from btdagg.votes.table import require
 
 if TYPE_CHECKING:
@@ -129,9 +128,10 @@ def gate(
     if json:
         print_json([gate | {"remarks": [*results[gate["gate"]].remarks]} for gate in gates])
     else:
+        say_answer(
+            *(("" if by is None else f"{name}: ") + of.answer for name, of in results.items())
+        )
         print_report_table(gates_table(gates))
-        for name, result in results.items():
-            say(("" if by is None else f"{name}: ") + str(result).partition("\n")[0])
     return int(not all(result.passed for result in results.values()))
 
 

@@ -12,9 +12,9 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import require_file
+from btdagg._util.wording import counted
 from btdagg.cli.common import note, parse_pairs, say
 from btdagg.cli.flags import TABLE
-from btdagg.report.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

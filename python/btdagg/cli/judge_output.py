@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from btdagg._util.addresses import shown_address
+from btdagg._util.wording import visible
 from btdagg.cli.common import err, note, print_json, say
-from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
     from btdagg.cli.judge_settings import JudgeSettings

@@ -11,6 +11,7 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg._util.files import load_any
+from btdagg._util.wording import counted
 from btdagg.cli.common import (
     Json,
     PopulationOption,
@@ -24,7 +25,6 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
-from btdagg.report.wording import counted
 from btdagg.votes.provenance import Provenance
 
 _N_CURVE = 6  # numbers of votes in the curve

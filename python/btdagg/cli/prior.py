@@ -9,7 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.report.wording import counted
+from btdagg._util.wording import counted
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:

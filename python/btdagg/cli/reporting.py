@@ -16,7 +16,7 @@ import typer
 from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
-from btdagg.cli.common import err, note, out, print_json, say_in_words
+from btdagg.cli.common import err, note, out, print_json, say, say_in_words
 from btdagg.cli.flags import CommandLine
 from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
@@ -146,8 +146,16 @@ def protocol_of(splits: int | None) -> Protocol:
     return CROSS_FITTED if splits is None else Protocol(RandomSplits(n_splits=splits))
 
 
+def say_answer(*answers: str) -> None:
+    """Print what a result comes to, and an empty line before what follows."""
+    for answer in answers:
+        say(answer)
+    out.print("")
+
+
 def print_scores(evaluation: Scores) -> None:
-    """Print a line for each method in each cell, the averages, of grades a summary, and remarks."""
+    """Print the answer, a line for each method in each cell, the averages and remarks."""
+    say_answer(evaluation.answer)
     table = scores_table(evaluation)
     out.print_rows(table.header, table.rows, table.n_label_columns)
     say_in_words(table.note)

@@ -10,13 +10,13 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
+from btdagg._util.wording import MISSING
 from btdagg.cli.common import Json, Selection, note, out, print_json, say
 from btdagg.cli.flags import TABLE
 from btdagg.cli.reporting import ReportOption, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.wording import MISSING
 from btdagg.votes.source import is_store
 
 if TYPE_CHECKING:

@@ -206,25 +206,28 @@ class Certificate(SavedAsJson, Drawn):
         # No probability is 2: infinity has no literal.
         return trusted_to_sql(self.model, dialect, min(threshold, 2.0), **columns)
 
-    def __str__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """Which share of the items needs no human review, at what agreement, in a sentence."""
         promise = f"agree with people in at least {100 * self.agreement:.4g}% of cases"
         if self.within:
             promise = promise.replace("agree", f"are within {self.within} of the grade", 1)
             promise = promise.replace(" with people", " of people")
         if self.threshold is not None:
-            sentence = (
+            return (
                 f"{100 * self.coverage:.3g}% of {self.n_items:,} items can be used without a look: "
                 f"their labels {promise}, with {100 * self.confidence:.4g}% confidence "
                 f"({self.n_labels:,} labels)"
             )
-        else:
-            labels = "1 label" if self.n_labels == 1 else f"{self.n_labels:,} labels"
-            sentence = f"with {labels} no items are certain to {promise}; " + (
-                "how many would make them so, if any, cannot be told from these"
-                if self.labels_wanted is None
-                else f"about {self.labels_wanted:,} labels are needed"
-            )
-        return "\n".join([sentence, *(f"remark: {text}" for text in self.remarks)])
+        labels = "1 label" if self.n_labels == 1 else f"{self.n_labels:,} labels"
+        return f"with {labels} no items are certain to {promise}; " + (
+            "how many would make them so, if any, cannot be told from these"
+            if self.labels_wanted is None
+            else f"about {self.labels_wanted:,} labels are needed"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate and its model as plain values."""

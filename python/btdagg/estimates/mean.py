@@ -59,8 +59,22 @@ class MeanEstimate:
     weight: float = 0.0
     labels_only: MeanEstimate | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers, and those of labels alone, by name; NaN as None."""
+        fields = numbers_of(self, "value", "low", "high", "standard_error", "effective_labels")
+        if self.labels_only is not None:
+            alone = self.labels_only.as_dict().items()
+            fields |= {"weight": self.weight, **{f"labels_only_{name}": of for name, of in alone}}
+        return fields
+
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def numbers_of(result: object, *names: str) -> dict[str, Any]:
+    """Return attributes by name, NaN as None."""
+    values = {name: getattr(result, name) for name in names}
+    return {name: None if np.isnan(value) else value for name, value in values.items()}
 
 
 def effective_number(value: float, variance: float, ends: Ends) -> float:

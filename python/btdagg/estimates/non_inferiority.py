@@ -90,7 +90,9 @@ class NonInferiority:
         values["message"] = str(self).replace("\n", "; ")
         return {name: value for name, value in values.items() if value not in (None, "")}
 
-    def __str__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """The outcome, its numbers and what more labels would tell, in a sentence."""
         lower, upper = f"{self.lower:+.3f}", f"{self.upper:+.3f}"
         both = f"bounds {lower} and {upper}"
         verdict, bound = {
@@ -111,7 +113,10 @@ class NonInferiority:
             sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
         elif self.outcome == "inconclusive":
             sentence += "; even with all items labelled it could not be told; add items"
-        return "\n".join([sentence, *(f"remark: {text}" for text in self.remarks)])
+        return sentence
+
+    def __str__(self) -> str:
+        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def not_worse(

@@ -12,8 +12,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.extras import needs
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, as_number
+from btdagg._util.wording import counted, percent
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -21,12 +23,14 @@ from btdagg.estimates.mean import (
     Population,
     differences_of,
     limits_at,
+    numbers_of,
 )
 from btdagg.estimates.population import NET, PredictedItems, Predictor, items_of, too_few
 from btdagg.model.intervals import as_level
 from btdagg.votes.sides import UNNAMED, Sides
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.scale import Scale
@@ -51,6 +55,10 @@ class Difference:
     high: float
     standard_error: float
     pvalue: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers by name; NaN as None."""
+        return numbers_of(self, *vars(self))
 
     def __str__(self) -> str:
         return f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f}), p {self.pvalue:.2g}"
@@ -209,9 +217,84 @@ class Estimates(Drawn):
                 raise too_few(value, n, grouped=self.n_groups < self.n_labels)
         return {value: parts[value] for value in values}
 
+    @property
+    def headline(self) -> str:
+        """What the answer is about: the win rate, pass rate or mean grade."""
+        names = ("win rate", "pass rate", self.main)
+        return next(name for name in names if name in self.estimates)
+
+    @property
+    def answer(self) -> str:
+        """How often A wins, or what the mean grade is, in a sentence."""
+        name, is_finite = self.headline, self.population == "finite"
+        of, n_items = self.estimates[name], counted(self.n_items, "item")
+        items = f"of these {n_items}" if is_finite else "of new items like these"
+        items += f", by {counted(self.n_labels, 'label')}"
+        if of.weight > 0 and self.n_labels < self.n_items:
+            items += " and the votes" if is_finite else f" and the votes of {n_items}"
+        if name != "win rate":
+            return f"{name} {items}: {of}"
+        _, tie, *_ = self.estimates.values()  # shares of both sides, and of ties between them
+        rate, ties = (
+            f"{percent(of.value)} ({level}{percent(of.low)} to {percent(of.high)})"
+            for level, of in ((f"{100 * self.level:.3g}% interval ", of), ("", tie))
+        )
+        return f"{self.sides.a} wins {rate}, ties as half, {items}; ties {ties}"
+
+    @property
+    def next_step(self) -> str:
+        """What the answer is enough for, or how many labels would be, in a sentence."""
+        name, (a, b) = self.headline, self.sides
+        of = self.estimates[name]
+        if name != "win rate":
+            what = "make this interval half as wide"
+            width = of.high - of.low
+            n_labels = self.labels_for(width / 2, name) if width > 0 else None
+        elif not of.low <= 0.5 <= of.high:
+            better, other = (a, b) if of.low > 0.5 else (b, a)
+            return f"{better} is better than {other}: the interval does not hold 50%."
+        else:
+            what = f"tell whether {a} or {b} is better, if the share stays as it is"
+            n_labels = self.labels_to_tell(0.5, name)
+        if n_labels is None:
+            return f"Labels of all {self.n_items:,} items would not {what}: get more items."
+        more = max(n_labels - self.n_labels, 1)
+        return f"About {n_labels:,} labels, {more:,} more, would {what}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all that is estimated as plain values."""
+        names = ("n_items", "n_labels", "n_groups", "level", "population")
+        pairs = [(pair, *of) for pair, by in self.differences.items() for of in by.items()]
+        return {
+            **(self.sides._asdict() if "win rate" in self.estimates else {}),
+            **{name: getattr(self, name) for name in names},
+            "estimates": {name: mean.as_dict() for name, mean in self.estimates.items()},
+            "by": {
+                str(value): {name: mean.as_dict() for name, mean in means.items()}
+                for value, means in self.by.items()
+            },
+            "differences": [
+                {"first": str(a), "second": str(b), "quantity": name, **difference.as_dict()}
+                for (a, b), name, difference in pairs
+            ],
+            "remarks": list(self.remarks),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a row for each quantity over all items, `by` empty, and for each value of `by`."""
+        with needs("tables", "a data frame"):
+            import polars as pl
+        parts = [("", self.estimates), *((str(value), part) for value, part in self.by.items())]
+        rows = [
+            {"by": value, "quantity": name, **mean.as_dict()}
+            for value, part in parts
+            for name, mean in part.items()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
     def __str__(self) -> str:
         lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]
-        return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
+        return "\n".join([self.answer, *lines, *(f"remark: {text}" for text in self.remarks)])
 
 
 def estimate(

@@ -9,9 +9,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.extras import needs
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
-from btdagg.estimates.mean import differences_of
+from btdagg.estimates.mean import differences_of, numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
@@ -22,6 +23,7 @@ from btdagg.votes.labels import Labels
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.mean import MeanEstimate, Population
@@ -109,8 +111,54 @@ class SystemEstimates(Drawn):
     weight: float | None = None
     baseline: Any = None
 
+    @property
+    def answer(self) -> str:
+        """Which system is best, or which may be, in a sentence."""
+        best = "best" if self.tie_parameter is None else "strongest"
+        first = [str(name) for name, system in self.systems.items() if system.is_tied]
+        if len(first) == 1:
+            return f"{first[0]} is the {best} of {len(self.systems)} systems"
+        return (
+            f"{', '.join(first[:-1])} and {first[-1]} may be the {best} of {len(self.systems)} "
+            "systems: these labels cannot tell them apart"
+        )
+
+    def record(self, name: Any) -> dict[str, Any]:
+        """Return the numbers of a system by name; NaN as None."""
+        system = self.systems[name]
+        names = ("rank", "is_tied", "n_items", "n_labels")
+        fields = {"system": str(name), **{name: getattr(system, name) for name in names}}
+        if (strength := system.strength) is not None:
+            ends = numbers_of(strength, "low", "high").items()
+            fields |= {"strength": strength.estimate, **{f"strength_{end}": of for end, of in ends}}
+        mean = {} if system.mean is None else system.mean.as_dict()
+        quantity = self.quantity.replace(" ", "_")
+        return fields | {f"{quantity}_{field}": own for field, own in mean.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all that is estimated as plain values."""
+        names = ("n_items", "n_labels", "n_groups", "level", "population")
+        of_strengths: dict[str, Any] = {}
+        if (nu := self.tie_parameter) is not None:
+            ends = numbers_of(nu, "estimate", "low", "high")
+            of_strengths = {"baseline": self.baseline, "weight": self.weight}
+            of_strengths["tie_parameter"] = {"value": ends.pop("estimate"), **ends}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "systems": [*map(self.record, self.systems)],
+            "pvalues": self.pvalues.tolist(),
+            **of_strengths,
+            "remarks": list(self.remarks),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a row for each system, from the best to the worst."""
+        with needs("tables", "a data frame"):
+            import polars as pl
+        return pl.DataFrame([*map(self.record, self.systems)], infer_schema_length=None)
+
     def __str__(self) -> str:
-        lines = []
+        lines = [self.answer]
         for name, system in self.systems.items():
             strength = "" if system.strength is None else f"strength {system.strength}"
             mean = "" if system.mean is None else f"{self.quantity} {system.mean}"

@@ -289,6 +289,33 @@ class Cell(Drawn):
             rankings[score] = Ranking(pvalues, ranks, tied)
         return rankings
 
+    @property
+    def best(self) -> MethodScores:
+        """The method with the least mean absolute error, the first of several."""
+        return min(self.methods, key=lambda method: method.interval().mean)
+
+    @property
+    def answer(self) -> str:
+        """Which methods have the least error, and what calibration is worth, in two sentences."""
+        errors = np.array([method.interval().mean for method in self.methods])
+        order, n = errors.argsort(kind="stable"), len(errors)
+        is_first = np.zeros(n, bool) if self.test is None else self.rankings["mae"].tied.copy()
+        is_first[order[0]] = True
+        first = [f"{self.methods[k].name} (MAE {errors[k]:.3f})" for k in order if is_first[k]]
+        if len(first) == 1:
+            text = f"{first[0]}" + (f" has the least error of {n} methods" if n > 1 else "")
+        else:
+            which = f"the {n} methods" if len(first) == n else f"the best of {n} methods"
+            text = f"these labels cannot tell {which} apart: {'; '.join(first)}"
+        plain, own = self.baseline, self.calibrated
+        if plain is None or own is None or plain == own:
+            return text
+        more = self.difference(plain, own)
+        return (
+            f"{text}. MAE of {self.methods[plain].name} less that of {self.methods[own].name}: "
+            f"{more.mean:z.3f} (95% interval {more.low:z.3f} to {more.high:z.3f})"
+        )
+
     @cached_property
     def lines(self) -> tuple[dict[str, Any], ...]:
         """What tables have of each method, by name: numbers, and scores as `Interval`.

@@ -86,13 +86,15 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values by name, with the sentence."""
-        fields = vars(self) | {"better": self.better, "sentence": str(self)}
+        fields = vars(self) | {"better": self.better, "sentence": self.answer}
         del fields["names"], fields["mae"], fields["difference"], fields["other_difference"]
         for place, way in enumerate(("first", "second")):
             fields |= {way: self.names[place], **spread(f"mae_{way}", self.mae[place])}
         return fields | spread("difference", self.difference)
 
-    def __str__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """Which way is better, and by how much, in a sentence."""
         least = int(self.difference.mean > 0)
         ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
         name, other = self.names[least], self.names[1 - least]
@@ -105,6 +107,9 @@ class Comparison:
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
             f"{' of these items' if self.population == 'finite' else ''}"
         )
+
+    def __str__(self) -> str:
+        return self.answer
 
 
 def compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -90,6 +91,19 @@ class Scores(Displayed):
                 "narrow; a column group with the prompt's id keeps them together"
             )
         return *remarks, *(text for cell in cells for text in about_scores(cell))
+
+    @property
+    def answer(self) -> str:
+        """Which method has the least error, in a sentence; of several parts, in how many."""
+        most = self.at_most_votes().values()
+        if len(most) == 1:
+            return next(iter(most)).answer
+        best = Counter(cell.best.name for cell in most)
+        parts = (f"{name} in {n}" for name, n in best.most_common())
+        return f"least error, in {len(most)} parts: {', '.join(parts)}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
     def plot(self, choice: str | None = None) -> Picture:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.
@@ -187,8 +201,8 @@ class Scores(Displayed):
 
 
 def most_voted(cells: Sequence[Cell]) -> Cell:
-    """Return the cell with the most votes."""
-    return max(cells, key=lambda cell: cell.n_votes or 0)
+    """Return the cell with the most votes, and labels in a sweep over them."""
+    return max(cells, key=lambda cell: (cell.n_votes or 0, cell.n_labels or 0))
 
 
 def spread(name: str, interval: Interval | None) -> dict[str, object]:

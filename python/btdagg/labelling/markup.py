@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import nh3
 from markdown_it import MarkdownIt
 
-from btdagg.report.wording import visible
+from btdagg._util.wording import visible
 
 # Characters beyond which a text is shown as it is, and words beyond which lines are compared:
 # both take time that grows faster than the text.

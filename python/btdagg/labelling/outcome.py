@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.spreadsheets import guarded
+from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.metrics import krippendorff_alpha
-from btdagg.report.wording import answer_of, counted
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.source import LABEL_COLUMNS
 
@@ -222,7 +222,7 @@ class Outcome:
         in_order = sorted(estimates.items(), key=lambda by: by[1].estimates[by[1].main].value)
         for name, of in in_order:
             main, begin = of.estimates[of.main], name and f"{name}: "
-            lines.append(begin + answer_of(of, has_votes=self._votes is not None))
+            lines.append(begin + of.answer)
             if of.n_labels < of.n_items:
                 more = of.labels_for((main.high - main.low) / 2)
                 lines.append(

@@ -9,10 +9,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
+from btdagg._util.wording import shown
 from btdagg.labelling.markup import differences, markdown, plain
 from btdagg.labelling.outcome import Outcome, agreement, in_dispute
 from btdagg.labelling.store import Answer, LabelStore
-from btdagg.report.wording import shown
 from btdagg.votes.scale import listed
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from btdagg._util.wording import fixed
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.intervals import draw_intervals
 from btdagg.report.style import without_frame, wrapped
-from btdagg.report.wording import basis_of, fixed
+from btdagg.report.wording import basis_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.wording import MISSING, fixed, percent, stem
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.scores import name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines
-from btdagg.report.wording import (
-    MISSING,
-    basis_of,
-    fixed,
-    not_evaluated,
-    percent,
-    random_splits,
-    stem,
-    votes_of,
-    with_error,
-)
+from btdagg.report.wording import basis_of, not_evaluated, random_splits, votes_of, with_error
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores

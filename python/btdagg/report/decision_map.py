@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from btdagg._util.wording import shown
 from btdagg.report.markup import asset, script_json, template
-from btdagg.report.wording import shown
 
 if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 from btdagg import __version__
 from btdagg._core import InputError
 from btdagg._util.outputs import OutputFolder, require_folder
+from btdagg._util.wording import stem as file_stem
 from btdagg.report.decision_map import decision_map, decision_map_script
 from btdagg.report.markup import asset, script_hash, template
-from btdagg.report.wording import stem as file_stem
 
 if TYPE_CHECKING:
     from types import TracebackType

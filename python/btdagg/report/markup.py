@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from btdagg._util.extras import needs
-from btdagg.report.wording import printable, shown
+from btdagg._util.wording import printable, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

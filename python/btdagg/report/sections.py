@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
+from btdagg._util.wording import MISSING, stem
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.evaluation import evaluate
@@ -15,7 +16,7 @@ from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.report import figures, tables
-from btdagg.report.wording import MISSING, answer_of, key_of, main_quantity, next_step, stem
+from btdagg.report.wording import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -288,10 +289,10 @@ def write_estimates(
     report: ReportFolder, estimates: Estimates, by: str | None = None, *, folded: bool = False
 ) -> None:
     """Write the win rate, or mean grade, in a sentence, and shares with the judge and without."""
-    title, main = f"How often {estimates.sides.a} wins", main_quantity(estimates)
+    title, main = f"How often {estimates.sides.a} wins", estimates.headline
     if main != "win rate":
         title = f"What the {main} is"
-    report.section("estimates", title, f"{answer_of(estimates)}. {next_step(estimates)}")
+    report.section("estimates", title, f"{estimates.answer}. {estimates.next_step}")
     report.remark(*estimates.remarks)
     exhibits = figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by)
     report.add(*exhibits, folded=folded)
@@ -302,8 +303,8 @@ def write_estimates(
 
 def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
     """Write which labels can be used without a look, and coverage against agreement."""
-    sentence, title = str(certificate).splitlines()[0], "Which labels can be used without a look"
-    report.section("certificate", f"{title}: {task}" if task else title, f"{sentence}.")
+    title = "Which labels can be used without a look"
+    report.section("certificate", f"{title}: {task}" if task else title, f"{certificate.answer}.")
     report.remark(*certificate.remarks)
     report.add(figures.certificate_figure(certificate), tables.certificate_table(certificate))
 

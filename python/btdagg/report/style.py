@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from btdagg.report.wording import printable
+from btdagg._util.wording import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

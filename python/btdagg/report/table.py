@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 from btdagg._util.extras import MissingExtraError
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import guarded
+from btdagg._util.wording import MISSING, printable
 from btdagg.report.markup import escaped, template
-from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

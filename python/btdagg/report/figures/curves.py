@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from btdagg._util.wording import stem
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     WIDTH,
@@ -13,7 +14,7 @@ from btdagg.report.style import (
     series_styles,
     wrapped,
 )
-from btdagg.report.wording import basis_of, key_of, not_evaluated, stem, swept_over
+from btdagg.report.wording import basis_of, key_of, not_evaluated, swept_over
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

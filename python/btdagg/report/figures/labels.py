@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from btdagg._util.wording import MISSING, fixed, stem
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     INK,
@@ -17,7 +18,7 @@ from btdagg.report.style import (
     without_frame,
     wrapped,
 )
-from btdagg.report.wording import MISSING, basis_of, fixed, stem
+from btdagg.report.wording import basis_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from btdagg._util.wording import percent
 from btdagg.evaluation.scores import record, spread
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.wording import key_of, percent, with_error
+from btdagg.report.wording import key_of, with_error
 
 if TYPE_CHECKING:
     from btdagg.evaluation.bias import PositionalBias

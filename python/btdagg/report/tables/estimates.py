@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from btdagg._util.wording import MISSING, counted, fixed, pvalue
 from btdagg.report.table import Entry, ReportTable, Row, in_markdown
-from btdagg.report.wording import MISSING, counted, fixed, pvalue
 
 if TYPE_CHECKING:
     from btdagg.estimates import Certificate, Estimates, SystemEstimates
     from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.prediction_powered import Difference
-    from btdagg.estimates.systems import SystemEstimate
     from btdagg.model.intervals import ParameterInterval
 
 
@@ -43,7 +41,7 @@ def _row_of(label: str, quantity: str, estimate: MeanEstimate) -> Row:
     if alone is not None:
         cells |= {"labels alone": fixed(alone.value), "their interval": interval_of(alone)}
     cells["worth in labels"] = _worth(estimate)
-    return Row((label,), cells, [{"quantity": quantity, **fields_of(estimate)}])
+    return Row((label,), cells, [{"quantity": quantity, **estimate.as_dict()}])
 
 
 def _row_of_part(
@@ -54,7 +52,7 @@ def _row_of_part(
     named = whole.sides.named
     cells = {named(name): f"{fixed(of.value)} ({interval_of(of)})" for name, of in shown.items()}
     cells["worth in labels"] = _worth(estimates[whole.main])
-    records = [{by: value, "quantity": name, **fields_of(of)} for name, of in shown.items()]
+    records = [{by: value, "quantity": name, **of.as_dict()} for name, of in shown.items()]
     return Row((value,), cells, records)
 
 
@@ -92,7 +90,7 @@ def differences_table(estimates: Estimates, by: str) -> ReportTable | None:
                     "interval": f"{fixed(net.low, signed=True)} to {fixed(net.high, signed=True)}",
                     "p": MISSING if math.isnan(net.pvalue) else pvalue(net.pvalue),
                 },
-                [{by: first, f"less_{by}": second, **difference_fields(net)}],
+                [{by: first, f"less_{by}": second, **net.as_dict()}],
             )
 
     return ReportTable.of_rows(
@@ -103,27 +101,6 @@ def differences_table(estimates: Estimates, by: str) -> ReportTable | None:
         (by, "less"),
         rows(),
     )
-
-
-def fields_of(estimate: MeanEstimate) -> dict[str, object]:
-    """Return the numbers of an estimate in full precision; NaN as None."""
-    names = ("value", "low", "high", "standard_error", "effective_labels")
-    fields: dict[str, object] = _numbers(estimate, *names)
-    if estimate.labels_only is not None:
-        fields["weight"] = estimate.weight
-        alone = fields_of(estimate.labels_only)
-        fields |= {f"labels_only_{name}": value for name, value in alone.items()}
-    return fields
-
-
-def difference_fields(difference: Difference) -> dict[str, object]:
-    """Return the numbers of a difference in full precision; NaN as None."""
-    return _numbers(difference, "value", "low", "high", "standard_error", "pvalue")
-
-
-def _numbers(result: object, *names: str) -> dict[str, object]:
-    values = {name: getattr(result, name) for name in names}
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
 def interval_of(estimate: MeanEstimate) -> str:
@@ -150,7 +127,7 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
             }
             if system.strength is not None:
                 cells["strength"] = _strength(system.strength)
-            yield Row((str(name),), cells, [system_fields(str(name), system, systems.quantity)])
+            yield Row((str(name),), cells, [systems.record(name)])
 
     of = "of these items" if systems.population == "finite" else "for new items of the kind"
     title, what = f"Systems by {systems.quantity}", ""
@@ -170,23 +147,6 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
         ("system",),
         rows(),
     )
-
-
-def system_fields(name: str, system: SystemEstimate, quantity: str) -> dict[str, Any]:
-    """Return the numbers of a system in full precision; NaN as None."""
-    fields = {
-        "system": name,
-        "rank": system.rank,
-        "is_tied": system.is_tied,
-        "n_items": system.n_items,
-        "n_labels": system.n_labels,
-    }
-    if (strength := system.strength) is not None:
-        ends = _numbers(strength, "low", "high")
-        fields |= {"strength": strength.estimate}
-        fields |= {f"strength_{end}": value for end, value in ends.items()}
-    mean = {} if system.mean is None else fields_of(system.mean)
-    return fields | {f"{quantity.replace(' ', '_')}_{field}": own for field, own in mean.items()}
 
 
 def _strength(interval: ParameterInterval) -> str:
@@ -214,7 +174,7 @@ def certificate_table(certificate: Certificate) -> ReportTable:
         for point in certificate.curve
     ]
     note = (
-        f"{str(certificate).splitlines()[0].capitalize()}. Each bound "
+        f"{certificate.answer.capitalize()}. Each bound "
         f"({100 * certificate.confidence:.4g}%) holds by itself, and not for a row that is picked "
         "here."
     )

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from btdagg._util.wording import fixed, percent
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.wording import fixed, percent
 
 if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel

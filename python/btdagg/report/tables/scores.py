@@ -6,18 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from btdagg._util.wording import MISSING, fixed, pvalue
 from btdagg.evaluation.scores import most_voted
 from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.wording import (
-    MISSING,
-    basis_of,
-    fixed,
-    not_evaluated,
-    pvalue,
-    swept_over,
-    votes_of,
-    with_error,
-)
+from btdagg.report.wording import basis_of, not_evaluated, swept_over, votes_of, with_error
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores

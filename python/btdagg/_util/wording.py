@@ -1,0 +1,71 @@
+"""How numbers and texts are written for people."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+
+# Half a character; control characters; what is no XML; and what turns the order of letters around,
+# so that a name could be read as another, or as the text about it.
+_UNPRINTABLE = re.compile(
+    "[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
+
+MISSING = "–"
+
+
+def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
+    """Write a number with so many decimals; a zero has no sign, and what is no number a dash."""
+    if not math.isfinite(value):
+        return MISSING
+    text = f"{abs(value):.{digits}f}"
+    if not text.strip("0."):
+        return text
+    sign = "−" if value < 0 else "+" if signed else ""
+    return sign + text
+
+
+def percent(share: float, digits: int = 1, *, signed: bool = False) -> str:
+    """Write a share in percent."""
+    written = fixed(100 * share, digits, signed=signed)
+    return written if written == MISSING else f"{written}%"
+
+
+def pvalue(value: float) -> str:
+    """Write a p-value, which is never zero."""
+    return "<0.001" if value < 0.0005 else fixed(value)
+
+
+def counted(number: int, thing: str) -> str:
+    """Write a number of things, as of 1 item or 2 items."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def shown(text: str, instead: str = "�") -> str:
+    """Text with something else in place of what neither XML nor a reader can take."""
+    return _UNPRINTABLE.sub(instead, text)
+
+
+def visible(text: str) -> str:
+    """Text for a terminal: escapes in place of what it would act on, or nobody would see."""
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def printable(text: str) -> str:
+    """Text on one line, without what neither XML nor a reader can take."""
+    return shown(" ".join(text.split()))
+
+
+def stem(*parts: str) -> str:
+    """File stem made from texts: lower-case words and hyphens, and different for different texts.
+
+    What cannot be kept is made up for by the start of a hash.
+    """
+    whole = "-".join(parts)
+    plain = re.sub(r"[^a-z0-9.]+", "-", whole.lower()).strip("-.")[:60].rstrip("-.")
+    if plain == whole:
+        return plain
+    digest = hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:6]
+    return f"{plain}-{digest}" if plain else digest
