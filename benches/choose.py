@@ -107,7 +107,7 @@ class Tally:
         ]
         self.hits, self.widths, self.errors = [], [], []
 
-    def add(self, found: btdagg.estimates.Estimates) -> None:
+    def add(self, found: btdagg.estimates.prediction_powered.Estimates) -> None:
         ones = [found.estimates[name] for name in SHOWN]
         self.hits.append([o.low <= t <= o.high for o, t in zip(ones, self.truth, strict=True)])
         self.widths.append([ones[3].high - ones[3].low, ones[1].high - ones[1].low])

@@ -1,12 +1,17 @@
 """The reference of Python: every public name, from its docstring, on a page for each topic.
 
 A name that two packages have is described once, under the first of them; the others link to it.
+Results, which functions return and nobody imports, are described where their package is.
 """
 
 from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -68,7 +73,46 @@ def _public() -> dict[object, str]:
         module = import_module(place)
         for name in names_of(module):
             found.setdefault(_identity(getattr(module, name), name), f"{place}.{name}")
-    return found
+    return found | {_identity(value, full): full for full, value in _results().items()}
+
+
+@cache
+def _results() -> dict[str, type]:
+    """Classes of values that public names return or hold, by where they are defined."""
+    modules = [import_module(place) for place in MODULES]
+    values = [getattr(module, name) for module in modules for name in names_of(module)]
+    known, results = {_identity(value, "") for value in values}, {}
+    classes = {
+        name: value
+        for module in [*sys.modules.values()]
+        for name, value in [*vars(module).items()]
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and module.__name__.startswith("btdagg.")
+        and topic(module.__name__, value) in TOPICS
+        and (is_dataclass(value) or issubclass(value, tuple))
+    }
+    while values:
+        for name in re.findall(r"\b[A-Z]\w+", " ".join(_types_of(values.pop()))):
+            value = classes.get(name)
+            if value is not None and _identity(value, "") not in known:
+                known.add(_identity(value, ""))
+                results[f"{value.__module__}.{name}"] = value
+                values.append(value)
+    return dict(sorted(results.items()))
+
+
+def _types_of(value: object) -> Iterator[str]:
+    """What a function returns, or what the public attributes and methods of a class are."""
+    if inspect.isroutine(value):
+        yield str(getattr(value, "__annotations__", {}).get("return", ""))
+    elif inspect.isclass(value):
+        for name, kind in vars(value).get("__annotations__", {}).items():
+            yield "" if name.startswith("_") else str(kind)
+        for name, member in vars(value).items():
+            if not name.startswith("_"):
+                own = (getattr(member, part, None) for part in ("fget", "func", "__func__"))
+                yield from _types_of(next((part for part in own if part is not None), member))
 
 
 def public_name(value: object, name: str) -> str | None:
@@ -99,6 +143,8 @@ def described_in(name: str) -> dict[str, list[tuple[str, object]]]:
             full = f"{place}.{exported}"
             if public_name(value, exported) == full and topic(place, value) == name:
                 shown[own if place == "btdagg" else place].append((full, value))
+    results = _results().items()
+    shown[own] += [(full, value) for full, value in results if topic(full, value) == name]
     return shown
 
 

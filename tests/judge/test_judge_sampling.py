@@ -21,7 +21,8 @@ from btdagg.judge.provider import ModelClient
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
-from btdagg.judge.store import Owner, StoreError, VoteStore
+from btdagg.judge.store import StoreError, VoteStore
+from btdagg.judge.store.owner import Owner
 from judging import plan_of, rows_of, statuses_of
 
 FORK = multiprocessing.get_context("fork")

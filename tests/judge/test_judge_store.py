@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 import btdagg
 from btdagg.judge.client import ChatReply, Setup, Usage, Verdict, samples_of
-from btdagg.judge.store import Answered, Claimed, StoreError, VoteStore, summaries, votes_frame
+from btdagg.judge.store import StoreError, VoteStore, summaries, votes_frame
 from btdagg.judge.store import database as schema
+from btdagg.judge.store.owner import Answered, Claimed
 from judging import SETUP
 
 

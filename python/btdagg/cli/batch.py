@@ -30,7 +30,7 @@ from btdagg.cli.judge_settings import (
 if TYPE_CHECKING:
     from btdagg.judge.batches.endpoint import BatchEndpoint
     from btdagg.judge.batches.steps import Collected
-    from btdagg.judge.store import Batch, Owner
+    from btdagg.judge.store.owner import Batch, Owner
 
 batch = typer.Typer(
     name="batch",

@@ -27,7 +27,7 @@ from btdagg.votes.join import labels_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from btdagg.evaluation import Comparison
+    from btdagg.evaluation.comparison import Comparison
     from btdagg.methods import Aggregator
     from btdagg.votes.items import Items
     from btdagg.votes.strength import StrengthKind

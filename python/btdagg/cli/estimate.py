@@ -39,7 +39,7 @@ from btdagg.report.tables.estimates import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Estimates
+    from btdagg.estimates.prediction_powered import Estimates
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 

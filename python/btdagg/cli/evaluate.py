@@ -54,7 +54,8 @@ from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Certificate, Estimates
+    from btdagg.estimates import Certificate
+    from btdagg.estimates.prediction_powered import Estimates
     from btdagg.evaluation import Scores
     from btdagg.methods import Aggregator
     from btdagg.report.folder import ReportFolder

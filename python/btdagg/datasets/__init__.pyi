@@ -1,12 +1,6 @@
 from .regimes import (
     REGIMES as REGIMES,
 )
-from .regimes import (
-    Regime as Regime,
-)
-from .simulation import (
-    SimulatedVotes as SimulatedVotes,
-)
 from .simulation import (
     simulate as simulate,
 )

@@ -5,7 +5,8 @@ Dirichlet distribution; an item draws its own vote probabilities from it, and th
 drawn independently from those. The gold label is drawn from the Davidson probabilities at the
 counts of the item's first twelve votes, so the model that `btdagg.calibrate` fits is the right one,
 and wins by construction. How common each kind is follows from the gold shares and the judge's tie
-rate, exactly and without a seed. A :class:`Thurstone` draws votes and labels in another way.
+rate, exactly and without a seed. A `btdagg.datasets.Thurstone` draws votes and labels in another
+way.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class SimulatedVotes:
         """Return the votes as columns of a long table, one row per vote, item after item.
 
         They are `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ...
-        as the paper shows the pair. The order only matters with a :class:`Thurstone`.
+        as the paper shows the pair. The order only matters with a `btdagg.datasets.Thurstone`.
         """
         n_items, n_votes = self.votes.shape
         return {

@@ -1,5 +1,4 @@
 from .bias import positional_bias as positional_bias
-from .comparison import Comparison as Comparison
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import krippendorff_alpha as krippendorff_alpha
 from .protocol import PAPER_TEST as PAPER_TEST

@@ -15,7 +15,7 @@ with needs("pytest", "a release gate"):
     import pytest
 
 if TYPE_CHECKING:
-    from btdagg.estimates import NonInferiority
+    from btdagg.estimates.non_inferiority import NonInferiority
 
 __all__ = ["ReleaseGate", "release_gate"]
 

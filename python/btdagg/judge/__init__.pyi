@@ -26,9 +26,6 @@ from .client import (
     Verdict as Verdict,
 )
 from .jobs import (
-    Estimate as Estimate,
-)
-from .jobs import (
     estimate as estimate,
 )
 from .jobs import (
@@ -60,9 +57,6 @@ from .prompts import (
 )
 from .provider import (
     ModelClient as ModelClient,
-)
-from .runs import (
-    JudgeRun as JudgeRun,
 )
 from .runs import (
     Limits as Limits,

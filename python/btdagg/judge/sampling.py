@@ -21,7 +21,8 @@ from btdagg.judge.judging import JudgeJob, Judging, Reader, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker
 from btdagg.judge.runs import Budget, JudgeRun, Usefulness
-from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.store import StoreError, VoteStore
+from btdagg.judge.store.owner import BATCHED, Answered, Claimed, Owner
 
 _T = TypeVar("_T")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from btdagg.estimates import Estimates
+    from btdagg.estimates.prediction_powered import Estimates
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.store import Answer
     from btdagg.votes.votes import Votes

@@ -1,9 +1,5 @@
 from .absolute_error import calibrate_by_mae as calibrate_by_mae
 from .calibration_set import CalibrationWarning as CalibrationWarning
-from .intervals import ParameterInterval as ParameterInterval
-from .intervals import Stability as Stability
-from .posterior import Posterior as Posterior
-from .refits import Bootstrap as Bootstrap
 from .sql.queries import LabelsTable as LabelsTable
 from .sql.queries import VotesTable as VotesTable
 from .sql.queries import histogram_query as histogram_query

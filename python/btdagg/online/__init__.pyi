@@ -1,12 +1,7 @@
 from .drift import DriftMonitor as DriftMonitor
-from .drift import DriftReport as DriftReport
-from .plans import Forecast as Forecast
-from .plans import Plan as Plan
-from .plans import PlannedBudget as PlannedBudget
 from .plans import forecast as forecast
 from .plans import plan as plan
 from .predictive import VoteDistribution as VoteDistribution
 from .predictive import fit_votes as fit_votes
 from .rule import StoppingRule as StoppingRule
-from .strengths import StrengthDistribution as StrengthDistribution
 from .tally import OnlineTally as OnlineTally

@@ -9,17 +9,19 @@ from typing import Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg.estimates import Certificate, Estimates, SystemEstimates
+from btdagg.estimates import Certificate
+from btdagg.estimates.prediction_powered import Estimates
+from btdagg.estimates.systems import SystemEstimates
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
-from btdagg.model import Bootstrap
 from btdagg.model.absolute_error import MaeCalibration
 from btdagg.model.calibration_set import Calibration
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.panel import PanelModel
-from btdagg.online import Plan
+from btdagg.model.refits import Bootstrap
+from btdagg.online.plans import Plan
 from btdagg.report import figures, tables
 from btdagg.report.figure import ReportFigure
 from btdagg.report.markup import escaped

@@ -21,7 +21,9 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from btdagg.estimates import Certificate, Estimates, SystemEstimates
+    from btdagg.estimates import Certificate
+    from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.estimates.systems import SystemEstimates
     from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
     from btdagg.methods import Aggregator

@@ -18,7 +18,7 @@ from btdagg.judge.retries import EndpointError
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatRequest
-    from btdagg.judge.store import Batch
+    from btdagg.judge.store.owner import Batch
 
 _MARK = "btdagg_batch"  # field of a batch's metadata
 _RETRIES = 7

@@ -16,7 +16,8 @@ from btdagg.judge.judging import Judging, Work
 from btdagg.judge.prices import size_of
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Budget, JudgeRun
-from btdagg.judge.store import BATCHED, Claimed, Owner, VoteStore
+from btdagg.judge.store import VoteStore
+from btdagg.judge.store.owner import BATCHED, Claimed, Owner
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
 _AT_A_TIME = 100  # items whose samples are claimed

@@ -26,7 +26,7 @@ from btdagg.judge.prices import Prices
 from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
-from btdagg.judge.store import Answered, Batch, Claimed, Owner
+from btdagg.judge.store.owner import Answered, Batch, Claimed, Owner
 
 # Seconds after which a batch that a process was making when it died is at the endpoint, if ever.
 _ARRIVED_AFTER = 5.0

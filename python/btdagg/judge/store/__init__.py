@@ -4,16 +4,10 @@ from btdagg._util.extras import needs
 
 with needs("judge", "the vote store"):
     from btdagg.judge.store.database import NoStoreError, StoreError
-    from btdagg.judge.store.owner import BATCHED, Answered, Batch, Claimed, Owner
     from btdagg.judge.store.store import VoteStore, summaries, votes_frame
 
 __all__ = [
-    "BATCHED",
-    "Answered",
-    "Batch",
-    "Claimed",
     "NoStoreError",
-    "Owner",
     "StoreError",
     "VoteStore",
     "summaries",

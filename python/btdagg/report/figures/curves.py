@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from btdagg.estimates import Certificate
     from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
-    from btdagg.online import Plan
+    from btdagg.online.plans import Plan
 
 Key = tuple[str, ...]
 

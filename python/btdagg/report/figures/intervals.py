@@ -23,8 +23,9 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from btdagg.estimates import Estimates, SystemEstimates
     from btdagg.estimates.mean import MeanEstimate
+    from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.estimates.systems import SystemEstimates
     from btdagg.evaluation.bias import PositionalBias
 
 Points = Mapping[str, Mapping[str, "Interval | None"]]

@@ -10,8 +10,10 @@ from btdagg._util.wording import MISSING, counted, fixed, pvalue
 from btdagg.report.table import Entry, ReportTable, Row, in_markdown
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Certificate, Estimates, SystemEstimates
+    from btdagg.estimates import Certificate
     from btdagg.estimates.mean import MeanEstimate
+    from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.estimates.systems import SystemEstimates
     from btdagg.model.intervals import ParameterInterval
 
 

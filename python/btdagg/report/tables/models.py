@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.grades import GradeModel
     from btdagg.model.intervals import ParameterInterval
-    from btdagg.online import Plan
+    from btdagg.online.plans import Plan
 
 _MEANING = (
     "beta: sensitivity to the margin; nu: how strongly ties are preferred from the start; gamma: "

@@ -1,4 +1,3 @@
 from .reading import FORMATS as FORMATS
-from .reading import Imported as Imported
 from .reading import read as read
 from .reading import read_grades as read_grades
