@@ -1,5 +1,6 @@
 """The commands that write reports: what is in them, and what is left when something goes wrong."""
 
+import html
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from btdagg import Protocol
 from btdagg.datasets import simulate
 from btdagg.evaluation import RandomSplits, positional_bias
 from btdagg.paper import compare_orders, tie_rates
+from btdagg.report.figures import systems_figure
 from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
@@ -99,6 +101,44 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
         "tables/transfer-g", "tables/transfer-h", "tables/positional-bias",
         "figures/transfer-g", "figures/positional-bias",
     } <= stems  # fmt: skip
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_a_report_begins_with_the_ranking_of_systems(cli, tmp_path, graded):
+    rng = np.random.default_rng(0)
+    system, n = rng.permuted(np.tile(["x", "y", "z"], (120, 1)), axis=1), 120
+    level = {"x": 0.8, "y": 0.3, "z": 0.0}
+    if graded:
+        own = pl.DataFrame({"item": np.arange(n), "system": system[:, 0]})
+        base = 2 + 2 * np.array([level[name] for name in system[:, 0]])
+        label, score = (np.clip(np.round(base + rng.normal(0, 0.6, n)), 1, 5) for _ in range(2))
+        votes, options = own.with_columns(score=score.astype(int)), ["--grades", "1-5"]
+        options += ["--label-grades", "1-5"]
+    else:
+        own = pl.DataFrame(
+            {"item": np.arange(n), "system_a": system[:, 0], "system_b": system[:, 1]}
+        )
+        lead = np.array([level[a] - level[b] for a, b in system[:, :2]])
+        label, vote = (np.clip(np.round(lead * 2 + rng.normal(0, 0.7, n)), -1, 1) for _ in range(2))
+        votes, options = own.with_columns(vote=vote.astype(int)), []
+    votes.write_csv(tmp_path / "votes.csv")
+    gold = pl.DataFrame({"item": np.arange(n), "label": label.astype(int)})
+    gold.head(60).write_csv(tmp_path / "labels.csv")
+    files = (tmp_path / "votes.csv", tmp_path / "labels.csv")
+    status, _, err = cli("evaluate", *files, *options, "--report", tmp_path / "report")
+    assert status == 0, err
+    page = (tmp_path / "report" / "index.html").read_text()
+    first = page.index("<section")
+    assert "Which system is best" in page[first : first + 400]
+    scale = btdagg.Scale(range(1, 6)) if graded else btdagg.PAIRS
+    judged = btdagg.read_votes(files[0], scale=scale)
+    people = btdagg.read_labels(files[1], scale=scale)
+    named = {"by": "system"} if graded else {"systems": ("system_a", "system_b")}
+    ranked = btdagg.estimate_systems(judged.items(people, **named))
+    assert f"{ranked.answer}." in html.unescape(page)
+    if graded:
+        assert ranked.ends == (1.0, 5.0)
+        assert tuple(systems_figure(ranked).draw().axes[0].get_xlim()) == (1.0, 5.0)
 
 
 def test_the_tables_hold_the_numbers_of_the_terminal(cli, folder):

@@ -132,6 +132,12 @@ def test_no_text_becomes_more_than_text(text):
         assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b\ud800]", made)
 
 
+def test_lines_end_where_they_ended():
+    shown = markdown("Roses are red\nViolets are blue\r\n\n- one\n- two\nthree")
+    assert shown.startswith("<p>Roses are red<br>\nViolets are blue</p>")
+    assert "<li>two<br>\nthree</li>" in shown
+
+
 def test_differences_mark_what_the_other_does_not_have():
     first, second = differences("the cat <sat>\n", "the dog <sat>\n")
     assert first == "<pre>the <mark>cat</mark> &lt;sat&gt;\n</pre>"

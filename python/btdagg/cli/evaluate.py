@@ -46,6 +46,7 @@ from btdagg.report.sections import (
     write_certificate,
     write_estimates,
     write_protocols,
+    write_ranking,
     write_scores,
 )
 from btdagg.report.study import Study, varying
@@ -209,6 +210,8 @@ def show_scores(
         print_scores(study.scores)
     with report or nullcontext():
         if report is not None:
+            if is_whole:
+                write_ranking(report, study.votes, study.labels)
             if overall is not None:
                 write_estimates(report, overall, folded=True)
             write_scores(report, study.scores)

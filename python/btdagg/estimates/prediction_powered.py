@@ -224,6 +224,11 @@ class Estimates(Drawn):
         return next(name for name in names if name in self.estimates)
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest value that `main` can have."""
+        return self._whole[self.main].ends
+
+    @property
     def answer(self) -> str:
         """How often A wins, or what the mean grade is, in a sentence."""
         name, is_finite = self.headline, self.population == "finite"

@@ -95,6 +95,8 @@ class SystemEstimates(Drawn):
         Weight of the judge's probabilities in the strengths, from 0 (labels alone) to 1.
     baseline : object
         Name of the system with strength 0; None where strengths sum to 0.
+    ends : tuple of two floats
+        The least and the greatest value that a mean can have.
     """
 
     systems: dict[Any, SystemEstimate]
@@ -110,6 +112,7 @@ class SystemEstimates(Drawn):
     covariance: NDArray[np.float64] | None = None
     weight: float | None = None
     baseline: Any = None
+    ends: tuple[float, float] = (0.0, 1.0)
 
     @property
     def answer(self) -> str:
@@ -352,7 +355,8 @@ def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimat
         own_means = {name: other.by[name][quantity] for name in names}
         remarks += (f"{quantity}s of {_named(other, own_means)}",)
     numbers = found.n_items, found.n_labels, found.n_groups
-    return SystemEstimates(systems, quantity, pvalues, *numbers, level, remarks, found.population)
+    of_all = (*numbers, level, remarks, found.population)
+    return SystemEstimates(systems, quantity, pvalues, *of_all, ends=found.ends)
 
 
 def _ranked(

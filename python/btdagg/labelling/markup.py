@@ -24,7 +24,8 @@ _MOST_WORDS = 4_000
 _TAGS = {"p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"}
 _TAGS |= {"table", "thead", "tbody", "tr", "th", "td"}
 # Links and images stay text: what a rater judges is what was written, and nothing leaves the page.
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
+# A line ends where it ended for the judge.
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 20})
 _MARKDOWN.enable(["table", "strikethrough"]).disable(["link", "image", "autolink", "reference"])
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")

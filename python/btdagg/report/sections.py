@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
 from btdagg._util.wording import MISSING, stem
+from btdagg.estimates.systems import estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.evaluation import evaluate
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
     from btdagg.report.table import ReportTable
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.votes import Votes
 
 MOST_MAPPED = 20
 """Votes of the map of behaviours, as in the paper, where there are more."""
@@ -257,8 +260,9 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     report.section(
         "scores",
         "What to do",
-        "One line for each part, such as a judge and task; calibrated is the model fitted to all "
-        "these labels. The sections below answer further questions; open those that you have.",
+        f"{scores.answer}. One line for each part, such as a judge and task; calibrated is the "
+        "model fitted to all these labels. The sections below answer further questions; open those "
+        "that you have.",
     )
     report.remark(*scores.remarks)
     report.add(tables.answers_table(scores), tables.scores_table(scores))
@@ -313,10 +317,23 @@ def write_certificate(report: ReportFolder, certificate: Certificate, task: str 
 
 def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
     """Write how good systems are, with the judge and without."""
-    text = "How strong each system is, by labels of some of its items and the votes of all. "
-    text += "Strengths allow for opponents, win rates do not."
-    if systems.tie_parameter is None:
-        text = f"The {systems.quantity} of each system, by labels of some items and votes of all."
+    text = f"{systems.answer}. By labels of some items and the votes of all."
+    if systems.tie_parameter is not None:
+        text += " Strengths allow for opponents, win rates do not."
     report.section("systems", "Which system is best", text)
     report.remark(*systems.remarks)
     report.add(tables.systems_table(systems), figures.systems_figure(systems))
+
+
+def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
+    """Write which system is best, where the votes name their systems and have one scale."""
+    named: dict[str, Any] = {"systems": ("system_a", "system_b")}
+    if not votes.scale.mirrored:  # criteria have means of their own
+        parts = {"task", "criterion"} & {*votes.columns}
+        named = {"by": "system"} if all(len(votes.values(name)) < 2 for name in parts) else {}
+    columns = {"system"} if "by" in named else {*named.get("systems", ())}
+    if columns and columns <= {*votes.columns}:
+        try:
+            write_systems(report, estimate_systems(votes.items(labels, **named)))
+        except InputError as error:
+            report.skipped("Which system is best", str(error))

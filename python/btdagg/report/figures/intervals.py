@@ -68,7 +68,8 @@ def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigur
         rows = {"all items": estimates.estimates[label]}
         rows |= {str(value): part[label] for value, part in estimates.by.items()}
         title = f"{label.capitalize()} by {by or 'value'}"
-    return _estimates("estimates", title, rows, label, estimates.level, sides, unit)
+    ends = None if unit == 100 else estimates.ends
+    return _estimates("estimates", title, rows, label, estimates.level, sides, unit, ends)
 
 
 def systems_figure(systems: SystemEstimates) -> ReportFigure:
@@ -80,7 +81,8 @@ def systems_figure(systems: SystemEstimates) -> ReportFigure:
     against = "" if systems.baseline is None else f" against {systems.baseline}"
     of = systems.quantity
     title, unit = f"{of.capitalize()}s{against}", 100 if _is_rate(of) else 1
-    return _estimates("systems", title, rows, of, systems.level, unit=unit)
+    ends = None if unit == 100 else systems.ends
+    return _estimates("systems", title, rows, of, systems.level, unit=unit, ends=ends)
 
 
 def _estimates(
@@ -91,6 +93,7 @@ def _estimates(
     level: float,
     sides: tuple[str, str] | None = None,
     unit: int = 100,
+    ends: tuple[float, float] | None = None,
 ) -> ReportFigure:
     note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
     note += " alone."
@@ -107,7 +110,7 @@ def _estimates(
         for row, estimate in islice(rows.items(), _MOST)
     }
     label = f"{label} in percent" if unit == 100 else label
-    draw = partial(draw_intervals, points, series, "", label, sides, unit)
+    draw = partial(draw_intervals, points, series, "", label, sides, unit, ends)
     return ReportFigure(name, title, note, draw)
 
 
@@ -123,8 +126,12 @@ def draw_intervals(
     label: str,
     sides: tuple[str, str] | None,
     unit: int = 100,
+    scale: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draw one row of points per name, in percent; with `sides` around zero, else of shares."""
+    """Draw one row of points per name, in percent: with `sides` around zero, else of shares.
+
+    Grades are drawn on their scale, from its least to its greatest point.
+    """
     from matplotlib.figure import Figure
 
     row = max(0.3, _APART * (len(series) + 1))
@@ -159,7 +166,9 @@ def draw_intervals(
     axis.set_axisbelow(True)
     without_frame(axis)
     ends = [interval.low for own in points.values() for interval in own.values() if interval]
-    if sides is None and min(ends, default=0) >= 0:
+    if scale is not None:
+        axis.set_xlim(*scale)
+    elif sides is None and min(ends, default=0) >= 0:
         axis.set_xlim(left=0)  # a share is to look as large as it is
     else:
         axis.axvline(0, color=FAINT, linewidth=1)
