@@ -26,12 +26,12 @@ class Oracle:
         return -1 if self.risks[0] == least else 1
 
 
-def oracle(counts, beta, eta0, gamma, alpha=1.0, kappa=1.0):
+def oracle(counts, beta, eta0, gamma, alpha=1.0, kappa=1.0, offset=0.0):
     minus, tie, plus = (mpf(int(count)) for count in counts)
     alpha, kappa = mpf(alpha), mpf(kappa)
     s = mpmath.log((plus + alpha) / (minus + alpha)) / 2
     t = mpmath.log((tie + kappa) / (minus + tie + plus + kappa))
-    u, eta = mpf(beta) * s, mpf(eta0) + mpf(gamma) * t
+    u, eta = mpf(beta) * s + mpf(offset), mpf(eta0) + mpf(gamma) * t
     odds = [mpmath.exp(-u), mpmath.exp(eta), mpmath.exp(u)]
     total = sum(odds)
     p = [x / total for x in odds]

@@ -43,11 +43,17 @@ class Model:
     def __new__(
         cls, beta: float, eta0: float, gamma: float, alpha: float, kappa: float
     ) -> Model: ...
-    def decide(self, /, counts: NDArray[Any], n_threads: int) -> NDArray[np.int8]: ...
+    def decide(
+        self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.int8]: ...
     def decide_one(self, /, minus: int, tie: int, plus: int) -> int: ...
     def always_ties(self, /, n_votes: int) -> bool: ...
-    def predict_proba(self, /, counts: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
-    def risks(self, /, counts: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
+    def predict_proba(
+        self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]: ...
+    def risks(
+        self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]: ...
     def features(self, /, counts: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
 
 @final
@@ -63,6 +69,14 @@ class CalibrationSet:
     @staticmethod
     def soft(
         counts: NDArray[Any], weights: NDArray[np.float64], alpha: float, kappa: float
+    ) -> CalibrationSet: ...
+    @staticmethod
+    def with_offsets(
+        counts: NDArray[Any],
+        weights: NDArray[np.float64],
+        offsets: NDArray[np.float64],
+        alpha: float,
+        kappa: float,
     ) -> CalibrationSet: ...
     def loss(
         self, /, theta: NDArray[np.float64], n_threads: int
@@ -186,7 +200,11 @@ def grade_means(
     counts: NDArray[Any], votes: NDArray[np.float64], n_threads: int
 ) -> NDArray[np.float64]: ...
 def grade_probabilities(
-    means: NDArray[np.float64], beta: float, intercepts: NDArray[np.float64], n_threads: int
+    means: NDArray[np.float64],
+    beta: float,
+    intercepts: NDArray[np.float64],
+    n_threads: int,
+    offsets: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]: ...
 def grade_thresholds(beta: float, intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def grade_decisions(
@@ -195,6 +213,7 @@ def grade_decisions(
     thresholds: NDArray[np.float64],
     n_threads: int,
     grades: NDArray[Any] | None = None,
+    shifts: NDArray[np.float64] | None = None,
 ) -> NDArray[Any]: ...
 def grade_loss(
     means: NDArray[np.float64],
@@ -202,6 +221,7 @@ def grade_loss(
     beta: float,
     intercepts: NDArray[np.float64],
     with_hessian: bool = True,
+    offsets: NDArray[np.float64] | None = None,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(

@@ -38,13 +38,16 @@ def features(counts: ArrayLike, alpha: float = 1.0, kappa: float = 1.0) -> tuple
     return s, t
 
 
-def probabilities(s: Floats, t: Floats, beta: float, eta0: float, gamma: float) -> Floats:
+def probabilities(
+    s: Floats, t: Floats, beta: float, eta0: float, gamma: float, offsets: Floats | float = 0.0
+) -> Floats:
     """Davidson probabilities, (n, 3): exp(-u), exp(eta), exp(u) over their sum.
 
-    u = beta s and eta = eta0 + gamma t. The largest exponent is subtracted from all three, which
-    leaves the probabilities as they are and keeps the exponentials finite.
+    u = beta s + o, with o the offset of an item, and eta = eta0 + gamma t. The largest exponent is
+    subtracted from all three, which leaves the probabilities as they are and keeps the
+    exponentials finite.
     """
-    u = beta * s
+    u = beta * s + offsets
     eta = eta0 + gamma * t
     logits = np.stack([-u, eta, u], axis=1)
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -88,6 +91,7 @@ def drps_gradient(
     eta0: float,
     gamma: float,
     weights: ArrayLike | None = None,
+    offsets: Floats | float = 0.0,
 ) -> Floats:
     """Derivatives of `drps` with respect to beta, eta0 and gamma, (3,).
 
@@ -95,7 +99,7 @@ def drps_gradient(
     logit that moves by z_k when x moves by 1.
     """
     y = np.asarray(labels)
-    p = probabilities(s, t, beta, eta0, gamma)
+    p = probabilities(s, t, beta, eta0, gamma, offsets)
     error = np.cumsum(p, axis=1)[:, :2] - np.stack([y <= -1, y <= 0], axis=1)
     by_u = p * (np.array([-1.0, 0.0, 1.0]) - (p[:, 2:] - p[:, :1]))
     by_eta = p * (np.array([0.0, 1.0, 0.0]) - p[:, 1:2])
@@ -232,12 +236,16 @@ def grade_means(counts: ArrayLike, votes: ArrayLike) -> Floats:
     return np.asarray(c @ np.asarray(votes, dtype=np.float64) / c.sum(axis=1))
 
 
-def grade_probabilities(means: Floats, beta: float, intercepts: Floats) -> Floats:
+def grade_probabilities(
+    means: Floats, beta: float, intercepts: Floats, offsets: Floats | float = 0.0
+) -> Floats:
     """Adjacent-categories probabilities of K grades, (n, K).
 
-    The log odds of a grade against the one below it are beta m less an intercept.
+    The log odds of a grade against the one below it are beta m + o less an intercept, with o the
+    offset of an item.
     """
-    logits = np.cumsum(beta * means[:, None] - intercepts, axis=1)
+    slopes = beta * means + offsets
+    logits = np.cumsum(slopes[:, None] - intercepts, axis=1)
     logits = np.concatenate([np.zeros((len(means), 1)), logits], axis=1)
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
@@ -257,13 +265,17 @@ def grade_decisions(p: Floats) -> NDArray[np.int64]:
 
 
 def grade_loss(
-    means: Floats, weights: Floats, beta: float, intercepts: Floats
+    means: Floats,
+    weights: Floats,
+    beta: float,
+    intercepts: Floats,
+    offsets: Floats | float = 0.0,
 ) -> tuple[float, Floats]:
     """Weighted negative log likelihood of (n, K) soft labels, and its gradient, (K,).
 
     The derivative by an intercept is what the labels above it have more than the model expects.
     """
-    p = grade_probabilities(means, beta, intercepts)
+    p = grade_probabilities(means, beta, intercepts, offsets)
     loss = -float((weights * np.log(p)).sum())
     excess = weights - weights.sum(axis=1, keepdims=True) * p
     above = excess[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]  # of the grades above each intercept

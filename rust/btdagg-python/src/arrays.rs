@@ -158,14 +158,24 @@ count_arrays!(
 
 /// A new array with a value for so many items, which a method of the core writes.
 macro_rules! mapped {
-    ($written:ident, $self:ident, $counts:ident, $n:expr, $n_threads:ident, $method:ident) => {{
+    ($written:ident, $model:expr, $offsets:ident, $counts:ident,
+     $n:expr, $n_threads:ident, $method:ident) => {
+        if let Some(offsets) = &$offsets {
+            let offsets = by_rows(offsets);
+            let model = $model.with_offsets(&offsets);
+            mapped!($written, model, $counts, $n, $n_threads, $method)
+        } else {
+            mapped!($written, $model, $counts, $n, $n_threads, $method)
+        }
+    };
+    ($written:ident, $model:expr, $counts:ident, $n:expr, $n_threads:ident, $method:ident) => {{
         let py = $counts.py();
         let borrowed = crate::arrays::borrow_counts($counts, 3)?;
         crate::arrays::$written(py, $n, |out| {
             with_array!(borrowed, array => {
                 let rows = crate::arrays::ArrayRows::new(array);
                 crate::call::run(py, $n_threads, |execution| {
-                    $self.0.$method(&rows, out, execution)
+                    $model.$method(&rows, out, execution)
                 })
             })
         })

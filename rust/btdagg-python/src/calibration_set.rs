@@ -52,6 +52,28 @@ impl CalibrationSet {
         .map(Self)
     }
 
+    /// Items with a weight for each label and an offset each.
+    #[staticmethod]
+    fn with_offsets(
+        counts: &Untyped<'_>,
+        weights: InMatrix<'_, f64>,
+        offsets: InVector<'_, f64>,
+        alpha: f64,
+        kappa: f64,
+    ) -> PyResult<Self> {
+        let borrowed = borrow_counts(counts, 3)?;
+        let (weights, offsets) = (by_rows(&weights), by_rows(&offsets));
+        let weights = weights.as_chunks().0;
+        with_array!(borrowed, array => {
+            let rows = ArrayRows::new(array);
+            run(counts.py(), 1, |execution| {
+                let smoothing = (alpha, kappa);
+                btdagg::CalibrationSet::with_offsets(&rows, weights, &offsets, smoothing, execution)
+            })
+        })
+        .map(Self)
+    }
+
     /// Mean DRPS at (beta, eta0, gamma) and its gradient.
     fn loss<'py>(
         &self,

@@ -28,31 +28,36 @@ pub fn grade_means<'py>(
 /// The grade of each row of counts, by thresholds of the mean vote: values of `grades`, which are
 /// int8, int64 or float64, or the grade's index.
 #[pyfunction]
-#[pyo3(signature = (counts, votes, thresholds, n_threads, grades = None))]
+#[pyo3(signature = (counts, votes, thresholds, n_threads, grades = None, shifts = None))]
 pub fn grade_decisions<'py>(
     counts: &Untyped<'py>,
     votes: InVector<'py, f64>,
     thresholds: InVector<'py, f64>,
     n_threads: usize,
     grades: Option<&Untyped<'py>>,
+    shifts: Option<InVector<'py, f64>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let shifts = shifts.as_ref().map(|shifts| by_rows(shifts));
+    let means = (&votes, &thresholds, shifts.as_deref());
     let Some(grades) = grades else {
-        return decided(counts, &votes, &thresholds, n_threads, &(0..=u8::MAX).collect::<Vec<_>>());
+        return decided(counts, means, n_threads, &(0..=u8::MAX).collect::<Vec<_>>());
     };
     if let Ok(grades) = grades.extract::<InVector<'py, i8>>() {
-        return decided(counts, &votes, &thresholds, n_threads, &by_rows(&grades));
+        return decided(counts, means, n_threads, &by_rows(&grades));
     }
     if let Ok(grades) = grades.extract::<InVector<'py, i64>>() {
-        return decided(counts, &votes, &thresholds, n_threads, &by_rows(&grades));
+        return decided(counts, means, n_threads, &by_rows(&grades));
     }
     let grades: InVector<'py, f64> = grades.extract()?;
-    decided(counts, &votes, &thresholds, n_threads, &by_rows(&grades))
+    decided(counts, means, n_threads, &by_rows(&grades))
 }
+
+/// Votes, thresholds of their mean, and what is added to it.
+type Means<'a, 'py> = (&'a InVector<'py, f64>, &'a InVector<'py, f64>, Option<&'a [f64]>);
 
 fn decided<'py, G: Element + Copy + Sync>(
     counts: &Untyped<'py>,
-    votes: &InVector<'py, f64>,
-    thresholds: &InVector<'py, f64>,
+    (votes, thresholds, shifts): Means<'_, 'py>,
     n_threads: usize,
     grades: &[G],
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -65,25 +70,30 @@ fn decided<'py, G: Element + Copy + Sync>(
         with_array!(borrowed, array => {
             let counts = &*by_rows(array);
             run(py, n_threads, |execution| {
-                scale.decide_into(counts, thresholds, grades, out, execution)
+                scale.decide_into(counts, thresholds, grades, shifts, out, execution)
             })
         })
     })?;
     Ok(array.into_any())
 }
 
-/// Probabilities of the grades at each mean vote.
+/// Probabilities of the grades at each mean vote and, if given, offset.
 #[pyfunction]
+#[pyo3(signature = (means, beta, intercepts, n_threads, offsets = None))]
 pub fn grade_probabilities<'py>(
     means: InVector<'py, f64>,
     beta: f64,
     intercepts: InVector<'py, f64>,
     n_threads: usize,
+    offsets: Option<InVector<'py, f64>>,
 ) -> PyResult<Matrix<'py, f64>> {
     let (py, means) = (means.py(), &*by_rows(&means));
+    let offsets = offsets.as_ref().map(|offsets| by_rows(offsets));
     let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
     written(py, (means.len(), model.n_grades()), |out| {
-        run(py, n_threads, |execution| model.probabilities_into(means, out, execution))
+        run(py, n_threads, |execution| {
+            model.probabilities_into(means, offsets.as_deref(), out, execution)
+        })
     })
 }
 
@@ -97,17 +107,19 @@ pub fn grade_thresholds(beta: f64, intercepts: InVector<'_, f64>) -> PyResult<Ve
 /// Negative log likelihood of soft labels, its gradient and, if wanted, its second derivatives, by
 /// beta and the intercepts.
 #[pyfunction]
-#[pyo3(signature = (means, weights, beta, intercepts, with_hessian = true))]
+#[pyo3(signature = (means, weights, beta, intercepts, with_hessian = true, offsets = None))]
 pub fn grade_loss<'py>(
     means: InVector<'py, f64>,
     weights: InMatrix<'py, f64>,
     beta: f64,
     intercepts: InVector<'py, f64>,
     with_hessian: bool,
+    offsets: Option<InVector<'py, f64>>,
 ) -> PyResult<(f64, Vector<'py, f64>, Matrix<'py, f64>)> {
     let (py, means, weights) = (means.py(), &*by_rows(&means), &*by_rows(&weights));
     let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
-    let loss = run(py, 1, |_| model.loss(means, weights, with_hessian))?;
+    let offsets = offsets.as_ref().map(|offsets| by_rows(offsets));
+    let loss = run(py, 1, |_| model.loss(means, offsets.as_deref(), weights, with_hessian))?;
     let size = if with_hessian { model.n_grades() } else { 0 };
     let hessian = written(py, (size, size), |out| {
         out.copy_from_slice(&loss.hessian);

@@ -1,7 +1,9 @@
 use btdagg::{CountValue, Counts, Error, Provenance};
 use pyo3::prelude::*;
 
-use crate::arrays::{ArrayRows, Matrix, Untyped, Vector, borrow_counts, rows_of};
+use crate::arrays::{
+    ArrayRows, InVector, Matrix, Untyped, Vector, borrow_counts, by_rows, rows_of,
+};
 use crate::call::raise;
 
 /// The Davidson model of the core: five numbers and what they say of counts.
@@ -19,8 +21,14 @@ impl Model {
     }
 
     /// The label of each row of counts, −1, 0 or +1.
-    fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
-        mapped!(written, self, counts, rows_of(counts), n_threads, decide_into)
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
+    fn decide<'py>(
+        &self,
+        counts: &Untyped<'py>,
+        n_threads: usize,
+        offsets: Offsets<'_>,
+    ) -> PyResult<Vector<'py, i8>> {
+        mapped!(written, self.0, offsets, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// The label of one item.
@@ -34,22 +42,31 @@ impl Model {
     }
 
     /// Probabilities of each row of counts.
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
     fn predict_proba<'py>(
         &self,
         counts: &Untyped<'py>,
         n_threads: usize,
+        offsets: Offsets<'_>,
     ) -> PyResult<Matrix<'py, f64>> {
-        mapped!(written_rows, self, counts, rows_of(counts), n_threads, probabilities_into)
+        let n = rows_of(counts);
+        mapped!(written_rows, self.0, offsets, counts, n, n_threads, probabilities_into)
     }
 
     /// Expected absolute error of each label for each row of counts.
-    fn risks<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Matrix<'py, f64>> {
-        mapped!(written_rows, self, counts, rows_of(counts), n_threads, risks_into)
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
+    fn risks<'py>(
+        &self,
+        counts: &Untyped<'py>,
+        n_threads: usize,
+        offsets: Offsets<'_>,
+    ) -> PyResult<Matrix<'py, f64>> {
+        mapped!(written_rows, self.0, offsets, counts, rows_of(counts), n_threads, risks_into)
     }
 
     /// Margin and tie feature of each row of counts, as columns.
     fn features<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Matrix<'py, f64>> {
-        mapped!(written_rows, self, counts, rows_of(counts), n_threads, features_into)
+        mapped!(written_rows, self.0, counts, rows_of(counts), n_threads, features_into)
     }
 }
 
@@ -60,6 +77,9 @@ pub fn exceeds(counts: &Untyped<'_>, n_votes: u64) -> PyResult<bool> {
     let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
     with_array!(borrowed, array => Ok(provenance.is_exceeded_by(&ArrayRows::new(array))))
 }
+
+/// What else is known of each item, added to its margin.
+type Offsets<'py> = Option<InVector<'py, f64>>;
 
 /// A number of Python.
 pub type Any<'a> = &'a Bound<'a, PyAny>;

@@ -64,7 +64,7 @@ impl Panel {
     /// The label of each item, whose judges' counts are consecutive rows.
     fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
         let n = rows_of(counts) / self.0.judges().len();
-        mapped!(written, self, counts, n, n_threads, decide_into)
+        mapped!(written, self.0, counts, n, n_threads, decide_into)
     }
 
     /// Probabilities of the labels of each item.
@@ -74,6 +74,6 @@ impl Panel {
         n_threads: usize,
     ) -> PyResult<Matrix<'py, f64>> {
         let n = rows_of(counts) / self.0.judges().len();
-        mapped!(written_rows, self, counts, n, n_threads, probabilities_into)
+        mapped!(written_rows, self.0, counts, n, n_threads, probabilities_into)
     }
 }

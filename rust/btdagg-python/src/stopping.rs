@@ -78,12 +78,12 @@ impl StoppingRule {
 
     /// Whether each row of counts is settled.
     fn stops<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, bool>> {
-        mapped!(written, self, counts, rows_of(counts), n_threads, stops_into)
+        mapped!(written, self.0, counts, rows_of(counts), n_threads, stops_into)
     }
 
     /// The label of each row of counts, −1, 0 or +1.
     fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
-        mapped!(written, self, counts, rows_of(counts), n_threads, decide_into)
+        mapped!(written, self.0, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// Votes left, chance of a change and expected error of each row of counts, as columns.
@@ -92,7 +92,7 @@ impl StoppingRule {
         counts: &Untyped<'py>,
         n_threads: usize,
     ) -> PyResult<Matrix<'py, f64>> {
-        mapped!(written_rows, self, counts, rows_of(counts), n_threads, forecasts_into)
+        mapped!(written_rows, self.0, counts, rows_of(counts), n_threads, forecasts_into)
     }
 
     /// Fewest votes after which each row of counts may be settled.
@@ -101,7 +101,7 @@ impl StoppingRule {
         counts: &Untyped<'py>,
         n_threads: usize,
     ) -> PyResult<Vector<'py, u8>> {
-        mapped!(written, self, counts, rows_of(counts), n_threads, votes_to_ask_into)
+        mapped!(written, self.0, counts, rows_of(counts), n_threads, votes_to_ask_into)
     }
 
     /// Fewest votes after which one item may be settled.

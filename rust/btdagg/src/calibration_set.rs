@@ -34,6 +34,7 @@ pub struct CalibrationSet {
 impl CalibrationSet {
     pub(crate) fn of_rows(
         rows: &[(Counts, LabelWeights)],
+        offsets: Option<&[f64]>,
         label_weights: LabelWeights,
         alpha: f64,
         kappa: f64,
@@ -42,7 +43,8 @@ impl CalibrationSet {
     ) -> Result<Self, Error> {
         let row = |(place, &(counts, weights)): (usize, &(Counts, LabelWeights))| {
             let Features { s, t } = features(counts, alpha, kappa);
-            Row { s, t, weights, place }
+            let offset = offsets.map_or(0.0, |offsets| offsets[place]);
+            Row { s, t, offset, weights, place }
         };
         let counts = collected(rows.iter().map(|(counts, _)| *counts))?;
         let rows = WeightedRows::new(collected(rows.iter().enumerate().map(row))?)?;

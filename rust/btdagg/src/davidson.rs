@@ -5,9 +5,9 @@ use crate::Label;
 /// Largest logit that is told apart from infinity; sums and differences of two stay finite.
 pub(crate) const SATURATED: f64 = f64::MAX / 4.0;
 
-/// Latent margin `u = beta · s`.
-pub(crate) fn margin_logit(beta: f64, s: f64) -> f64 {
-    (beta * s).clamp(-SATURATED, SATURATED)
+/// Latent margin `u = beta · s + offset`.
+pub(crate) fn margin_logit(beta: f64, s: f64, offset: f64) -> f64 {
+    (beta * s + offset).clamp(-SATURATED, SATURATED)
 }
 
 /// Tie logit `eta = eta0 + gamma · t`, kept as an unevaluated sum of two floats.
@@ -103,6 +103,51 @@ pub(crate) fn action(lead: Lead, eta: TieLogit) -> Label {
     if excess > rounding { lead.leader } else { Label::Tie }
 }
 
+/// Half the width of the margins that are ties, `asinh(exp(eta) / 2)`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HalfWidth {
+    eta: TieLogit,
+    width: f64,
+    /// That [`action`] allows for, as one of the margin.
+    rounding: f64,
+}
+
+impl HalfWidth {
+    pub(crate) fn new(eta: TieLogit) -> Self {
+        let is_large = eta.high > 40.0; // where exp may overflow, and asinh is a logarithm
+        let width = if is_large { eta.high } else { exp_sum(eta.high, eta.low) / 2.0 };
+        let width = if is_large { width } else { width.asinh() };
+        Self { eta, width, rounding: width.tanh() * (1.0 + 2.0 * eta.scale) }
+    }
+}
+
+/// The offsets between which an item is a tie: below them B is decided, above them A.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ties {
+    below: f64,
+    above: f64,
+}
+
+impl Ties {
+    /// Of a margin and a half width. At offset 0 the decision is that of the action.
+    pub(crate) fn new((u, lead): (f64, Lead), half: HalfWidth) -> Self {
+        let width = half.width + 8.0 * f64::EPSILON * (half.rounding + u.abs());
+        let (below, above) = (-width - u, width - u);
+        match action(lead, half.eta) {
+            Label::Minus => Self { below: below.max(f64::MIN_POSITIVE), above },
+            Label::Tie => Self { below: below.min(0.0), above: above.max(0.0) },
+            Label::Plus => Self { below, above: above.min(-f64::MIN_POSITIVE) },
+        }
+    }
+
+    pub(crate) fn decide(self, offset: f64) -> Label {
+        // A look-up, since a branch on what varies from item to item is slow.
+        const LABELS: [Label; 4] = [Label::Tie, Label::Plus, Label::Minus, Label::Tie];
+        let (is_above, is_below) = (offset > self.above, offset < self.below);
+        LABELS[usize::from(is_above) + 2 * usize::from(is_below)]
+    }
+}
+
 /// By how much `ln(2 sinh|u|)` exceeds the tie logit.
 pub(crate) fn excess(lead: Lead, eta: TieLogit) -> f64 {
     (lead.log - eta.high) - eta.low
@@ -146,6 +191,26 @@ mod tests {
     }
 
     #[test]
+    fn ties_end_where_the_action_does() {
+        for i in -20..=20 {
+            for eta in [-700.0, -30.0, -1.3, 0.4, 2.0, 39.9, 40.1, 600.0].map(plain) {
+                let u = f64::from(i) * 0.31;
+                let of = |u| Ties::new((u, Lead::new(u)), HalfWidth::new(eta));
+                let (ties, mirrored) = (of(u), of(-u));
+                assert_eq!((ties.below, ties.above), (-mirrored.above, -mirrored.below));
+                assert_eq!(ties.decide(0.0), action(Lead::new(u), eta));
+                for j in -40..=40 {
+                    let offset = f64::from(j) * 0.173;
+                    assert_eq!(ties.decide(offset), action(Lead::new(u + offset), eta));
+                }
+                for end in [ties.below, ties.above] {
+                    assert_eq!(ties.decide(end), Label::Tie);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn equal_risks_give_a_tie() {
         // Counts (1, 14, 2) with beta = 2, eta0 = 0, gamma = 1: 3/2 − 2/3 = 15/18 exactly.
         let s = crate::features::margin(1.0, 2.0, 1.0);
@@ -158,7 +223,7 @@ mod tests {
     #[test]
     fn any_finite_parameters_are_stable() {
         for big in [f64::MAX, -f64::MAX] {
-            let u = margin_logit(big, 22.0);
+            let u = margin_logit(big, 22.0, -big);
             for eta in [TieLogit::new(big, big, -22.0), TieLogit::new(big, -big, -22.0)] {
                 assert!(probabilities(u, eta).iter().all(|p| (0.0..=1.0).contains(p)));
             }

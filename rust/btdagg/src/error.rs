@@ -87,6 +87,18 @@ pub(crate) fn same_length(
     Err(Error::input(argument, format!("has {got} rows"), format!("{expected} as in {other}")))
 }
 
+/// # Errors
+/// [`Error::Input`] for the first value that is not finite, the row of the first of them being
+/// `start`.
+pub(crate) fn check_finite(name: &'static str, values: &[f64], start: usize) -> Result<(), Error> {
+    // Several at a time, as long as all are.
+    if values.iter().fold(true, |good, value| good & value.is_finite()) {
+        return Ok(());
+    }
+    let row = values.iter().position(|value| !value.is_finite()).unwrap_or_default();
+    Err(Error::not_finite(name, values[row]).at(&[start + row]))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

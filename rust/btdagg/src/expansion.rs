@@ -37,7 +37,7 @@ impl Expansion {
     ///
     /// The score is `e₁² + e₂²` with `e₁ = p(−1) − H(−1)` and `e₂ = p(+1) − 1 + H(0)`.
     pub(crate) fn add_row(&mut self, row: &Row, parameters: Parameters) {
-        let [minus, tie, plus] = parameters.probabilities(row.s, row.t);
+        let [minus, tie, plus] = row.probabilities(parameters);
         let lean = plus - minus;
         let spread = minus + plus - lean * lean;
         // First and second derivatives of the two tails by u, by eta, and by both.

@@ -1,11 +1,12 @@
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
 use crate::counts::{CountRow, Counts, Rows};
-use crate::error::same_length;
+use crate::error::{check_finite, same_length};
 use crate::index::index;
-use crate::memory::reserved;
+use crate::memory::{collected, reserved};
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
 use crate::prior::upright;
@@ -73,6 +74,69 @@ impl CalibrationSet {
             Ok(any_weight(&weights[row]))
         };
         Gathered::of(rows, execution, add)?.set(smoothing)
+    }
+
+    /// Items with a weight for each label, and what else is known of them: an offset each, which is
+    /// added to the margin.
+    ///
+    /// Items of equal counts differ, so that each is a row, and a fit costs what their number does.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Input`] if an offset is not finite.
+    pub fn with_offsets<R: Rows + ?Sized>(
+        rows: &R,
+        weights: &[[f64; 3]],
+        offsets: &[f64],
+        (alpha, kappa): (f64, f64),
+        execution: Execution<'_>,
+    ) -> Result<Self, Error> {
+        same_length("weights", weights.len(), rows.len(), "counts")?;
+        same_length("offsets", offsets.len(), rows.len(), "counts")?;
+        check_finite("offsets", offsets, 0)?;
+        check_smoothing(alpha, kappa)?;
+        let mut items = reserved(rows.len())?;
+        let (mut buffer, mut watch) = (Vec::new(), Watch::alone(execution));
+        for start in (0..rows.len()).step_by(BLOCK) {
+            watch.poll()?;
+            let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
+            for (row, counts) in (start..).zip(block) {
+                for &weight in &weights[row] {
+                    check_weight(weight, row)?;
+                }
+                if any_weight(&weights[row]) {
+                    items.push((counts.counts(row)?, offsets[row] + 0.0, weights[row]));
+                }
+            }
+        }
+        let mut labels = collected(items.iter().map(|item| (item.0, item.2)))?;
+        rescale(&mut labels)?;
+        let sum = |column: usize| labels.iter().map(|(_, weights)| weights[column]).sum::<f64>();
+        let label_weights = [0, 1, 2].map(sum);
+        for (item, (_, weights)) in items.iter_mut().zip(&labels) {
+            let (counts, offset, _) = *item;
+            // Upright, and of two equal sides that which the offset is for.
+            let is_turned = counts.minus > counts.plus
+                || counts.minus.total_cmp(&counts.plus).is_eq() && offset < 0.0;
+            let [minus, tie, plus] = *weights;
+            *item = match (is_turned, offset == 0.0) {
+                (_, true) => {
+                    let (counts, weights) = upright(counts, *weights);
+                    (counts, offset, weights)
+                }
+                (true, _) => (counts.mirrored(), -offset, [plus, tie, minus]),
+                (false, _) => (counts, offset, *weights),
+            };
+        }
+        items.sort_unstable_by(|(counts, offset, weights), (others, other, given)| {
+            let weights = weights.iter().zip(given).map(|(one, other)| one.total_cmp(other));
+            let order = counts.cmp(others).then(offset.total_cmp(other));
+            order.then(weights.fold(Ordering::Equal, Ordering::then))
+        });
+        let offsets = collected(items.iter().map(|item| item.1))?;
+        let rows = collected(items.iter().map(|item| (item.0, item.2)))?;
+        let max_votes = rows.iter().map(|(counts, _)| counts.n_votes()).max().unwrap_or(0);
+        let n_items = rows.len();
+        Self::of_rows(&rows, Some(&offsets), label_weights, alpha, kappa, n_items, max_votes)
     }
 }
 
@@ -149,7 +213,7 @@ impl Gathered {
         });
         // Without a row there is no set.
         let max_votes = rows.iter().map(|(counts, _)| counts.n_votes()).max().unwrap_or(0);
-        CalibrationSet::of_rows(&rows, label_weights, alpha, kappa, self.n_items, max_votes)
+        CalibrationSet::of_rows(&rows, None, label_weights, alpha, kappa, self.n_items, max_votes)
     }
 }
 

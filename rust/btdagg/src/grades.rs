@@ -14,7 +14,8 @@
 //! let model = GradeModel::new(2.0, &[3.0, 5.0])?; // cuts at 1.5 and 2.5
 //! let counts = [8_u32, 0, 0, 2, 4, 2, 0, 1, 7]; // row by row
 //! let mut grades = [0; 3];
-//! scale.decide_into(&counts, &model.thresholds(), &[1, 2, 3], &mut grades, Execution::single())?;
+//! let single = Execution::single();
+//! scale.decide_into(&counts, &model.thresholds(), &[1, 2, 3], None, &mut grades, single)?;
 //! assert_eq!(grades, [1, 2, 3]);
 //! # Ok::<(), btdagg::Error>(())
 //! ```
@@ -23,7 +24,7 @@ use std::cmp::Ordering;
 
 use crate::counts::{COUNT, CountValue};
 use crate::davidson::{exp_sum, two_sum};
-use crate::error::same_length;
+use crate::error::{check_finite, same_length};
 use crate::gather::check_weight;
 use crate::index::index;
 use crate::memory::{collected, filled};
@@ -77,13 +78,14 @@ impl VoteScale {
         out: &mut [f64],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(counts, out, execution, |mean| mean, 0)
+        self.map(counts, out, execution, |mean| mean, |mean, _| mean, 0)
     }
 
     /// The grade of every row of counts, by thresholds of its mean vote.
     ///
     /// A mean within rounding of a threshold is on it: its two grades are equally good, and the one
-    /// nearer the middle of the scale is the decision, in the middle the lower one.
+    /// nearer the middle of the scale is the decision, in the middle the lower one. Shifts, if there
+    /// are any, are added to the means: offsets divided by beta.
     ///
     /// # Errors
     /// [`Error::Input`] if thresholds fall or are more than 255, or there is not one grade more; as
@@ -93,6 +95,7 @@ impl VoteScale {
         counts: &[T],
         thresholds: &[f64],
         grades: &[G],
+        shifts: Option<&[f64]>,
         out: &mut [G],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
@@ -121,17 +124,24 @@ impl VoteScale {
             })
             .collect();
         let grade = |mean: f64| grades[least.iter().filter(|&&least| mean >= least).count()];
-        self.map(counts, out, execution, grade, MAX_ENTRIES)
+        let Some(shifts) = shifts else {
+            return self.map(counts, out, execution, grade, |grade, _| grade, MAX_ENTRIES);
+        };
+        same_length("shifts", shifts.len(), out.len(), "counts")?;
+        check_finite("shifts", shifts, 0)?;
+        let shifted = |mean: f64, row: usize| grade(mean + shifts[row]);
+        self.map(counts, out, execution, |mean| mean, shifted, MAX_ENTRIES)
     }
 
     /// Writes what is made of the mean of each row, by look-up in a table of so many entries where
     /// counts are small.
-    fn map<T: CountValue, V: Copy + Send>(
+    fn map<T: CountValue, V: Copy, O: Copy + Send>(
         &self,
         counts: &[T],
-        out: &mut [V],
+        out: &mut [O],
         execution: Execution<'_>,
         of_mean: impl Fn(f64) -> V + Sync,
+        finish: impl Fn(V, usize) -> O + Sync,
         max_entries: usize,
     ) -> Result<(), Error> {
         let width = self.votes.len();
@@ -142,7 +152,8 @@ impl VoteScale {
             for out in part.chunks_mut(BLOCK) {
                 watch.poll()?;
                 let block = &counts[row * width..(row + out.len()) * width];
-                let looked_up = |table: &Table<V>, out: &mut [V]| table.look_up(block, out);
+                let finish = |value, i| finish(value, row + i);
+                let looked_up = |table: &Table<V>, out: &mut [O]| table.look_up(block, out, finish);
                 let mut done = table.as_ref().is_some_and(|table| looked_up(table, out));
                 let bits = if done || max_entries == 0 { u64::MAX } else { T::bits(block) };
                 // A table pays when it has far fewer entries than rows that are to come.
@@ -156,7 +167,7 @@ impl VoteScale {
                 // What the table has no answer for, rows without votes, is an error.
                 if !done {
                     for (i, (counts, out)) in block.chunks_exact(width).zip(&mut *out).enumerate() {
-                        *out = of_mean(self.mean(counts, row + i)?);
+                        *out = finish(of_mean(self.mean(counts, row + i)?), i);
                     }
                 }
                 row += out.len();
@@ -225,22 +236,32 @@ struct Table<V> {
 
 impl<V: Copy> Table<V> {
     /// Whether all rows have votes, and no count is larger than the table is for.
-    fn look_up<T: CountValue>(&self, block: &[T], out: &mut [V]) -> bool {
+    fn look_up<T: CountValue, O>(
+        &self,
+        block: &[T],
+        out: &mut [O],
+        finish: impl Fn(V, usize) -> O,
+    ) -> bool {
         // For the usual scales the steps stay in registers.
         match self.steps.len() {
-            2 => self.look_up_rows(block.as_chunks::<2>().0, out),
-            3 => self.look_up_rows(block.as_chunks::<3>().0, out),
-            4 => self.look_up_rows(block.as_chunks::<4>().0, out),
-            5 => self.look_up_rows(block.as_chunks::<5>().0, out),
-            10 => self.look_up_rows(block.as_chunks::<10>().0, out),
-            n => self.look_up_each(block.chunks_exact(n), &self.steps, out),
+            2 => self.look_up_rows(block.as_chunks::<2>().0, out, finish),
+            3 => self.look_up_rows(block.as_chunks::<3>().0, out, finish),
+            4 => self.look_up_rows(block.as_chunks::<4>().0, out, finish),
+            5 => self.look_up_rows(block.as_chunks::<5>().0, out, finish),
+            10 => self.look_up_rows(block.as_chunks::<10>().0, out, finish),
+            n => self.look_up_each(block.chunks_exact(n), &self.steps, out, finish),
         }
     }
 
-    fn look_up_rows<T: CountValue, const N: usize>(&self, rows: &[[T; N]], out: &mut [V]) -> bool {
+    fn look_up_rows<T: CountValue, O, const N: usize>(
+        &self,
+        rows: &[[T; N]],
+        out: &mut [O],
+        finish: impl Fn(V, usize) -> O,
+    ) -> bool {
         let mut steps = [0; N];
         steps.copy_from_slice(&self.steps);
-        self.look_up_each(rows.iter().map(|row| &row[..]), &steps, out)
+        self.look_up_each(rows.iter().map(|row| &row[..]), &steps, out, finish)
     }
 
     #[expect(
@@ -248,19 +269,20 @@ impl<V: Copy> Table<V> {
         reason = "the number of counts is a constant where it is called"
     )]
     #[inline(always)]
-    fn look_up_each<'a, T: CountValue + 'a>(
+    fn look_up_each<'a, T: CountValue + 'a, O>(
         &self,
         rows: impl Iterator<Item = &'a [T]>,
         steps: &[u32],
-        out: &mut [V],
+        out: &mut [O],
+        finish: impl Fn(V, usize) -> O,
     ) -> bool {
         // Counts are read once: of one that is too large the place means nothing, and is thrown away.
         let (mut bits, mut least) = (0, usize::MAX);
-        for (counts, out) in rows.zip(out) {
+        for (i, (counts, out)) in rows.zip(out).enumerate() {
             let place = place(counts, steps);
             bits |= T::bits(counts);
             least = least.min(place);
-            *out = self.values[place.min(self.values.len() - 1)];
+            *out = finish(self.values[place.min(self.values.len() - 1)], i);
         }
         least > 0 && bits <= self.largest
     }
@@ -315,7 +337,7 @@ impl GradeModel {
         if intercepts.is_empty() {
             return Err(Error::input("intercepts", "has no value", "one less than grades"));
         }
-        check_finite("intercepts", intercepts)?;
+        check_finite("intercepts", intercepts, 0)?;
         Ok(Self { beta, intercepts: intercepts.to_vec() })
     }
 
@@ -324,26 +346,29 @@ impl GradeModel {
         self.intercepts.len() + 1
     }
 
-    /// Probabilities of the grades at every mean vote, row by row.
+    /// Probabilities of the grades at every mean vote, row by row. Offsets are what else is known of
+    /// each item, added to `beta · m`.
     ///
     /// # Errors
     /// [`Error::Input`] for the first mean that is not finite, [`Error::Interrupted`].
     pub fn probabilities_into(
         &self,
         means: &[f64],
+        offsets: Option<&[f64]>,
         out: &mut [f64],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let k = self.n_grades();
         same_length("out", out.len(), means.len() * k, "means and grades")?;
-        check_finite("means", means)?;
+        check_finite("means", means, 0)?;
+        check_offsets(offsets, means.len())?;
         for_each_part(out, BLOCK * k, execution, |start, part, mut watch| {
             let mut odds = Odds::default();
-            let blocks = part.chunks_mut(BLOCK * k).zip(means[start / k..].chunks(BLOCK));
-            for (out, means) in blocks {
+            let blocks = part.chunks_mut(BLOCK * k).zip((start / k..).step_by(BLOCK));
+            for (out, start) in blocks {
                 watch.poll()?;
-                for (out, &mean) in out.chunks_exact_mut(k).zip(means) {
-                    self.at(mean, &mut odds);
+                for (out, row) in out.chunks_exact_mut(k).zip(start..) {
+                    self.at(means[row], offset(offsets, row), &mut odds);
                     for (out, value) in out.iter_mut().zip(&odds.values) {
                         *out = value / odds.total;
                     }
@@ -420,32 +445,39 @@ impl GradeModel {
     pub fn loss(
         &self,
         means: &[f64],
+        offsets: Option<&[f64]>,
         weights: &[f64],
         with_hessian: bool,
     ) -> Result<GradeLoss, Error> {
         let k = self.n_grades();
         same_length("weights", weights.len(), means.len() * k, "means and grades")?;
-        check_finite("means", means)?;
+        check_finite("means", means, 0)?;
+        check_offsets(offsets, means.len())?;
         for (place, &weight) in weights.iter().enumerate() {
             check_weight(weight, place / k)?;
         }
-        let row = |&number: &usize| (means[number], &weights[number * k..(number + 1) * k]);
+        let row = |&number: &usize| {
+            let weights = &weights[number * k..(number + 1) * k];
+            ((means[number], offset(offsets, number)), weights)
+        };
         let mut order = collected(0..means.len())?;
         order.sort_unstable_by(|one, other| {
             let ((mean, weights), (other_mean, others)) = (row(one), row(other));
             let weights = weights.iter().zip(others).map(|(one, other)| one.total_cmp(other));
-            mean.total_cmp(&other_mean).then(weights.fold(Ordering::Equal, Ordering::then))
+            let order = mean.0.total_cmp(&other_mean.0).then(mean.1.total_cmp(&other_mean.1));
+            order.then(weights.fold(Ordering::Equal, Ordering::then))
         });
         let mut odds = Odds::default();
         let mut sums = filled(Sum::default(), 1 + k + if with_hessian { k * k } else { 0 })?;
-        for rows in order.chunk_by(|one, other| means[*one] == means[*other]) {
+        for rows in order.chunk_by(|one, other| row(one).0 == row(other).0) {
+            let (mean, offset) = row(&rows[0]).0;
             let mut totals = filled(Sum::default(), k)?;
             for (_, weights) in rows.iter().map(row) {
                 totals.iter_mut().zip(weights).for_each(|(total, &weight)| total.add(weight));
             }
             let weights: Vec<f64> = totals.into_iter().map(Sum::value).collect();
-            self.at(means[rows[0]], &mut odds);
-            odds.add_loss(means[rows[0]], &weights, &mut sums);
+            self.at(mean, offset, &mut odds);
+            odds.add_loss(mean, &weights, &mut sums);
         }
         let mut sums = sums.into_iter().map(Sum::value);
         let loss = sums.next().unwrap_or_default();
@@ -456,12 +488,14 @@ impl GradeModel {
         Ok(GradeLoss { loss, gradient, hessian: sums.collect() })
     }
 
-    /// Writes the odds of the grades at a mean.
-    fn at(&self, mean: f64, odds: &mut Odds) {
+    /// Writes the odds of the grades at a mean and an offset.
+    fn at(&self, mean: f64, offset: f64, odds: &mut Odds) {
         let clamp = |logit: f64| logit.clamp(-LARGEST_STEP, LARGEST_STEP);
         let slope = clamp(self.beta * mean);
         let slope_low = self.beta.mul_add(mean, -slope);
         let slope_low = if slope_low.abs() < slope.abs() { slope_low } else { 0.0 };
+        let (slope, rounding) = two_sum(slope, clamp(offset));
+        let slope_low = slope_low + rounding;
         let (mut high, mut low, mut mode) = (0.0, 0.0, 0);
         odds.logits.clear();
         odds.logits.push((high, low));
@@ -526,6 +560,16 @@ impl Odds {
     }
 }
 
+fn offset(offsets: Option<&[f64]>, row: usize) -> f64 {
+    offsets.map_or(0.0, |offsets| offsets[row])
+}
+
+fn check_offsets(offsets: Option<&[f64]>, n: usize) -> Result<(), Error> {
+    let Some(offsets) = offsets else { return Ok(()) };
+    same_length("offsets", offsets.len(), n, "means")?;
+    check_finite("offsets", offsets, 0)
+}
+
 /// Sums of the values before each place, and of those from it on.
 fn sides(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let running = |sum: &mut f64, value: &f64| {
@@ -538,13 +582,6 @@ fn sides(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (below, above)
 }
 
-fn check_finite(name: &'static str, values: &[f64]) -> Result<(), Error> {
-    values
-        .iter()
-        .position(|value| !value.is_finite())
-        .map_or(Ok(()), |row| Err(Error::not_finite(name, values[row]).at(&[row])))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -553,7 +590,9 @@ mod tests {
         let scale = VoteScale::new(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         let mut grades = vec![9; counts.len() / 4];
         let places: Vec<u8> = (0..=u8::try_from(thresholds.len()).unwrap()).collect();
-        scale.decide_into(counts, thresholds, &places, &mut grades, Execution::single()).unwrap();
+        scale
+            .decide_into(counts, thresholds, &places, None, &mut grades, Execution::single())
+            .unwrap();
         grades
     }
 
@@ -587,7 +626,7 @@ mod tests {
         let mut counts = vec![1_u8; 80_000];
         let mut out = vec![0; 20_000];
         let mut decide = |counts: &[u8]| {
-            scale.decide_into(counts, &[2.0, 3.0], &[1, 2, 3], &mut out, Execution::single())
+            scale.decide_into(counts, &[2.0, 3.0], &[1, 2, 3], None, &mut out, Execution::single())
         };
         assert!(decide(&counts).is_ok());
         counts[40_004..40_008].fill(0);
@@ -616,12 +655,44 @@ mod tests {
                 let execution = Execution::threads(n_threads.try_into().unwrap());
                 let mut grades = vec![9; 40_000];
                 let places = [0, 1, 2, 3, 4];
-                scale.decide_into(&counts, &thresholds, &places, &mut grades, execution).unwrap();
+                scale
+                    .decide_into(&counts, &thresholds, &places, None, &mut grades, execution)
+                    .unwrap();
                 assert_eq!(grades, wanted);
-                scale.decide_into(&floats, &thresholds, &places, &mut grades, execution).unwrap();
+                scale
+                    .decide_into(&floats, &thresholds, &places, None, &mut grades, execution)
+                    .unwrap();
                 assert_eq!(grades, wanted);
             }
         }
+    }
+
+    #[test]
+    fn shifts_are_of_means_and_offsets_of_logits() {
+        let scale = VoteScale::new(&[1.0, 2.0, 3.0]).unwrap();
+        let model = GradeModel::new(2.0, &[3.0, 5.0]).unwrap();
+        let counts: Vec<u8> =
+            (0..30_000_u32).map(|i| [1, 2, 0, 0, 3, 1][index((i % 6).into())]).collect();
+        let offsets: Vec<f64> = (0..10_000).map(|i| f64::from(i % 41 - 20) * 0.3).collect();
+        let shifts: Vec<f64> = offsets.iter().map(|offset| offset / 2.0).collect();
+        let single = Execution::single();
+        let mut means = vec![0.0; 10_000];
+        scale.means_into(&counts, &mut means, single).unwrap();
+        let (mut grades, mut p) = (vec![0_u8; 10_000], vec![0.0; 30_000]);
+        let thresholds = model.thresholds();
+        let shifts = Some(&shifts[..]);
+        scale.decide_into(&counts, &thresholds, &[0, 1, 2], shifts, &mut grades, single).unwrap();
+        model.probabilities_into(&means, Some(&offsets), &mut p, single).unwrap();
+        for ((grade, p), (mean, offset)) in
+            grades.iter().zip(p.chunks_exact(3)).zip(means.iter().zip(&offsets))
+        {
+            let below: f64 = p[..usize::from(*grade)].iter().sum();
+            let above: f64 = p[usize::from(*grade) + 1..].iter().sum();
+            assert!(below <= 0.5 + 1e-12 && above <= 0.5 + 1e-12, "{p:?} {grade}");
+            assert!((((p[1] / p[0]).ln()) - (2.0 * mean + offset - 3.0)).abs() < 1e-9);
+        }
+        let error = model.probabilities_into(&means, Some(&[0.0]), &mut p, single).unwrap_err();
+        assert_eq!(error.to_string(), "offsets has 1 rows, expected 10000 as in means");
     }
 
     #[test]

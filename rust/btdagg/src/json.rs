@@ -144,6 +144,10 @@ impl Object {
     }
 
     fn model(&self) -> Result<Model, Error> {
+        if let Some(covariates) = self.fields.get("covariates") {
+            let expected = "none: offsets are made of them by the Python package";
+            return Err(wrong(&format!("{}covariates", self.path), covariates, expected));
+        }
         let model = Model::new(self.number("beta")?, self.number("eta0")?, self.number("gamma")?)?
             .with_smoothing(self.number("alpha")?, self.number("kappa")?)?;
         Ok(model.with_provenance(self.provenance()?))
@@ -231,6 +235,7 @@ mod tests {
         };
         for (from, to, message) in [
             (PYTHON, "", "file is not JSON: EOF"),
+            ("\"alpha\"", "\"covariates\": [], \"alpha\"", "covariates is [], expected none"),
             ("btdagg.davidson", "x", "format is \"x\", expected \"btdagg.davidson\""),
             ("\"version\": 1", "\"version\": 2", "version is 2, expected 1"),
             ("\"version\": 1,", "", "version is null, expected 1"),

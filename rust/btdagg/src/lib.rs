@@ -20,7 +20,7 @@
 //! | [`Counts`], [`Label`], [`Tally`] | votes and counts |
 //! | [`Rows`] | what decisions and calibrations read: a tally's counts, triples, arrays of your own |
 //! | [`features`] | margin and tie features of counts |
-//! | [`Model`] | probabilities, risks, decisions; one item or many |
+//! | [`Model`] | probabilities, risks, decisions; one item or many, [with an offset](Model::with_offsets) each |
 //! | [`Model::from_json`], [`Panel::from_json`], [`stopping::StoppingRule::from_json`] | files that the Python package writes (feature `json`, on by default) |
 //! | [`Panel`] | decisions from the votes of several judges |
 //! | [`Provenance`] | what a model was fitted to, if its file says so |
@@ -87,7 +87,7 @@ pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::{Error, Input};
 pub use fit::Fit;
 pub use label::Label;
-pub use model::{Model, Parameters};
+pub use model::{Model, Parameters, WithOffsets};
 pub use panel::{Judge, Panel};
 pub use panel_fit::{PanelFit, PanelSet};
 pub use parallel::Execution;

@@ -108,7 +108,8 @@ pub(crate) fn each_beta(row: &Row, grid: &Grid, mut take: impl FnMut(usize, &[[f
     let ties: Vec<f64> = logits.map(bounded_exp).collect();
     let mut found = vec![[0.0; 3]; ties.len()];
     for (number, beta) in betas.iter().enumerate() {
-        let (minus, plus) = (bounded_exp(-beta * row.s), bounded_exp(beta * row.s));
+        let u = beta * row.s + row.offset;
+        let (minus, plus) = (bounded_exp(-u), bounded_exp(u));
         for (found, tie) in found.iter_mut().zip(&ties) {
             let scale = 1.0 / (minus + tie + plus);
             *found = [minus, *tie, plus].map(|weight| single(weight * scale));

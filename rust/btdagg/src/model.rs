@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::davidson::{self, Lead, TieLogit};
+use crate::davidson::{self, HalfWidth, Lead, TieLogit, Ties};
 use crate::features::{self, Features};
 use crate::table::Quantity;
 use crate::{Counts, Error, Execution, Label, Provenance, Rows};
@@ -27,16 +27,16 @@ impl Parameters {
         [self.beta, self.eta0, self.gamma]
     }
 
-    pub(crate) fn margin_logit(&self, s: f64) -> f64 {
-        davidson::margin_logit(self.beta, s)
+    pub(crate) fn margin_logit(&self, s: f64, offset: f64) -> f64 {
+        davidson::margin_logit(self.beta, s, offset)
     }
 
     pub(crate) fn tie_logit(&self, t: f64) -> TieLogit {
         TieLogit::new(self.eta0, self.gamma, t)
     }
 
-    pub(crate) fn probabilities(&self, s: f64, t: f64) -> [f64; 3] {
-        davidson::probabilities(self.margin_logit(s), self.tie_logit(t))
+    pub(crate) fn probabilities(&self, s: f64, t: f64, offset: f64) -> [f64; 3] {
+        davidson::probabilities(self.margin_logit(s, offset), self.tie_logit(t))
     }
 }
 
@@ -127,6 +127,23 @@ impl Model {
         let Counts { minus, tie, plus } = counts;
         let eta = self.tie_logit(tie, minus + plus);
         davidson::action(Lead::new(self.margin_logit(minus, plus)), eta)
+    }
+
+    /// The model of items that each have an offset: what else is known of them, added to their
+    /// margins `u`.
+    ///
+    /// ```
+    /// use btdagg::{Execution, Model};
+    ///
+    /// let model = Model::new(1.2, 2.0, 0.8)?;
+    /// let rows: [[u8; 3]; 2] = [[5, 2, 5], [5, 2, 5]];
+    /// let mut labels = [0_i8; 2];
+    /// model.with_offsets(&[2.5, -2.5]).decide_into(&rows[..], &mut labels, Execution::single())?;
+    /// assert_eq!(labels, [1, -1]);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    pub const fn with_offsets<'a>(&'a self, offsets: &'a [f64]) -> WithOffsets<'a> {
+        WithOffsets { model: self, offsets }
     }
 
     /// Whether every item with at most `n_votes` votes is decided a tie, however they fall.
@@ -246,11 +263,83 @@ impl Model {
     }
 
     pub(crate) fn margin_logit(&self, minus: f64, plus: f64) -> f64 {
-        self.parameters.margin_logit(features::margin(minus, plus, self.alpha))
+        self.parameters.margin_logit(features::margin(minus, plus, self.alpha), 0.0)
     }
 
     pub(crate) fn tie_logit(&self, tie: f64, decisive: f64) -> TieLogit {
         self.parameters.tie_logit(features::tie(tie, decisive, self.kappa))
+    }
+}
+
+/// A model and the offset of each item, in the order of the rows; see [`Model::with_offsets`].
+#[derive(Debug, Clone, Copy)]
+pub struct WithOffsets<'a> {
+    model: &'a Model,
+    offsets: &'a [f64],
+}
+
+impl WithOffsets<'_> {
+    /// Decision of every row, by comparing its offset with those at which its counts are no longer
+    /// a tie.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not one offset for each row, or one is not finite; as [`Model::features_into`].
+    pub fn decide_into<R: Rows + ?Sized, L: From<Label> + Copy + Send>(
+        &self,
+        rows: &R,
+        out: &mut [L],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let side = |minus, plus| {
+            let u = self.model.margin_logit(minus, plus);
+            (u, Lead::new(u))
+        };
+        let tie = |tie, decisive| HalfWidth::new(self.model.tie_logit(tie, decisive));
+        let decide = |ties: Ties, offset| ties.decide(offset).into();
+        let quantity = Quantity { side, tie, value: Ties::new };
+        quantity.map_with(rows, self.offsets, out, execution, decide)
+    }
+
+    /// Probabilities of every row.
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn probabilities_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.of_probabilities(rows, out, execution, |p| p)
+    }
+
+    /// Risks of every row.
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn risks_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.of_probabilities(rows, out, execution, davidson::risks)
+    }
+
+    fn of_probabilities<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+        of: impl Fn([f64; 3]) -> [f64; 3] + Sync,
+    ) -> Result<(), Error> {
+        let side = |minus, plus| self.model.margin_logit(minus, plus);
+        let tie = |tie, decisive| self.model.tie_logit(tie, decisive);
+        let finish = |(u, eta), offset| {
+            of(davidson::probabilities(davidson::margin_logit(1.0, u, offset), eta))
+        };
+        let quantity = Quantity { side, tie, value: |u, eta| (u, eta) };
+        quantity.map_with(rows, self.offsets, out, execution, finish)
     }
 }
 
@@ -290,6 +379,54 @@ mod tests {
             model.decide_into(&rows[..], &mut labels, execution).unwrap();
             assert_eq!(labels, direct);
         }
+    }
+
+    #[test]
+    fn offsets_of_0_change_nothing_and_others_mirror() {
+        let model = Model::new(0.9, 1.4, 0.7).unwrap();
+        let rows: Vec<[u64; 3]> =
+            (0..30_000_u64).map(|i| [i % 13, (i / 13) % 11, (i * i) % 300]).collect();
+        let single = Execution::single();
+        let decide = |rows: &[[u64; 3]], offsets: &[f64], n_threads: usize| {
+            let mut labels = vec![0_i8; rows.len()];
+            let execution = Execution::threads(n_threads.try_into().unwrap());
+            let model = model.with_offsets(offsets);
+            model.decide_into(rows, &mut labels, execution).unwrap();
+            labels
+        };
+        let of = |rows: &[[u64; 3]], offsets: &[f64]| {
+            let mut p = vec![[0.0; 3]; rows.len()];
+            model.with_offsets(offsets).probabilities_into(rows, &mut p, single).unwrap();
+            p
+        };
+        let (mut labels, mut p) = (vec![0_i8; rows.len()], vec![[0.0; 3]; rows.len()]);
+        model.decide_into(&rows[..], &mut labels, single).unwrap();
+        model.probabilities_into(&rows[..], &mut p, single).unwrap();
+        let zeros = vec![0.0; rows.len()];
+        assert_eq!((decide(&rows, &zeros, 1), of(&rows, &zeros)), (labels, p));
+
+        let offsets: Vec<f64> = (0..30_000_i32).map(|i| f64::from(i % 101 - 50) * 0.07).collect();
+        let turned: Vec<f64> = offsets.iter().map(|offset| -offset).collect();
+        let mut mirrored = rows.clone();
+        mirrored.iter_mut().for_each(|row| row.reverse());
+        let mut p = of(&mirrored, &turned);
+        p.iter_mut().for_each(|p| p.reverse());
+        assert_eq!(p, of(&rows, &offsets));
+        let labels = decide(&rows, &offsets, 3);
+        let turned: Vec<i8> = decide(&mirrored, &turned, 1).iter().map(|label| -label).collect();
+        assert_eq!(labels, turned);
+        for (label, [minus, tie, plus]) in labels.iter().zip(p) {
+            let risks = davidson::risks([minus, tie, plus]);
+            let place = usize::try_from(1 + label).unwrap();
+            assert!(risks.iter().all(|risk| risks[place] <= risk + 1e-12));
+        }
+        let error = |offsets: &[f64]| {
+            let mut out = [0_i8; 2];
+            let decided = model.with_offsets(offsets).decide_into(&rows[..2], &mut out, single);
+            decided.unwrap_err().to_string()
+        };
+        assert_eq!(error(&[0.0, f64::NAN]), "offsets[1] is NaN, expected a finite number");
+        assert_eq!(error(&[0.0]), "offsets has 1 rows, expected 2 as in counts");
     }
 
     #[test]

@@ -33,7 +33,8 @@ impl Points {
 
     pub(crate) fn new(thetas: Vec<Vector>, rows: &[Row]) -> Result<Self, Error> {
         let of_row = |row: &Row| {
-            let mut plus: Vec<f64> = thetas.iter().map(|[beta, ..]| beta * row.s).collect();
+            let mut plus: Vec<f64> =
+                thetas.iter().map(|[beta, ..]| beta * row.s + row.offset).collect();
             let mut tie: Vec<f64> =
                 thetas.iter().map(|[_, eta0, gamma]| eta0 + gamma * row.t).collect();
             for logits in [&mut plus, &mut tie] {

@@ -110,6 +110,8 @@ pub struct Posteriors {
     densities: Densities,
     grid_cell: [Vector; 3],
     grid: Points,
+    /// Rows and grid without offsets, if there are any: what is believed is of votes alone.
+    votes_alone: Option<(Vec<Row>, Points)>,
     log_densities: Vec<f64>,
     /// The neighbours' parameters, and the share of the weak prior beside them.
     neighbours: Option<(Points, f64)>,
@@ -133,6 +135,13 @@ impl Posteriors {
         let axes = Grid::new(region.grid());
         let densities = Densities::new(&axes);
         let grid = Points::of_grid(&axes, rows)?;
+        let votes_alone = if set.rows.has_offsets() {
+            let rows: Vec<Row> = rows.iter().map(|row| Row { offset: 0.0, ..*row }).collect();
+            let points = Points::of_grid(&axes, &rows)?;
+            Some((rows, points))
+        } else {
+            None
+        };
         let log_densities = densities.logs(&grid.thetas);
         let [beta, eta0, gamma] = &axes.axes;
         let steps = [beta[1].ln() - beta[0].ln(), eta0[1] - eta0[0], gamma[1] - gamma[0]];
@@ -141,7 +150,8 @@ impl Posteriors {
         let neighbours =
             prior.map(|(prior, share)| Ok((Points::new(prior.thetas.clone(), rows)?, share)));
         let neighbours = neighbours.transpose()?;
-        Ok(Self { set: set.clone(), region, densities, grid_cell, grid, log_densities, neighbours })
+        let set = set.clone();
+        Ok(Self { set, region, densities, grid_cell, grid, votes_alone, log_densities, neighbours })
     }
 
     /// The posterior of some labels of the rows: weights that sum to the number of labels, or of
@@ -219,7 +229,9 @@ impl Posteriors {
         let thresholds = Thresholds::new(&self.set.counts, occurrences);
         let scaled: Vec<LabelWeights> =
             labels.iter().map(|weights| weights.map(|weight| factor * weight)).collect();
-        let (log_prior, sums) = thresholds.log_prior(&self.grid, &self.log_densities, RATE, None);
+        let alone = self.votes_alone.as_ref();
+        let grid = alone.map_or(&self.grid, |(_, grid)| grid);
+        let (log_prior, sums) = thresholds.log_prior(grid, &self.log_densities, RATE, None);
         let losses = self.grid.losses(&scaled);
         let weights = softmax(gibbs(&log_prior, &losses, RATE));
         if carriers(&weights) >= CARRIERS {
@@ -234,8 +246,11 @@ impl Posteriors {
             tried += 1;
             let lattice = Lattice::new(&spread, &self.region);
             let points = Points::new(lattice.thetas, self.rows())?;
+            let of_votes =
+                alone.map(|(rows, _)| Points::new(points.thetas.clone(), rows)).transpose()?;
+            let of_votes = of_votes.as_ref().unwrap_or(&points);
             let log_densities = self.densities.logs(&points.thetas);
-            let (log_prior, _) = thresholds.log_prior(&points, &log_densities, RATE, Some(&sums));
+            let (log_prior, _) = thresholds.log_prior(of_votes, &log_densities, RATE, Some(&sums));
             let losses = points.losses(&scaled);
             let weights = softmax(gibbs(&log_prior, &losses, RATE));
             let edge = weights.iter().zip(&lattice.at_edge).filter(|(_, at_edge)| **at_edge);
@@ -330,7 +345,7 @@ impl Posterior {
         execution: Execution<'_>,
     ) -> Result<Vec<[f64; 3]>, Error> {
         self.average(counts, self.matched_rate, execution, |parameters, s, t| {
-            let lead = Lead::new(parameters.margin_logit(s));
+            let lead = Lead::new(parameters.margin_logit(s, 0.0));
             let mut decided = [0.0; 3];
             decided[davidson::action(lead, parameters.tie_logit(t)).column()] = 1.0;
             decided
@@ -346,7 +361,9 @@ impl Posterior {
         counts: &[Counts],
         execution: Execution<'_>,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        self.average(counts, RATE, execution, |parameters, s, t| parameters.probabilities(s, t))
+        self.average(counts, RATE, execution, |parameters, s, t| {
+            parameters.probabilities(s, t, 0.0)
+        })
     }
 
     /// The mean of something of each item's features over the parameters.
@@ -481,6 +498,55 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn offsets_move_margins_and_what_is_believed_is_of_votes_alone() {
+        let rows: Vec<[u64; 3]> = (0..60).map(|i| [i * 7 % 5, i % 3, i * 3 % 5]).collect();
+        let label = |i: u64| i8::try_from(i * i % 3).unwrap() - 1;
+        let labels: Vec<i8> = (0..60).map(label).collect();
+        let soft = |labels: &[i8]| -> Vec<[f64; 3]> {
+            let one = |&label: &i8| [-1, 0, 1].map(|other| f64::from(u8::from(label == other)));
+            labels.iter().map(one).collect()
+        };
+        let single = Execution::single();
+        let of = |rows: &[[u64; 3]], labels: &[i8], offsets: &[f64]| {
+            let weights = soft(labels);
+            CalibrationSet::with_offsets(rows, &weights, offsets, (1.0, 1.0), single).unwrap()
+        };
+        let plain =
+            weak(&CalibrationSet::new(&rows[..], &labels, None, (1.0, 1.0), single).unwrap());
+        let found = weak(&of(&rows, &labels, &[0.0; 60])).parameters.vector();
+        let apart = found.iter().zip(plain.parameters.vector()).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f64::max) < 1e-5);
+        // Mirrored and permuted items have the same bits.
+        let offsets: Vec<f64> = (0..60).map(|i| f64::from(i % 7 - 3) * 0.4).collect();
+        let set = of(&rows, &labels, &offsets);
+        let (mut turned, mut others) = (rows.clone(), labels.clone());
+        turned.iter_mut().for_each(|row| row.reverse());
+        others.iter_mut().for_each(|label| *label = -*label);
+        let mut back: Vec<f64> = offsets.iter().map(|offset| -offset).collect();
+        turned.reverse();
+        others.reverse();
+        back.reverse();
+        let mirrored = of(&turned, &others, &back);
+        let theta = Parameters { beta: 0.7, eta0: 0.3, gamma: 0.2 };
+        let loss = set.loss(theta, single).unwrap();
+        assert_eq!(loss, mirrored.loss(theta, single).unwrap());
+        assert_eq!(weak(&set).parameters, weak(&mirrored).parameters);
+        assert!(weak(&set).parameters != plain.parameters);
+        // The gradient is the slope of the loss; the fit's is none.
+        for i in 0..3 {
+            let at = |shift: f64| {
+                let mut theta = theta.vector();
+                theta[i] += shift;
+                set.loss(Parameters::of(theta), single).unwrap().drps
+            };
+            assert!((loss.gradient[i] - (at(1e-5) - at(-1e-5)) / 2e-5).abs() < 1e-9);
+        }
+        let fit = set.fit(&Bounds::default(), single).unwrap();
+        assert!(fit.converged);
+        assert!(Prior::of_neighbour(&set, 60.0, 4, 16).is_err());
     }
 
     #[test]

@@ -88,8 +88,11 @@ impl CalibrationSet {
     /// are not whole do not tell their votes: each is scaled down to so many.
     ///
     /// # Errors
-    /// [`Error::Input`], if no item has a weight.
+    /// [`Error::Input`], if no item has a weight, or items have offsets.
     pub fn thinned(&self, n_votes: u64) -> Result<Self, Error> {
+        if self.rows.has_offsets() {
+            return Err(Error::input("set", "has offsets", "counts and labels alone"));
+        }
         if self.max_votes() <= n_votes {
             return Ok(self.clone());
         }
@@ -135,7 +138,8 @@ impl CalibrationSet {
         let is_whole = |counts: &Counts| counts.as_whole().is_some();
         let mut set = self;
         for n_steps in [64.0, 32.0, 16.0, 8.0] {
-            if set.n_distinct() <= MANY || set.counts.iter().all(is_whole) {
+            let has_offsets = set.rows.has_offsets();
+            if set.n_distinct() <= MANY || has_offsets || set.counts.iter().all(is_whole) {
                 break;
             }
             let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
@@ -155,7 +159,7 @@ impl CalibrationSet {
     ) -> Result<Self, Error> {
         let rows: Vec<(Counts, LabelWeights)> = rows.into_iter().collect();
         let label_weights = self.label_weights();
-        Self::of_rows(&rows, label_weights, self.alpha, self.kappa, self.n_items(), max_votes)
+        Self::of_rows(&rows, None, label_weights, self.alpha, self.kappa, self.n_items(), max_votes)
     }
 }
 

@@ -175,7 +175,7 @@ fn information(rows: impl Iterator<Item = Row>, theta: Vector) -> (Matrix, Matri
     let mut variance = [[0.0; 3]; 3];
     for row in rows {
         let weight: f64 = row.weights.iter().sum();
-        let p = theta.probabilities(row.s, row.t).map(|p| p * weight);
+        let p = row.probabilities(theta).map(|p| p * weight);
         curvature.add_row(&Row { weights: p, ..row }, theta);
         for (label, p) in p.into_iter().enumerate() {
             let mut one = Row { weights: [0.0; 3], ..row };

@@ -81,7 +81,7 @@ impl Refits {
         }))?;
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
-            Row { s, t, weights: [0.0; 3], place }
+            Row { s, t, offset: 0.0, weights: [0.0; 3], place }
         };
         let rows = collected(distinct.iter().enumerate().map(row))?;
         let mut present = collected(rows.iter().copied())?;

@@ -24,6 +24,8 @@ pub struct Loss {
 pub(crate) struct Row {
     pub(crate) s: f64,
     pub(crate) t: f64,
+    /// What else is known of it, added to its margin logit.
+    pub(crate) offset: f64,
     pub(crate) weights: LabelWeights,
     /// Its place among the rows of the table of losses that it is looked up in.
     pub(crate) place: usize,
@@ -60,6 +62,10 @@ impl WeightedRows {
     /// Whether some row leans to a side; if none does, the loss does not depend on beta.
     pub(crate) fn has_margins(&self) -> bool {
         self.rows.iter().any(|row| row.s != 0.0)
+    }
+
+    pub(crate) fn has_offsets(&self) -> bool {
+        self.rows.iter().any(|row| row.offset != 0.0)
     }
 
     /// Whether tie features differ; if not, eta0 and gamma cannot be told apart.
@@ -114,13 +120,17 @@ impl WeightedRows {
 }
 
 impl Row {
+    pub(crate) fn probabilities(&self, parameters: Parameters) -> [f64; 3] {
+        parameters.probabilities(self.s, self.t, self.offset)
+    }
+
     /// Weighted DRPS and its derivatives with respect to beta, eta0 and gamma.
     ///
     /// With `p(±)` and `p(0)` the probabilities and `q(±) = 1 − p(±)`, the score of a label is
     /// `q(−)² + p(+)²`, `p(−)² + p(+)²` or `p(−)² + q(+)²`. Nothing is subtracted from 1, so
     /// each term is accurate relative to itself.
     fn loss(&self, parameters: Parameters) -> [f64; 4] {
-        let [minus, tie, plus] = parameters.probabilities(self.s, self.t);
+        let [minus, tie, plus] = self.probabilities(parameters);
         let (not_minus, not_plus) = (tie + plus, minus + tie);
         // How the two tails react to the margin and to the tie logit; all four are positive.
         let (minus_falls, plus_rises) = (minus * (2.0 * plus + tie), plus * (2.0 * minus + tie));

@@ -1,7 +1,7 @@
 //! A quantity of many items, by table look-up where counts are small.
 
 use crate::counts::{CountRow, Rows};
-use crate::error::same_length;
+use crate::error::{check_finite, same_length};
 use crate::index::index;
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Counts, Error};
@@ -43,7 +43,21 @@ where
         out: &mut [V],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
+        let nothing = vec![(); rows.len()]; // which takes no memory
+        self.map_with(rows, &nothing, out, execution, |value, ()| value)
+    }
+
+    /// Writes what is made of the quantity of each row and of what else is known of it.
+    pub(crate) fn map_with<R: Rows + ?Sized, X: Known, O: Copy + Send>(
+        &self,
+        rows: &R,
+        known: &[X],
+        out: &mut [O],
+        execution: Execution<'_>,
+        finish: impl Fn(V, X) -> O + Sync,
+    ) -> Result<(), Error> {
         same_length("out", out.len(), rows.len(), "counts")?;
+        same_length("offsets", known.len(), rows.len(), "counts")?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let mut table: Option<Table<V>> = None;
             let mut buffer = Vec::new();
@@ -52,6 +66,8 @@ where
                 watch.poll()?;
                 let block = rows.block(row, out.len(), &mut buffer);
                 let bits = bits_of(block);
+                let known = &known[row..row + out.len()];
+                X::check(known, row)?;
                 // A table pays when it has fewer entries than rows that are still to come.
                 if table.as_ref().is_none_or(|table| table.bits < bits)
                     && entries::<V>(bits).is_some_and(|entries| entries <= left)
@@ -59,10 +75,13 @@ where
                     table = Some(self.tabulate(bits));
                 }
                 match &table {
-                    Some(table) if bits <= table.bits => table.look_up(block, out),
+                    Some(table) if bits <= table.bits => {
+                        table.look_up(block, known, out, &finish);
+                    }
                     _ => {
-                        for (i, (counts, out)) in block.iter().zip(out.iter_mut()).enumerate() {
-                            *out = self.of(counts.counts(row + i)?);
+                        let items = block.iter().zip(known).zip(out.iter_mut());
+                        for (i, ((counts, &known), out)) in items.enumerate() {
+                            *out = finish(self.of(counts.counts(row + i)?), known);
                         }
                     }
                 }
@@ -92,6 +111,25 @@ where
     }
 }
 
+/// What is known of an item beside its counts: nothing, or an offset.
+pub(crate) trait Known: Copy + Sync {
+    /// # Errors
+    /// [`Error::Input`] for the first bad value of a block, whose first row has that number.
+    fn check(block: &[Self], start: usize) -> Result<(), Error>;
+}
+
+impl Known for () {
+    fn check(_: &[()], _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Known for f64 {
+    fn check(block: &[f64], start: usize) -> Result<(), Error> {
+        check_finite("offsets", block, start)
+    }
+}
+
 /// The values of a quantity for all counts below `2^bits`.
 struct Table<V> {
     bits: u32,
@@ -99,19 +137,27 @@ struct Table<V> {
 }
 
 impl<V: Copy> Table<V> {
-    fn look_up<R: CountRow>(&self, block: &[R], out: &mut [V]) {
+    fn look_up<R: CountRow, X: Copy, O>(
+        &self,
+        block: &[R],
+        known: &[X],
+        out: &mut [O],
+        finish: impl Fn(V, X) -> O,
+    ) {
+        let items = block.iter().zip(known).zip(out);
         // With the usual handful of votes the shifts are constants and no index can be out of range.
         if let Ok(values) = <&[V; 1 << 12]>::try_from(self.values.as_slice()) {
-            for (row, out) in block.iter().zip(out) {
+            for ((row, &known), out) in items {
                 let [minus, tie, plus] = row.small();
                 let place = (minus << 8) | (tie << 4) | plus;
-                *out = values[place % values.len()];
+                *out = finish(values[place % values.len()], known);
             }
             return;
         }
-        for (row, out) in block.iter().zip(out) {
+        for ((row, &known), out) in items {
             let [minus, tie, plus] = row.small();
-            *out = self.values[(minus << (2 * self.bits)) | (tie << self.bits) | plus];
+            let value = self.values[(minus << (2 * self.bits)) | (tie << self.bits) | plus];
+            *out = finish(value, known);
         }
     }
 }

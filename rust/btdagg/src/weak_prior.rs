@@ -155,7 +155,7 @@ mod tests {
             .iter()
             .map(|&counts| {
                 let f = features(counts, 1.0, 1.0);
-                Row { s: f.s, t: f.t, weights: [0.0; 3], place: 0 }
+                Row { s: f.s, t: f.t, offset: 0.0, weights: [0.0; 3], place: 0 }
             })
             .collect();
         let grid = Grid::new(Region::new(&Bounds::default()).unwrap().grid());
@@ -176,7 +176,7 @@ mod tests {
                     .zip(labels)
                     .zip(occurrences)
                     .map(|((row, label), share)| {
-                        let [minus, _, plus] = Parameters::of(*theta).probabilities(row.s, row.t);
+                        let [minus, _, plus] = row.probabilities(Parameters::of(*theta));
                         let over = if label == 1 { 1.0 - plus } else { plus };
                         share / 6.0 * (minus * minus + over * over)
                     })
