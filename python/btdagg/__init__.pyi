@@ -60,6 +60,7 @@ from .methods.majority import majority_vote as majority_vote
 from .model.calibration import calibrate as calibrate
 from .model.calibration_set import Bounds as Bounds
 from .model.calibration_set import Calibration as Calibration
+from .model.covariates import Covariate as Covariate
 from .model.davidson import DavidsonModel as DavidsonModel
 from .model.grades import GradeModel as GradeModel
 from .model.panel import PanelModel as PanelModel
@@ -85,6 +86,7 @@ from .votes.scale import (
 from .votes.scale import (
     Scale as Scale,
 )
+from .votes.standings import standing as standing
 from .votes.votes import (
     Votes as Votes,
 )

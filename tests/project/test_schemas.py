@@ -59,7 +59,12 @@ def written(tmp_path_factory):
         btdagg.certify(counts, labels),
         btdagg.certify(graded, grades, scale=scale, agreement=0.5),
     ]
-    files = [("model", fitted) for fitted in (model, of_grades, panel.model)]
+    known = {"x": np.arange(200.0)}
+    with_covariates = [
+        btdagg.calibrate(counts, labels, covariates=known).model,
+        btdagg.calibrate(graded, grades, scale=scale, covariates={"x": np.arange(100.0)}).model,
+    ]
+    files = [("model", fitted) for fitted in (model, of_grades, panel.model, *with_covariates)]
     files += [("rule", rule) for rule in rules]
     files += [("certificate", certificate) for certificate in certificates]
     values = [(name, json.loads(value.to_json())) for name, value in files]

@@ -10,22 +10,34 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import CountsItself, as_integer, as_number, same_index
+from btdagg._util.validation import (
+    CountsItself,
+    as_checked_counts,
+    as_integer,
+    as_number,
+    effective_weights,
+    same_index,
+    same_length,
+)
 from btdagg.model.calibration_set import (
+    ENOUGH,
     PARAMETERS,
     Bounds,
     Calibration,
     calibration_set,
+    label_weights,
     quiet,
     warning,
 )
+from btdagg.model.covariates import Covariate, Design, KnownOfItems, columns_of, known_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
-from btdagg.votes.items import Items, has_judges
+from btdagg.votes.items import Items, has_judges, tables_only
 from btdagg.votes.join import labelled
+from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -62,6 +74,7 @@ def calibrate(
     kappa: float = 1.0,
     bounds: Bounds | None = None,
     provenance: Provenance | None = None,
+    covariates: Any = None,
     n_threads: int = 1,
 ) -> Calibration:
     """Fit a model to labelled vote counts: Davidson's to those of pairs, cuts to grades.
@@ -108,6 +121,11 @@ def calibrate(
     provenance : Provenance, optional
         Where the votes are from, for the model to keep; known of votes that were read. The number
         of labels and, unless given, the most votes of an item are added.
+    covariates : mapping of str to (n,) array, data frame, or (n, d) array, optional
+        What else is known of items, a number of each or NaN: of pairs one that changes its sign
+        when A and B are swapped, as a difference does. Labels may then be NaN: all rows together
+        give a covariate its scale. The model then decides items with these columns alone.
+        `btdagg.standing` makes standings.
     n_threads : int
         Threads over the distinct rows; they do not change a bit of the result.
 
@@ -144,6 +162,12 @@ def calibrate(
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
     more: dict[str, Any] = {}
+    known: KnownOfItems | None = None
+    if covariates is not None:
+        scales = scales_of(counts, labels, scale, label_scale)
+        counts, labels, weights, known = labelled_and_known(
+            counts, labels, weights, covariates, *scales
+        )
     if isinstance(counts, Items) and labels is None and counts.labels is not None:
         own = counts.labelled()
         counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
@@ -152,9 +176,10 @@ def calibrate(
             provenance = Provenance.of(own.table)
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
     named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
+    named["covariates"] = None if known is None else [own.name for own in known.covariates]
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     if not isinstance(counts, CountsItself) and has_judges(counts):
-        _require(named, "of a panel", bounds=None, prior=WEAK)
+        _require(named, "of a panel", bounds=None, prior=WEAK, covariates=None)
         more |= {"scale": scale, "label_scale": label_scale, **smoothing}
         more |= {"labels": labels, "weights": weights, "provenance": provenance}
         return quiet(calibrate_panel)(counts, **more)
@@ -166,22 +191,78 @@ def calibrate(
         _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
         if labels is None:
             raise InputError(argument="labels", came=None, expected="one of every item of grades")
-        return fit_cuts(
-            counts, labels, *scales, prior=prior, weights=weights, provenance=provenance
-        )
+        of_items: dict[str, Any] = {"weights": weights, "provenance": provenance, "known": known}
+        return fit_cuts(counts, labels, *scales, prior=prior, **of_items)
     if labels is not None:
         same_index(counts=counts, labels=labels)
         labels = label_scale.sides(labels)
     n_threads = as_integer(n_threads, "n_threads", 1)
+    design = offsets = None
+    weighted: tuple[Covariate, ...] = ()
+    if known is not None and known.covariates:
+        design = _design_of(counts, labels, weights, known, **smoothing)
+        fit = design.fit()
+        offsets, weighted = known.offsets(fit.weights), known.weighted(fit.weights)
+        prior = None if len(offsets) > ENOUGH else prior  # which looks at each item
     if prior is None:
-        items = calibration_set(counts, labels, weights, **smoothing)
-        fitted = _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
+        items = calibration_set(counts, labels, weights, **smoothing, offsets=offsets)
+        how = bounds or Bounds(), provenance, smoothing, n_threads
+        fitted = _of_least_drps(items, *how, weighted)
     else:
-        given = counts, labels, weights, prior, *smoothing.values(), provenance
+        given = counts, labels, weights, prior, *smoothing.values(), provenance, offsets, weighted
         fitted = _closest_to_posterior(Posterior.of(*given))
+    if known is not None:
+        warnings = (*fitted.warnings, *known.remarks)
+        fitted = replace(fitted, warnings=warnings, _design=design)
     if scales == (PAIRS, PAIRS):
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
+
+
+def _design_of(
+    counts: Any, labels: Any, weights: Any, known: KnownOfItems, *, alpha: float, kappa: float
+) -> Design:
+    """Return labelled items as their covariates are weighed, each as much as in the posterior."""
+    rows = as_checked_counts(counts).astype(np.float64)
+    of_labels = label_weights(labels, weights)
+    sizes = of_labels.sum(axis=1)
+    held = sizes > 0
+    of_labels = of_labels[held] * (effective_weights(sizes, len(rows)) / sizes)[held, None]
+    return Design.of_pairs(rows[held], of_labels, known.columns[held], alpha, kappa)
+
+
+def labelled_and_known(
+    counts: Any,
+    labels: Any,
+    weights: Any,
+    covariates: Any,
+    scale: Scale,
+    label_scale: Scale,
+) -> tuple[Any, Any, Any, KnownOfItems]:
+    """Return the rows that have a label, and what is known of them on scales of all rows."""
+    if isinstance(labels, Labels):
+        counts, labels = tables_only(counts, weights).items(labels), None
+    given, of_items = labels, isinstance(counts, Items) and labels is None
+    if of_items:
+        given, counts = counts.labels, counts.labelled()
+    n_items = len(counts) if given is None else len(given)
+    columns = columns_of(covariates, n_items)
+    if given is None and weights is None:
+        raise InputError(argument="labels", came=None, expected="labels, which weigh covariates")
+    rows = np.arange(n_items)
+    if given is not None:
+        rows = np.flatnonzero(label_scale.places(given, partial=True) >= 0)
+    known = known_of(columns, rows, centred=not scale.mirrored)
+    if not of_items:
+        same_index(counts=counts, labels=labels, weights=weights)
+        panel = not isinstance(counts, CountsItself) and has_judges(counts)
+        array: Any = np.asarray(counts) if panel else scale.read_counts(counts)
+        same_length("labels", n_items, "counts", len(array))
+        counts = array[rows]
+        if labels is not None:
+            labels = label_scale.labels[label_scale.places(np.asarray(labels)[rows])]
+        weights = None if weights is None else np.asarray(weights)[rows]
+    return counts, labels, weights, known
 
 
 def prior_among(
@@ -236,13 +317,13 @@ def _of_least_drps(
     provenance: Provenance,
     smoothing: dict[str, float],
     n_threads: int,
+    covariates: tuple[Covariate, ...] = (),
 ) -> Calibration:
     lower, upper = bounds.box()
     fit = items.fit(lower.tolist(), upper.tolist(), n_threads)
     provenance = provenance.of_fit(items.max_votes, items.n_items)
-    model = DavidsonModel(
-        *fit.parameters, smoothing["alpha"], smoothing["kappa"], provenance=provenance
-    )
+    numbers = *fit.parameters, smoothing["alpha"], smoothing["kappa"]
+    model = DavidsonModel(*numbers, provenance=provenance, covariates=covariates)
     at_bounds = tuple(name for name, hit in zip(PARAMETERS, fit.at_bounds, strict=True) if hit)
     return Calibration(
         model=model,

@@ -24,6 +24,7 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg.model.intervals import ParameterInterval, as_level
 from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from btdagg._util.display import Picture
 
+
+# From so many labels on priors have nothing to add.
+ENOUGH = 1000
 
 PARAMETERS = ("beta", "nu", "gamma")
 
@@ -150,12 +154,31 @@ class Calibration(Displayed):
     posterior: Any = None
     shares: dict[str, float] = field(default_factory=dict)
     cross_validated: dict[str, float] = field(default_factory=dict)
+    _design: Any = field(default=None, repr=False, compare=False)
 
     @property
     def losses(self) -> dict[str, float]:
         """The loss on the calibration set, by its name."""
         both = {"DRPS": self.drps, "log loss": self.log_loss}
         return {name: value for name, value in both.items() if not math.isnan(value)}
+
+    def weights(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
+        """Return the weights of the covariates with intervals of what the labels alone say.
+
+        The estimates are the model's, which a prior draws towards 0; a value is in the interval if
+        the best fit with it has a log-likelihood that is not significantly less.
+
+        Notes
+        -----
+        Twice the fall of the profile is compared with the square of Student's t, of as many degrees
+        of freedom as there are labels less numbers. Coverage is in benches/README.md.
+        """
+        own = self.model.covariates
+        ends = [] if self._design is None else self._design.intervals(as_level(level))
+        return {
+            covariate.name: ParameterInterval(covariate.weight, low, high)
+            for covariate, (_, low, high, _) in zip(own, ends, strict=True)
+        }
 
     def plot(self, n_votes: int | None = None) -> Picture:
         """Draw how the model decides; of pairs every way to vote, and majority vote beside.
@@ -171,6 +194,14 @@ class Calibration(Displayed):
         return "\n".join([first, *lines, *(f"warning: {text}" for text in self.warnings)])
 
 
+def label_weights(labels: NDArray[np.int8] | None, weights: ArrayLike | None) -> Any:
+    """Return the weight of each label of each item, (n, 3)."""
+    if labels is None:
+        return np.asarray(weights, dtype=np.float64)
+    is_given = (labels[:, None] == np.array([-1, 0, 1])).astype(np.float64)
+    return is_given if weights is None else is_given * np.asarray(weights)[:, None]
+
+
 def calibration_set(
     counts: ArrayLike,
     labels: ArrayLike | None,
@@ -178,6 +209,7 @@ def calibration_set(
     *,
     alpha: float,
     kappa: float,
+    offsets: NDArray[np.float64] | None = None,
 ) -> _core.CalibrationSet:
     """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
     counts, labels, _ = labelled(counts, labels, weights=weights)
@@ -191,6 +223,9 @@ def calibration_set(
     if weight is not None:
         same_length("weights", len(weight), "counts", len(rows))
     same_index(counts=counts, labels=labels, weights=weights)
+    if offsets is not None:
+        of_labels = label_weights(gold, weight)
+        return _core.CalibrationSet.with_offsets(rows, of_labels, offsets, alpha, kappa)
     if gold is None:
         assert weight is not None
         return _core.CalibrationSet.soft(rows, weight, alpha, kappa)

@@ -16,11 +16,12 @@ from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
 from btdagg.model.calibration_set import calibration_set
+from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -46,6 +47,7 @@ class FittedModel(SavedAsJson, Displayed):
     label_scale: Scale
     provenance: Provenance | None
     judges: tuple[str, ...] = ()  # of a panel
+    covariates: tuple[Covariate, ...] = ()
     # The points and their distance where they are not those that the core decides by.
     _points: ClassVar[NDArray[Any] | None] = None
     _unit: ClassVar[float] = 1.0
@@ -61,13 +63,15 @@ class FittedModel(SavedAsJson, Displayed):
         values = {name: getattr(self, name) for name in self.SAVED}
         plain = {k: v.as_dict() if isinstance(v, Scale) else v for k, v in values.items()}
         written = {k: v for k, v in plain.items() if v != PAIRS.as_dict()}  # what is usual goes
+        if self.covariates:
+            written["covariates"] = [covariate.as_dict() for covariate in self.covariates]
         return {**written, **origin}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`."""
         scales = {"scale": PAIRS, "label_scale": PAIRS} | fields
-        if scales.keys() - {"provenance"} != set(cls.SAVED):
+        if scales.keys() - {"provenance", "covariates"} != set(cls.SAVED):
             expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
             raise InputError(argument="fields", came=sorted(fields), expected=expected)
         return cls(**scales)
@@ -111,6 +115,8 @@ class FittedModel(SavedAsJson, Displayed):
         """
         from btdagg.model.sql.queries import query_of
 
+        self.require_votes_alone("SQL")
+
         return query_of(self, dialect, votes, probabilities=probabilities)
 
     def __post_init__(self) -> None:
@@ -118,11 +124,20 @@ class FittedModel(SavedAsJson, Displayed):
         label_scale = scale_from(self.label_scale or scale, "label_scale")
         require_alike(scale, label_scale)
         self.__dict__.update(scale=scale, label_scale=label_scale)
+        made = (Covariate(**one) if isinstance(one, dict) else one for one in self.covariates)
+        self.__dict__.update(covariates=tuple(made))
         if label_scale.mirrored and label_scale != PAIRS:
             unit = label_scale.points[1] - label_scale.points[0]
             self.__dict__.update(_points=label_scale.labels, _unit=unit)
         if not isinstance(self.provenance, Provenance | None):
             object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
+
+    def require_votes_alone(self, user: str) -> None:
+        """Refuse a model that needs covariates for who has votes alone."""
+        if self.covariates:
+            names = ", ".join(covariate.name for covariate in self.covariates)
+            expected = f"a model of votes alone for {user}; this one needs {names} of each item"
+            raise InputError(argument="model", came=f"one with {names}", expected=expected)
 
     def _labels(self, decided: Any) -> Any:
         """Return labels as points of their scale; of a mirrored one the core has -1, 0 and 1."""
@@ -152,6 +167,9 @@ class DavidsonModel(FittedModel):
     provenance : Provenance, optional
         What the model was fitted to, to warn if it is used for something else. It is saved with the
         model, and affects neither decisions nor equality.
+    covariates : sequence of Covariate
+        What else is known of items, with their weights: each adds its weight times its value to u.
+        `decide`, `predict_proba` and `risks` then need a column of each.
 
     Notes
     -----
@@ -196,6 +214,7 @@ class DavidsonModel(FittedModel):
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
     scale: Scale = field(default=PAIRS, repr=False)
     label_scale: Scale = field(default=None, repr=False)  # type: ignore[assignment]
+    covariates: tuple[Covariate, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         for name in self.NUMBERS:
@@ -215,7 +234,8 @@ class DavidsonModel(FittedModel):
     @property
     def in_words(self) -> tuple[str, ...]:
         """The fitted numbers."""
-        return (f"beta {self.beta:.4g}, nu {self.nu:.4g}, gamma {self.gamma:.4g}",)
+        numbers = f"beta {self.beta:.4g}, nu {self.nu:.4g}, gamma {self.gamma:.4g}"
+        return (numbers + weights_in_words(self.covariates),)
 
     @property
     def nu(self) -> float:
@@ -232,11 +252,24 @@ class DavidsonModel(FittedModel):
         """
         return picture(self, n_votes)
 
-    def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
-        """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
-        threads = as_integer(n_threads, "n_threads", 1)
-        labels: NDArray[Any] = self._labels(self._kernel.decide(self._checked(counts), threads))
+    def decide(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[np.int8]:
+        """Label of least expected absolute error for each item, (n,): -1, 0 or +1.
+
+        `covariates` are (n,) columns by name, those that the model was fitted with: a mapping, a
+        data frame, or an (n, d) array in their order. NaN is a missing value, which counts as 0.
+        """
+        of_items = self._of_items(counts, covariates, n_threads)
+        labels: NDArray[Any] = self._labels(self._kernel.decide(*of_items))
         return labels
+
+    def _of_items(
+        self, counts: ArrayLike, covariates: Any, n_threads: int
+    ) -> tuple[NDArray[Any], int, NDArray[np.float64] | None]:
+        array = self._checked(counts)
+        n_threads = as_integer(n_threads, "n_threads", 1)
+        return array, n_threads, offsets_of(self, covariates, len(array))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Check counts, and warn if items clearly have too many votes for the model."""
@@ -249,23 +282,28 @@ class DavidsonModel(FittedModel):
             warn_of(origin.differences(array))
         return array
 
-    def decide_one(self, minus: int, tie: int, plus: int) -> float:
-        """Label of one item from its three counts."""
+    def decide_one(
+        self, minus: int, tie: int, plus: int, *, covariates: Mapping[str, float] | None = None
+    ) -> float:
+        """Label of one item from its three counts, and its covariates if the model has any."""
+        if self.covariates or covariates is not None:
+            columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
+            return float(self.decide([[minus, tie, plus]], covariates=columns)[0])
         label = self._kernel.decide_one(minus, tie, plus)
         return label if self._points is None else self._points[label + 1].item()
 
-    def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Probabilities of -1, 0 and +1 for each item, (n, 3)."""
-        return self._kernel.predict_proba(
-            self._checked(counts), as_integer(n_threads, "n_threads", 1)
-        )
+    def predict_proba(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Probabilities of -1, 0 and +1 for each item, (n, 3); covariates are as of `decide`."""
+        return self._kernel.predict_proba(*self._of_items(counts, covariates, n_threads))
 
-    def risks(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
+    def risks(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[np.float64]:
         """Expected absolute error of answering -1, 0 and +1 for each item, (n, 3)."""
-        n_threads = as_integer(n_threads, "n_threads", 1)
-        risks: NDArray[np.float64] = self._errors(
-            self._kernel.risks(self._checked(counts), n_threads)
-        )
+        of_items = self._of_items(counts, covariates, n_threads)
+        risks: NDArray[np.float64] = self._errors(self._kernel.risks(*of_items))
         return risks
 
     def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
@@ -306,6 +344,7 @@ class DavidsonModel(FittedModel):
         weights: ArrayLike | None,
         n_threads: int,
     ) -> tuple[float, NDArray[np.float64]]:
+        self.require_votes_alone("drps")
         if labels is not None:
             labels = self.label_scale.sides(labels)
         items = calibration_set(counts, labels, weights, alpha=self.alpha, kappa=self.kappa)
@@ -318,7 +357,9 @@ class DavidsonModel(FittedModel):
         Such a model is no better than the constant 0. It cannot be constant in another way, because
         an item without votes is a tie.
         """
-        return self._kernel.always_ties(as_integer(n_votes, "n_votes", 0, 2**64 - 1))
+        n_votes = as_integer(n_votes, "n_votes", 0, 2**64 - 1)
+        is_constant = not any(covariate.weight for covariate in self.covariates)
+        return is_constant and self._kernel.always_ties(n_votes)
 
     def to_sql(
         self,
@@ -353,5 +394,7 @@ class DavidsonModel(FittedModel):
         >>> query = f"SELECT item, {model.to_sql('duckdb')} AS label FROM counts"
         """
         from btdagg.model.sql.decisions import to_sql
+
+        self.require_votes_alone("SQL")
 
         return to_sql(self, dialect, minus=minus, tie=tie, plus=plus)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,7 +13,8 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.validation import effective_weights, same_index, same_length
-from btdagg.model.calibration_set import Calibration
+from btdagg.model.calibration_set import ENOUGH, Calibration
+from btdagg.model.covariates import Covariate, Design, KnownOfItems
 from btdagg.model.grades import GradeModel
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, listed
@@ -61,11 +63,13 @@ class _LabelledMeans(NamedTuple):
 
     means: Floats
     weights: Floats  # of each grade at each mean, (n, K)
+    offsets: Floats | None = None  # with which items of equal means differ
 
     def loss(self, theta: Floats, *, with_hessian: bool = False) -> tuple[float, Floats, Floats]:
         """Return the log loss, its gradient and, if wanted, its Hessian by beta and intercepts."""
         beta, intercepts = float(theta[0]), theta[1:].copy()
-        return _core.grade_loss(self.means, self.weights, beta, intercepts, with_hessian)
+        rows = self.means, self.weights
+        return _core.grade_loss(*rows, beta, intercepts, with_hessian, self.offsets)
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -81,7 +85,7 @@ class _LabelledMeans(NamedTuple):
         Beta times the standard deviation of the means is at least `least`.
         """
         centre, deviation = self.spread
-        standard = _LabelledMeans((self.means - centre) / deviation, self.weights)
+        standard = self._replace(means=(self.means - centre) / deviation)
         total = self.weights.sum()
 
         def loss(theta: Floats) -> tuple[float, Floats, Floats]:
@@ -111,6 +115,7 @@ def fit_cuts(
     prior: GradeModel | Sequence[GradeModel] | Literal["weak"] | None = "weak",
     weights: ArrayLike | None = None,
     provenance: Provenance | None = None,
+    known: KnownOfItems | None = None,
 ) -> Calibration:
     """Fit the model of grades to labelled counts; arguments are those of `btdagg.calibrate`.
 
@@ -148,15 +153,27 @@ def fit_cuts(
     held = sizes > 0
     array, places, sizes = array[held], places[held], sizes[held]
     n_labels = len(places)
+    x = np.empty((n_labels, 0)) if known is None else known.columns[held]
     step = (scale.points[-1] - scale.points[0]) / (len(label_scale.points) - 1)
     means = _core.grade_means(array, scale.floats, 1)
     distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
     by_grade = np.zeros((len(distinct), len(label_scale.points)))
     np.add.at(by_grade, (row, places), sizes)
-    rows = _LabelledMeans(distinct, by_grade)
-    if prior is None:
-        cuts = _matched_cuts(scale, label_scale, step)
-        theta, converged = rows.minimum(np.array([1.0, *cuts]))
+    rows, cuts = _LabelledMeans(distinct, by_grade), _matched_cuts(scale, label_scale, step)
+    start, design = np.array([1.0, *cuts]), None
+    covariates: tuple[Covariate, ...] = ()
+    if known is not None and known.covariates:
+        by_grade = np.zeros((n_labels, len(label_scale.points)))
+        by_grade[np.arange(n_labels), places] = sizes
+        design = Design.of_grades(distinct[row], by_grade, x, cuts)
+        fit = design.fit()
+        covariates = known.weighted(fit.weights)
+        offsets = known._replace(columns=x).offsets(fit.weights)
+        rows = _LabelledMeans(distinct[row], by_grade, offsets)
+        beta = math.exp(fit.numbers[0])
+        start = np.array([beta, *(beta * cuts + fit.numbers[1:])])
+    if prior is None or (covariates and n_labels > ENOUGH):
+        theta, converged = rows.minimum(start)
         shares: dict[str, float] = {}
     else:
         parts = _parts(prior, scale, label_scale, step, rows)
@@ -165,12 +182,14 @@ def fit_cuts(
     cuts = scale.middle + step * theta[1:] / beta
     max_votes = math.ceil(array.sum(axis=1).max() - 1e-6)
     origin = (provenance or Provenance()).of_fit(max_votes, n_labels)
-    model = GradeModel(beta / step, tuple(cuts.tolist()), scale, label_scale, origin)
+    model = GradeModel(beta / step, tuple(cuts.tolist()), scale, label_scale, origin, covariates)
     log_loss = rows.loss(theta)[0] / by_grade.sum()
     notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
+    notes += () if known is None else known.remarks
     sizes_of_fit = n_labels, max_votes
-    return Calibration(model, *sizes_of_fit, converged, notes, log_loss=log_loss, shares=shares)
+    fitted = Calibration(model, *sizes_of_fit, converged, notes, log_loss=log_loss, shares=shares)
+    return replace(fitted, _design=design)
 
 
 def _matched_cuts(scale: Scale, label_scale: Scale, step: float) -> Floats:
@@ -255,12 +274,16 @@ def _closest_to_mixture(
     half = (n_grades - 1) / 2
     grid = np.linspace(-half, half, 2 * n_grades - 1)
     means = np.concatenate([rows.means, grid])
+    offsets = None if rows.offsets is None else np.concatenate([rows.offsets, 0 * grid])
     sizes = np.concatenate([rows.weights.sum(axis=1), np.full(len(grid), 1 / len(grid))])
     predicted = np.tile(held[-2:] @ np.stack(of_nothing), (len(means), 1))
     for share, theta in zip(held, thetas, strict=False):
-        predicted += share * _core.grade_probabilities(means, theta[0], theta[1:].copy(), 1)
+        predicted += share * _core.grade_probabilities(
+            means, theta[0], theta[1:].copy(), 1, offsets
+        )
     start = np.tensordot(held[:-2], np.stack(thetas), 1)
-    theta, converged = _LabelledMeans(means, predicted * sizes[:, None]).minimum(start)
+    every = _LabelledMeans(means, predicted * sizes[:, None], offsets)
+    theta, converged = every.minimum(start)
     shares = dict.fromkeys(names, 0.0)
     for name, share in zip(names, held.tolist(), strict=True):
         shares[name] += share
@@ -297,7 +320,8 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
     precision = np.linalg.inv(beta**2 * covariance + alone * np.eye(len(centre)))
 
     def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
-        value, gradient, hessian = _core.grade_loss(*rows, beta, intercepts, True)
+        of_rows = rows.means, rows.weights, beta, intercepts, True, rows.offsets
+        value, gradient, hessian = _core.grade_loss(*of_rows)
         off = intercepts - centre
         slope = precision @ off
         return value + float(off @ slope) / 2, gradient[1:] + slope, hessian[1:, 1:] + precision
@@ -349,7 +373,7 @@ def _notes(
         absent = tuple(g for g, is_given in zip(grades, given, strict=True) if not is_given)
         names = listed(absent) if len(absent) > 1 else str(absent[0])
         notes.append(f"no label is {names}: {hint.replace('it rests', 'when it is said rests')}")
-    if len(rows.means) == 1:
+    if np.ptp(rows.means) == 0:
         notes.append("all labelled items have the same mean vote, which beta cannot be told from")
     elif not has_prior and given.sum() > 1:
         size = theta[0] * rows.spread[1]
@@ -357,7 +381,7 @@ def _notes(
             notes.append("higher votes do not go with higher grades: beta is at its least")
         elif size > 1 and rows.has_no_end(theta):
             notes.append('the votes separate the labels, and beta has no end; pass prior="votes"')
-    if len(model.reachable) == 1:
+    if len(model.reachable) == 1 and not model.covariates:
         notes.append(
             f"the fitted model says {next(iter(model.reachable))} whatever the votes: the judge "
             "adds nothing that a constant would not"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.files import MADE_ANEW, FileFormat
 from btdagg._util.validation import as_integer, as_number
+from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
 from btdagg.model.davidson import FittedModel
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale
@@ -48,6 +49,9 @@ class GradeModel(FittedModel, Drawn):
         Of the votes, and of the labels, the same unless given.
     provenance : Provenance, optional
         What the model was fitted to. It affects neither decisions nor equality.
+    covariates : sequence of Covariate
+        What else is known of items, with their weights: each adds its weight times its value to
+        ``beta * m``. `decide`, `predict_proba` and `risks` then need a column of each.
 
     Notes
     -----
@@ -84,6 +88,7 @@ class GradeModel(FittedModel, Drawn):
     scale: Scale
     label_scale: Scale = None  # type: ignore[assignment]  # that of the votes
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
+    covariates: tuple[Covariate, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,7 +118,8 @@ class GradeModel(FittedModel, Drawn):
     @property
     def in_words(self) -> tuple[str, ...]:
         """The fitted numbers, and what they say."""
-        return f"beta {self.beta:.4g}, cuts {', '.join(f'{c:.4g}' for c in self.cuts)}", str(self)
+        numbers = f"beta {self.beta:.4g}, cuts {', '.join(f'{c:.4g}' for c in self.cuts)}"
+        return numbers + weights_in_words(self.covariates), str(self)
 
     @property
     def intercepts(self) -> Floats:
@@ -147,32 +153,44 @@ class GradeModel(FittedModel, Drawn):
         array = self.scale.read_counts(counts)
         return _core.grade_means(array, self.scale.floats, as_integer(n_threads, "n_threads", 1))
 
-    def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[Any]:
+    def decide(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[Any]:
         """Grade of least expected absolute error for each item, (n,): values of the scale.
 
         Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
+        `covariates` are (n,) columns by name, those that the model was fitted with: a mapping, a
+        data frame, or an (n, d) array in their order. NaN is a missing value, which counts as the
+        mean.
         """
         array = self.scale.read_counts(counts)
         thresholds = np.array(self.thresholds)
         n_threads = as_integer(n_threads, "n_threads", 1)
-        grades = self.label_scale.labels
-        return _core.grade_decisions(array, self.scale.floats, thresholds, n_threads, grades)
+        offsets = offsets_of(self, covariates, len(array))
+        shifts = None if offsets is None else offsets / self.beta
+        how = thresholds, n_threads, self.label_scale.labels, shifts
+        return _core.grade_decisions(array, self.scale.floats, *how)
 
-    def decide_one(self, *counts: float) -> float:
+    def decide_one(self, *counts: float, covariates: Mapping[str, float] | None = None) -> float:
         """Grade of one item from its counts, one for each point of the scale of votes."""
-        grade: float = self.decide([counts])[0].item()
+        columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
+        grade: float = self.decide([counts], covariates=columns)[0].item()
         return grade
 
-    def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
-        """Probabilities of the grades for each item, (n, K)."""
+    def predict_proba(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> Floats:
+        """Probabilities of the grades for each item, (n, K); covariates are as of `decide`."""
         means = self.means(counts, n_threads=n_threads)
-        return _core.grade_probabilities(means, self.beta, self.intercepts, n_threads)
+        offsets = offsets_of(self, covariates, len(means))
+        return _core.grade_probabilities(means, self.beta, self.intercepts, n_threads, offsets)
 
-    def risks(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
+    def risks(self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1) -> Floats:
         """Expected absolute error of answering each grade for each item, (n, K)."""
         grades = self.label_scale.floats
         distances = np.abs(grades[:, None] - grades)
-        return np.asarray(self.predict_proba(counts, n_threads=n_threads) @ distances)
+        p = self.predict_proba(counts, covariates=covariates, n_threads=n_threads)
+        return np.asarray(p @ distances)
 
     @property
     def reachable(self) -> dict[float, float]:
@@ -204,19 +222,22 @@ class GradeModel(FittedModel, Drawn):
         """
         from btdagg.model.sql.decisions import to_sql
 
+        self.require_votes_alone("SQL")
+
         return to_sql(self, dialect, mean=mean)
 
     def __str__(self) -> str:
+        known = " where nothing else is known of an item" if self.covariates else ""
         (lowest, _), *higher = self.reachable.items()
         if not higher:
-            return f"People say {lowest}, whatever the votes."
+            return f"People say {lowest}, whatever the votes{known}."
         votes = self.scale.points
         digits = 3 + int(math.log10(max(map(abs, votes)) / (votes[-1] - votes[0]) + 1))
         # Of grades that begin at the same mean, as it is written, only the last has a place.
         starts = {f"{start:.{digits}g}": grade for grade, start in higher}
         first, *others = (f"{start} on {grade}" for start, grade in starts.items())
         texts = [f"People say {lowest}; from a mean of {first}", *others]
-        return "; from ".join(texts) + "."
+        return "; from ".join(texts) + known + "."
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers, the scale and the provenance, if there is one, as plain values."""

@@ -12,7 +12,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
-from btdagg.model.calibration_set import PARAMETERS, Bounds, calibration_set
+from btdagg.model.calibration_set import ENOUGH, PARAMETERS, Bounds, calibration_set
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.intervals import (
     ParameterInterval,
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.model.covariates import Covariate
     from btdagg.votes.provenance import Provenance
 
-# From so many labels on neighbours have nothing to add, and the core leaves them out.
-_ENOUGH = 1000
 # Neighbours that hold less than this share of the posterior are said not to fit.
 _FIT = 0.5
 
@@ -60,7 +59,7 @@ def _doubts(
     share = posterior.shares[0]
     if not isinstance(prior, Prior):
         return
-    if 0 < worth < _ENOUGH and share < _FIT:
+    if 0 < worth < ENOUGH and share < _FIT:
         yield (
             f"the neighbours do not fit: they explain {share:.0%} of what {items.n_items} labels "
             "say, and the rest is by the weak prior; are they of a like task and judge?"
@@ -145,6 +144,8 @@ class Posterior:
         alpha: float,
         kappa: float,
         provenance: Provenance,
+        offsets: NDArray[np.float64] | None = None,
+        covariates: tuple[Covariate, ...] = (),
     ) -> Self:
         """Return what a few labels say, or none: then `counts` tell how often each occurs."""
         same_index(counts=counts, labels=labels, weights=weights)
@@ -154,9 +155,10 @@ class Posterior:
         is_bare = labels is None and weights is None
         gold = None if labels is None else np.array(as_labels(labels))
         weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
-        given = rows, gold, weight, prior, alpha, kappa, provenance  # copies
+        given = rows, gold, weight, prior, alpha, kappa, provenance, offsets, covariates  # copies
         own = np.ones((len(rows), 3)) if is_bare else weight
-        items = calibration_set(rows, gold, own, alpha=alpha, kappa=kappa)
+        how: dict[str, Any] = {"alpha": alpha, "kappa": kappa, "offsets": offsets}
+        items = calibration_set(rows, gold, own, **how)
         n_labels = 0 if is_bare else items.n_items
         worth = float(n_labels)
         if weight is not None:
@@ -164,7 +166,8 @@ class Posterior:
             worth = float(share.sum() ** 2 / (share**2).sum())
         kernel = _kernel_of(items, worth, prior, alpha, kappa)
         provenance = provenance.of_fit(items.max_votes, n_labels)
-        model = DavidsonModel(*kernel.parameters, alpha, kappa, provenance)
+        numbers = *kernel.parameters, alpha, kappa, provenance
+        model = DavidsonModel(*numbers, covariates=covariates)
         neighbours, _, nothing = kernel.shares
         doubts = tuple(_doubts(kernel, items, worth, prior))
         return cls(model, worth, neighbours, nothing, doubts, items, kernel, given)
@@ -178,6 +181,7 @@ class Posterior:
 
         `model` predicts nearly the same, and is what decides.
         """
+        self.model.require_votes_alone("a posterior mean")
         rows, place = distinct_counts(counts)
         return self._kernel.probabilities(rows, 1)[place]
 
@@ -197,6 +201,7 @@ class Posterior:
         ----------
         Lyddon, Holmes and Walker (2019) for the rate.
         """
+        self.model.require_votes_alone("stable")
         threads = as_integer(n_threads, "n_threads", 1)
         return stability_of(
             self.model, counts, level, lambda rows: self._kernel.decisions(rows, threads)

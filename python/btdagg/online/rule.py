@@ -194,6 +194,7 @@ class StoppingRule(SavedAsJson):
             elif value is not None:
                 expected = f"None for a {self.kind} rule"
                 raise InputError(argument=name, came=value, expected=expected)
+        self.model.require_votes_alone("a stopping rule")
         _ = self._kernel  # which checks the rest
         if self.model.provenance is not None:
             warn_of(self.model.provenance.other_number(self.n))

@@ -1,0 +1,428 @@
+"""Covariates: what else is known of items, and the weights that labels give it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_number, as_numbers, column_names, require_rows, same_length
+from btdagg.model.intervals import ParameterInterval
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+# Mean and standard deviation of log beta, eta0 and gamma: the plain part of the weak prior.
+_PLAIN = np.array([0.26, 1.5, 0.8]), np.array([0.6, 2.0, 0.8])
+# Of grades, of log beta, and of how far all cuts move, move apart, and move alone, in log odds.
+_PLAIN_BETA, _MOVED, _APART, _ALONE = (math.log(2), 0.6), 1.4, 0.6, 1.1
+_LEAST_WIDTH = 0.005  # square of the scale of a weight's Cauchy prior
+_FARTHEST = 1e300  # that an offset goes, so that margins stay finite
+_NEAR = 64.0  # scales of a covariate, beyond which a weight has no end
+_BLOCK = 1 << 16  # items whose derivatives are held at a time
+
+
+@readable
+@dataclass(frozen=True)
+class Covariate:
+    """A number that is known of items, and its weight in a model.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        What one `scale` of it adds to the margin, or of grades to the log odds of each grade
+        against the one below.
+    scale, centre : float
+        Its root mean square, around 0, when votes are pairs; its standard deviation, around its
+        mean, when they are grades.
+    standings : mapping of str to float, or None
+        Of the systems that the model was fitted with.
+    """
+
+    name: str
+    weight: float
+    scale: float
+    centre: float = 0.0
+    standings: Mapping[str, float] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "scale", "centre"):
+            object.__setattr__(self, name, as_number(getattr(self, name), name))
+        if self.scale <= 0:
+            raise InputError(argument="scale", came=self.scale, expected="a number above 0")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain values, without standings if there are none."""
+        numbers = {name: getattr(self, name) for name in ("name", "weight", "scale", "centre")}
+        return numbers if self.standings is None else {**numbers, "standings": {**self.standings}}
+
+    def of(self, values: Floats) -> Floats:
+        """Return values in scales from the centre, where missing ones are."""
+        scaled = values - self.centre
+        scaled /= self.scale
+        np.nan_to_num(scaled, copy=False, nan=0.0)
+        return scaled
+
+
+def columns_of(covariates: Any, n_items: int, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the columns of covariates by name, (n,) float64 each, NaN where one is missing.
+
+    They are a mapping or a data frame, or an (n, d) array, whose columns are named by their place
+    unless `names` are given. With names there have to be these, and no other.
+    """
+    columns = list(covariates) if isinstance(covariates, Mapping) else column_names(covariates)
+    if columns is None:
+        array = as_numbers(covariates, "covariates")
+        if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
+            d = "d" if names is None else len(names)
+            came, expected = f"an array of shape {array.shape}", f"(n, {d}), or columns by name"
+            raise InputError(argument="covariates", came=came, expected=expected)
+        columns = [f"x{place}" for place in range(array.shape[1])] if names is None else [*names]
+        covariates = dict(zip(columns, array.T, strict=True))
+    elif names is not None and {*columns} != {*names}:
+        expected = f"{', '.join(names)}, which the model was fitted with, and no other"
+        raise InputError(argument="covariates", came=[*map(str, columns)], expected=expected)
+    read = {}
+    for name in columns if names is None else names:
+        values = as_numbers(covariates[name], f"covariates[{name!r}]").astype(np.float64)
+        same_length(f"covariates[{name!r}]", len(values), "counts", n_items)
+        expected = "a number, or NaN where it is missing"
+        require_rows(~np.isinf(values), values, f"covariates[{name!r}]", expected)
+        read[str(name)] = values
+    return read
+
+
+def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
+    """Return the offset of each item, (n,), or None of a model without covariates."""
+    own: tuple[Covariate, ...] = model.covariates
+    if not own and covariates is None:
+        return None
+    names = [covariate.name for covariate in own]
+    if not own:
+        expected = "none, as the model was fitted without any"
+        raise InputError(
+            argument="covariates", came=[*columns_of(covariates, n_items)], expected=expected
+        )
+    if covariates is None:
+        expected = f"{', '.join(names)} of each item, which the model was fitted with"
+        raise InputError(argument="covariates", came=None, expected=expected)
+    columns = columns_of(covariates, n_items, names)
+    offsets = np.zeros(n_items)
+    with np.errstate(over="ignore"):
+        for covariate in own:
+            scaled = covariate.of(columns[covariate.name])
+            scaled *= covariate.weight
+            offsets += scaled
+    return np.clip(offsets, -_FARTHEST, _FARTHEST, out=offsets)
+
+
+def weights_in_words(covariates: Sequence[Covariate]) -> str:
+    """Write the weights of covariates after the numbers of a model; nothing without any."""
+    return "".join(f", {own.name} {own.weight:.4g}" for own in covariates)
+
+
+class KnownOfItems(NamedTuple):
+    """Covariates of labelled items: with their scales, as (n, d) columns in these, and remarks."""
+
+    covariates: tuple[Covariate, ...]
+    columns: Floats
+    remarks: tuple[str, ...]
+
+    def weighted(self, weights: Floats) -> tuple[Covariate, ...]:
+        """Return the covariates with their weights."""
+        both = zip(self.covariates, weights.tolist(), strict=True)
+        return tuple(replace(covariate, weight=weight) for covariate, weight in both)
+
+    def offsets(self, weights: Floats) -> Floats:
+        """Return the offsets of the items, summed as of a model."""
+        terms = zip(self.columns.T, weights.tolist(), strict=True)
+        return sum((column * weight for column, weight in terms), np.zeros(len(self.columns)))
+
+
+def known_of(
+    columns: Mapping[str, Floats],
+    rows: NDArray[Any],
+    *,
+    centred: bool,
+    standings: Mapping[str, Mapping[str, float]] | None = None,
+) -> KnownOfItems:
+    """Return what is known of some rows, those with labels, on scales of all of them."""
+    covariates, remarks = [], []
+    for name, values in columns.items():
+        known = np.sort(values[~np.isnan(values)])  # so that the order of rows changes no bit
+        size = float(np.abs(known).max(initial=0)) or 1.0
+        centre = float((known / size).mean()) * size if centred and len(known) else 0.0
+        squares = np.sort(((known - centre) / size) ** 2)
+        scale = size * math.sqrt(float(squares.sum()) / max(len(known), 1))
+        if not len(known) or known[-1] - known[0] <= 1e-9 * size:
+            what = "is the same in every item" if len(known) else "has no values"
+            remarks.append(f"covariate {name} {what} and is left out")
+            continue
+        if len(known) < len(values):
+            as_what = "the mean" if centred else "0"
+            n_missing = len(values) - len(known)
+            remarks.append(
+                f"covariate {name} is missing for {n_missing} items and counts as {as_what}"
+            )
+        own = (standings or {}).get(name)
+        covariates.append(Covariate(name, 0.0, scale, centre, own))
+    scaled = [covariate.of(columns[covariate.name][rows]) for covariate in covariates]
+    stacked = np.stack(scaled, axis=1) if scaled else np.empty((len(rows), 0))
+    return KnownOfItems(tuple(covariates), stacked, tuple(remarks))
+
+
+class PairsBase(NamedTuple):
+    """What beta, eta0 and gamma add to the logits of -1, 0 and 1."""
+
+    s: Floats
+    t: Floats
+
+    def slopes(self, rows: slice) -> Floats:
+        """Return them for some items, (m, 3, 3)."""
+        s, t = self.s[rows], self.t[rows]
+        base = np.zeros((len(s), 3, 3))
+        base[:, 0, 0], base[:, 2, 0], base[:, 1, 1], base[:, 1, 2] = -s, s, 1.0, t
+        return base
+
+
+class GradesBase(NamedTuple):
+    """What beta and the intercepts, less beta times some cuts, add to the logits of grades."""
+
+    means: Floats
+    cuts: Floats
+
+    def slopes(self, rows: slice) -> Floats:
+        """Return them for some items, (m, K, K)."""
+        k = len(self.cuts) + 1
+        base = np.zeros((len(self.means[rows]), k, k))
+        base[:, 1:, 0] = np.cumsum(self.means[rows, None] - self.cuts, axis=1)
+        base[:, :, 1:] = -np.tri(k, k - 1, -1)
+        return base
+
+
+class Design(NamedTuple):
+    """Labelled items of a model whose logits are linear in its numbers and in the covariates.
+
+    `base` makes what each number adds to the logit of each label of some items, (m, K, q), beta
+    first; an offset adds `steps`. `labels` are weights of labels, (n, K).
+    """
+
+    base: PairsBase | GradesBase
+    steps: Floats
+    covariates: Floats
+    labels: Floats
+
+    @classmethod
+    def of_pairs(
+        cls, counts: Floats, labels: Floats, x: Floats, alpha: float, kappa: float
+    ) -> Design:
+        """Items of pairs, each turned so that A leads, and in an order of their own.
+
+        So swapping A and B, or reordering items, changes no bit of a fit.
+        """
+        lead = counts[:, 2] - counts[:, 0]
+        for column in x.T:  # of equal sides, that which the first covariate is for
+            lead = np.where(lead == 0, column, lead)
+        sign = np.where(lead < 0, -1.0, 1.0)[:, None]
+        counts, labels = (np.where(sign < 0, own[:, ::-1], own) for own in (counts, labels))
+        is_even = (lead == 0)[:, None]
+        labels = np.where(is_even, labels[:, [1, 1, 0]] * [0, 1, 1] + labels * [0, 0, 1], labels)
+        order = np.lexsort([*counts.T, *(sign * x).T, *labels.T])
+        counts, x, labels = counts[order], (sign * x)[order], labels[order]
+        minus, tie, plus = counts.T.astype(np.float64)
+        s = np.log1p((plus - minus) / (minus + alpha)) / 2
+        t = np.log((tie + kappa) / (minus + tie + plus + kappa))
+        return cls(PairsBase(s, t), np.array([-1.0, 0.0, 1.0]), x, labels)
+
+    @classmethod
+    def of_grades(cls, means: Floats, labels: Floats, x: Floats, cuts: Floats) -> Design:
+        """Items of grades, in an order of their own."""
+        order = np.lexsort([means, *x.T, *labels.T])
+        steps = np.arange(labels.shape[1], dtype=np.float64)
+        return cls(GradesBase(means[order], cuts), steps, x[order], labels[order])
+
+    def expand(self, theta: Floats, *, log_beta: bool = False) -> tuple[float, Floats, Floats]:
+        """Return the log-likelihood, its gradient and the expected information.
+
+        `theta` has the numbers, the first of which may be the logarithm of beta, and the weights.
+        """
+        beta = math.exp(min(theta[0], 300.0)) if log_beta else theta[0]
+        numbers = np.array([beta, *theta[1:]])
+        value, gradient = 0.0, np.zeros(len(theta))
+        information = np.zeros((len(theta), len(theta)))
+        for start in range(0, len(self.labels), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            x, labels = self.covariates[rows], self.labels[rows]
+            slopes = np.concatenate(
+                [self.base.slopes(rows), x[:, None] * self.steps[:, None]], axis=2
+            )
+            logits = slopes @ numbers
+            if log_beta:
+                slopes[:, :, 0] *= beta
+            logits -= logits.max(axis=1, keepdims=True)
+            p = np.exp(logits)
+            total, size = p.sum(axis=1), labels.sum(axis=1)
+            value += float((labels * logits).sum() - size @ np.log(total))
+            p *= (size / total)[:, None]
+            means = (p[:, None] @ slopes)[:, 0]
+            flat = slopes.reshape(-1, len(theta))
+            gradient += flat.T @ (labels - p).ravel()
+            information += (flat * p.reshape(-1, 1)).T @ flat
+            information -= means.T @ (means / size[:, None])
+        return value, gradient, information
+
+    @property
+    def prior(self) -> tuple[Floats, Floats]:
+        """Mean and precision of the numbers, with the logarithm of beta, before the labels."""
+        if isinstance(self.base, PairsBase):
+            return _PLAIN[0], np.diag(_PLAIN[1] ** -2)
+        cuts = self.base.cuts
+        covariance = _MOVED**2 + _APART**2 * np.outer(cuts, cuts) + _ALONE**2 * np.eye(len(cuts))
+        precision = np.zeros((len(cuts) + 1,) * 2)
+        precision[0, 0] = _PLAIN_BETA[1] ** -2
+        precision[1:, 1:] = np.linalg.inv(covariance)
+        return np.array([_PLAIN_BETA[0], *np.zeros(len(cuts))]), precision
+
+    def fit(self) -> WeightFit:
+        """Maximise the log-likelihood plus a normal prior of the numbers and of each weight.
+
+        The width of a weight's prior is learned, by variational Bayes for a Cauchy prior, to its
+        fixed point, from wide ones on.
+        """
+        mean, precision = self.prior
+        q = len(mean)
+        theta = np.concatenate([mean, np.zeros(self.covariates.shape[1])])
+
+        def posterior(theta: Floats, of: tuple[float, Floats, Floats], widths: Floats) -> Any:
+            off, weights = theta[:q] - mean, theta[q:]
+            value = of[0] - float(off @ precision @ off + weights @ (weights / widths)) / 2
+            slope = of[1] - np.concatenate([precision @ off, weights / widths])
+            curvature = of[2].copy()
+            curvature[:q, :q] += precision
+            curvature[q:, q:] += np.diag(1 / widths)
+            return value, slope, curvature
+
+        here, widths = self.expand(theta, log_beta=True), np.ones(len(theta) - q)
+        for _ in range(200):
+            before, widths = widths, _widths(theta, here, mean, precision)
+            value, slope, curvature = posterior(theta, here, widths)
+            step = np.linalg.solve(curvature, slope)
+            size, promised = 1.0, float(step @ slope)
+            if promised < 1e-16 and np.abs(widths - before).max(initial=0) < 1e-9:
+                break
+            while True:
+                there = self.expand(theta + size * step, log_beta=True)
+                reached = posterior(theta + size * step, there, widths)[0]
+                if reached >= value + 1e-4 * size * promised - 1e-13 * abs(value) or size < 1e-9:
+                    break
+                size /= 2
+            theta, here = theta + size * step, there
+        variances = np.diag(np.linalg.inv(curvature))[q:]
+        return WeightFit(theta[:q], theta[q:], widths, variances, float(np.abs(slope).max()))
+
+    def intervals(self, level: float) -> list[ParameterInterval]:
+        """Return the best weights of the labels alone with the intervals of their profiles."""
+        from scipy.special import stdtrit
+
+        n_labels, n_numbers = float(self.labels.sum()), len(self.prior[0])
+        n_free = n_numbers + self.covariates.shape[1]
+        critical = float(stdtrit(max(n_labels - n_free, 1), (1 + level) / 2)) ** 2 / 2
+        best = self._most(np.zeros(n_free), None)
+        value, _, information = self.expand(best)
+        spread = np.sqrt(np.diag(np.linalg.pinv(information)))
+        intervals = []
+        for place in range(n_numbers, n_free):
+            ends = [
+                self._end(best, value, place, side * spread[place], critical) for side in (-1, 1)
+            ]
+            intervals.append(ParameterInterval(float(best[place]), ends[0], ends[1]))
+        return intervals
+
+    def _most(self, theta: Floats, held: int | None) -> Floats:
+        """Return the numbers and weights of the greatest likelihood, which is concave."""
+        free = np.arange(len(theta)) != held
+        here = self.expand(theta)
+        for _ in range(100):
+            value, gradient, information = here[0], here[1][free], here[2][np.ix_(free, free)]
+            information = information + np.eye(len(gradient)) * (
+                1e-9 * np.trace(information) + 1e-9
+            )
+            step = np.zeros(len(theta))
+            step[free] = np.linalg.solve(information, gradient)
+            promised = float(step[free] @ gradient)
+            step *= min(1.0, 10 / max(np.abs(step).max(), 1e-9))
+            if promised < 1e-10:
+                break
+            while True:
+                here = self.expand(theta + step)
+                if here[0] >= value - 1e-13 * abs(value) or np.abs(step).max() < 1e-9:
+                    break
+                step /= 2
+            theta = theta + step
+        return theta
+
+    def _end(self, best: Floats, value: float, place: int, step: float, critical: float) -> float:
+        """Return where the profile falls by a critical amount; infinity if nowhere near."""
+        theta, inside, outside = best, 0.0, math.inf
+        trial = math.copysign(min(abs(step) * math.sqrt(2 * critical), 8.0), step)
+        for _ in range(60):
+            theta = theta.copy()
+            theta[place] = best[place] + trial
+            theta = self._most(theta, place)
+            fall = value - self.expand(theta)[0]
+            if abs(fall - critical) < 1e-4 * critical:
+                break
+            if fall < critical:
+                inside = trial
+            else:
+                outside = trial
+            if abs(inside) > _NEAR:
+                return math.copysign(math.inf, step)
+            # The fall is nearly a square of the distance.
+            next_trial = trial * min(max(math.sqrt(critical / max(fall, 1e-9)), 0.5), 2.0)
+            is_between = abs(inside) < abs(next_trial) < abs(outside)
+            trial = next_trial if is_between else (inside + outside) / 2
+        return float(best[place] + trial)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightFit:
+    """Numbers of a model and weights of covariates, the squared widths of their priors.
+
+    `slope` is the largest derivative that is left.
+    """
+
+    numbers: Floats
+    weights: Floats
+    widths: Floats
+    variances: Floats
+    slope: float
+
+
+def _widths(
+    theta: Floats, here: tuple[float, Floats, Floats], mean: Floats, precision: Floats
+) -> Floats:
+    """Return the squared widths at their fixed point, for the likelihood's expansion at theta."""
+    _, gradient, information = here
+    q, weights = len(mean), theta[len(mean) :]
+    of_numbers = np.linalg.inv(information[:q, :q] + precision)
+    across = information[q:, :q] @ of_numbers
+    curvature = information[q:, q:] - across @ information[:q, q:]
+    slope = gradient[q:] - across @ (gradient[:q] - precision @ (theta[:q] - mean))
+    slope = slope + curvature @ weights
+    widths = np.ones(len(weights))
+    for _ in range(2000):
+        covariance = np.linalg.inv(curvature + np.diag(1 / widths))
+        learned = ((covariance @ slope) ** 2 + np.diag(covariance) + _LEAST_WIDTH) / 2
+        if np.abs(learned - widths).max(initial=0) <= 1e-11 * widths.max(initial=1):
+            break
+        widths = learned
+    return widths

@@ -1,0 +1,333 @@
+"""Covariates: weights that are optima, models that need their columns, standings."""
+
+import json
+import math
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp, stdtrit
+
+import btdagg
+from btdagg import InputError, reference
+from btdagg.model.calibration_set import CalibrationWarning
+from btdagg.online import StoppingRule
+
+SCALE = btdagg.Scale((1, 2, 3))
+
+
+def judged(n=80, seed=0, slope=0.9):
+    """Pairs whose labels depend on votes and on a covariate."""
+    rng = np.random.default_rng(seed)
+    counts, x = rng.integers(0, 5, (n, 3)), rng.normal(size=n)
+    s, t = reference.features(counts)
+    p = reference.probabilities(s, t, 1.2, 0.4, 0.8, slope * x)
+    labels = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1) - 1
+    return counts, labels, x
+
+
+def graded(n=90, seed=0):
+    rng = np.random.default_rng(seed)
+    counts, x = rng.multinomial(4, [0.3, 0.3, 0.4], size=n), rng.normal(3, 2, n)
+    offsets = 0.9 * (x - 3) / 2
+    p = reference.grade_probabilities(
+        counts @ [1, 2, 3] / 4, 1.5, 1.5 * np.array([1.6, 2.4]), offsets
+    )
+    return counts, (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1) + 1, x
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [judged, graded])
+def test_weights_are_an_optimum_and_widths_a_fixed_point(make, seed):
+    counts, labels, x = make(seed=seed)
+    noise = np.random.default_rng([seed, 1]).normal(size=len(x))
+    scale = btdagg.PAIRS if make is judged else SCALE
+    covariates = {"x": x, "noise": noise}
+    design = btdagg.calibrate(counts, labels, scale=scale, covariates=covariates)._design
+    fit = design.fit()
+    mean, precision = design.prior
+    q = len(mean)
+
+    def objective(theta):
+        numbers = np.array([math.exp(theta[0]), *theta[1:]])
+        slopes = design.base.slopes(slice(None))
+        x = design.covariates[:, None] * design.steps[:, None]
+        logits = np.concatenate([slopes, x], axis=2) @ numbers
+        fits = (design.labels * (logits - logsumexp(logits, axis=1, keepdims=True))).sum()
+        off, weights = theta[:q] - mean, theta[q:]
+        return -fits + (off @ precision @ off + weights @ (weights / fit.widths)) / 2
+
+    theta = np.concatenate([fit.numbers, fit.weights])
+    assert minimize(objective, theta, method="BFGS").fun > objective(theta) - 1e-7
+    for step in np.random.default_rng(seed).normal(0, 1, (200, len(theta))):
+        assert objective(theta + step) > objective(theta)
+    slopes = [
+        (objective(theta + step) - objective(theta - step)) / 2e-5
+        for step in 1e-5 * np.eye(len(theta))
+    ]
+    np.testing.assert_allclose(slopes, 0, atol=1e-5)
+    wanted = (fit.weights**2 + fit.variances + 0.005) / 2
+    np.testing.assert_allclose(fit.widths, wanted, rtol=1e-5)
+    assert fit.weights[0] > 0.4
+    assert abs(fit.weights[1]) < 0.15
+
+
+def test_a_fit_finds_the_weight_and_0_leaves_the_model_alone():
+    counts, labels, x = judged(20_000)
+    model = btdagg.calibrate(counts, labels, covariates={"x": x}).model
+    (own,) = model.covariates
+    assert own.weight / own.scale == pytest.approx(0.9, abs=0.05)
+    assert (model.beta, model.eta0, model.gamma) == pytest.approx((1.2, 0.4, 0.8), abs=0.15)
+    plain = btdagg.calibrate(counts[:60], labels[:60]).model
+    zero = replace(plain, covariates=(replace(own, weight=0.0),))
+    for name in ("decide", "predict_proba", "risks"):
+        found = getattr(zero, name)(counts, covariates={"x": x})
+        np.testing.assert_array_equal(found, getattr(plain, name)(counts))
+    none = replace(model, covariates=())
+    with pytest.raises(InputError, match=r"covariates is \['x'\], expected none"):
+        none.decide(counts, covariates={"x": x})
+
+
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_swapping_sides_and_rows_changes_no_bit(prior):
+    counts, labels, x = judged(300)
+    gold = np.where(np.arange(300) < 60, labels, np.nan)
+    columns = {"x": x, "y": np.round(x + counts[:, 2], 1)}
+    fitted = btdagg.calibrate(counts, gold, covariates=columns, prior=prior).model
+    order = np.random.default_rng(3).permutation(300)
+    turned = {name: -column[order] for name, column in columns.items()}
+    mirrored = np.ascontiguousarray(counts[order, ::-1])
+    other = btdagg.calibrate(mirrored, -gold[order], covariates=turned, prior=prior).model
+    assert other == fitted
+    decided = fitted.decide(counts, covariates=columns)
+    np.testing.assert_array_equal(-other.decide(mirrored, covariates=turned), decided[order])
+    p = other.predict_proba(mirrored, covariates=turned)[:, ::-1]
+    np.testing.assert_array_equal(p, fitted.predict_proba(counts, covariates=columns)[order])
+
+
+def test_unlabelled_rows_give_scales_alone():
+    counts, labels, x = judged(200)
+    gold = np.where(np.arange(200) < 50, labels, np.nan)
+    (own,) = btdagg.calibrate(counts, gold, covariates={"x": x}).model.covariates
+    assert (own.scale, own.centre) == (pytest.approx(math.sqrt((x**2).mean())), 0)
+    few = btdagg.calibrate(counts[:50], labels[:50], covariates={"x": x[:50]})
+    assert few.n_labels == 50
+    assert few.model.covariates[0].scale != own.scale
+    grades, labels, x = graded(200)
+    gold = np.where(np.arange(200) < 50, labels, np.nan)
+    (own,) = btdagg.calibrate(grades, gold, scale=SCALE, covariates={"x": x}).model.covariates
+    assert (own.scale, own.centre) == (pytest.approx(x.std()), pytest.approx(x.mean()))
+
+
+def test_columns_come_by_name_or_by_place():
+    import polars as pl
+
+    counts, labels, x = judged()
+    named = btdagg.calibrate(counts, labels, covariates={"x0": x, "x1": x**3}).model
+    array = np.column_stack([x, x**3])
+    assert btdagg.calibrate(counts, labels, covariates=array).model == named
+    frame = pl.DataFrame({"x1": x**3, "x0": x})
+    decided = named.decide(counts, covariates={"x0": x, "x1": x**3})
+    for columns in (frame, array):
+        np.testing.assert_array_equal(named.decide(counts, covariates=columns), decided)
+    one = {"x0": x[3], "x1": x[3] ** 3}
+    assert named.decide_one(*counts[3].tolist(), covariates=one) == decided[3]
+
+
+def test_what_a_model_needs_is_asked_for_by_name():
+    counts, labels, x = judged()
+    model = btdagg.calibrate(counts, labels, covariates={"length": x, "mine": x**2 * x}).model
+    assert "length 0." in str(btdagg.calibrate(counts, labels, covariates={"length": x}))
+    for columns, message in [
+        (None, "covariates is nothing, expected length, mine of each item"),
+        ({"length": x}, r"covariates is \['length'\], expected length, mine, which"),
+        ({"length": x, "other": x}, "expected length, mine, which the model was fitted with"),
+        ({"length": x, "mine": x[:5]}, r"covariates\['mine'\] has 5 rows, expected 80"),
+        ({"length": x, "mine": np.where(x > 1, np.inf, x)}, r"covariates\['mine'\].* is inf"),
+        (np.ones((80, 3)), r"expected \(n, 2\)"),
+    ]:
+        for decide in (model.decide, model.predict_proba, model.risks):
+            with pytest.raises(InputError, match=message):
+                decide(counts, covariates=columns)
+    with pytest.raises(InputError, match="this one needs length, mine of each item"):
+        model.to_sql("duckdb")
+    with pytest.raises(InputError, match="this one needs length, mine of each item"):
+        StoppingRule.lossless(model, 6)
+    with pytest.raises(InputError, match="expected labels, which weigh covariates"):
+        btdagg.calibrate(counts, covariates={"length": x})
+    panel = np.stack([counts, counts], axis=1)
+    with pytest.raises(InputError, match=r"covariates is \['length'\], expected None of a panel"):
+        btdagg.calibrate(panel, labels, covariates={"length": x})
+
+
+@pytest.mark.parametrize("make", [judged, graded])
+def test_bad_columns_are_left_out_or_do_no_harm(make):
+    counts, labels, x = make()
+    scale = btdagg.PAIRS if make is judged else SCALE
+    half = np.where(np.arange(len(x)) % 2, np.nan, x)
+
+    def fit(**columns):
+        return btdagg.calibrate(counts, labels, scale=scale, covariates=columns)
+
+    with pytest.warns(CalibrationWarning, match="c is the same in every item and is left out"):
+        found = fit(c=np.full(len(x), 3.0), x=x)
+    assert [own.name for own in found.model.covariates] == ["x"]
+    with pytest.warns(CalibrationWarning, match="c has no values and is left out"):
+        found = fit(c=np.full(len(x), np.nan))
+    plain = btdagg.calibrate(counts, labels, scale=scale).model
+    assert found.model == plain
+    with pytest.warns(CalibrationWarning, match=f"c is missing for {len(x) // 2} items"):
+        found = fit(c=half)
+    decided = found.model.decide(counts, covariates={"c": half})
+    filled = np.where(np.isnan(half), found.model.covariates[0].centre, half)
+    np.testing.assert_array_equal(found.model.decide(counts, covariates={"c": filled}), decided)
+    usual = fit(x=x).model
+    large = fit(x=x * 2.0**900).model
+    assert large.covariates[0].weight == pytest.approx(usual.covariates[0].weight, rel=1e-9)
+    for columns in ({"x": x}, {"x": x * 2.0**900}):
+        model = usual if columns["x"] is x else large
+        np.testing.assert_allclose(
+            model.predict_proba(counts, covariates=columns),
+            usual.predict_proba(counts, covariates={"x": x}),
+            atol=1e-6,
+        )
+    twice = fit(x=x, y=2 * x).model
+    total = sum(own.weight for own in twice.covariates)
+    assert total == pytest.approx(usual.covariates[0].weight, rel=0.15)
+    copied = fit(label=labels)
+    (own,) = copied.model.covariates
+    assert 1 < own.weight < 50
+    assert (copied.model.decide(counts, covariates={"label": labels}) == labels).mean() > 0.97
+
+
+def test_weights_of_items_are_repetitions():
+    counts, labels, x = judged(40)
+    weights = np.tile([1.0, 2.0], 20)
+    rows = np.repeat(np.arange(40), weights.astype(int))
+    own = {"covariates": {"x": x}, "prior": None}
+    found = btdagg.calibrate(counts, labels, weights=weights * 40 / 36, **own)._design.labels
+    assert found.sum() == pytest.approx(36)  # the effective number of labels
+    again = btdagg.calibrate(counts[rows], labels[rows], covariates={"x": x[rows]}, prior=None)
+    shares = again._design.labels.sum(axis=0) / 60
+    np.testing.assert_allclose(found.sum(axis=0) / 36, shares, rtol=1e-12)
+    soft = (labels[:, None] == [-1, 0, 1]) * 1.0
+    hard = btdagg.calibrate(counts, labels, covariates={"x": x}).model
+    assert btdagg.calibrate(counts, weights=soft, covariates={"x": x}).model == hard
+
+
+@pytest.mark.parametrize("make", [judged, graded])
+def test_models_are_values_and_files(make, tmp_path):
+    counts, labels, x = make()
+    scale = btdagg.PAIRS if make is judged else SCALE
+    fitted = btdagg.calibrate(counts, labels, scale=scale, covariates={"x": x})
+    model = replace(
+        fitted.model, covariates=(replace(fitted.model.covariates[0], standings={"a": 0.5}),)
+    )
+    model.save(tmp_path / "model.json")
+    read = type(model).load(tmp_path / "model.json")
+    assert (read, hash(read)) == (model, hash(model))
+    assert read.covariates[0].standings == {"a": 0.5}
+    assert pickle.loads(pickle.dumps(fitted)).model == fitted.model
+    np.testing.assert_array_equal(
+        read.decide(counts, covariates={"x": x}), model.decide(counts, covariates={"x": x})
+    )
+    plain = replace(model, covariates=())
+    assert plain != model
+    assert "covariates" not in json.loads(plain.to_json())
+    if make is judged:
+        assert fitted.posterior.model == fitted.model
+        assert {*fitted.posterior.intervals()} == {"beta", "nu", "gamma"}
+        with pytest.raises(InputError, match="this one needs x"):
+            fitted.posterior.predict_proba(counts)
+
+
+@pytest.mark.parametrize("make", [judged, graded])
+def test_intervals_end_where_the_profile_has_fallen(make):
+    counts, labels, x = make()
+    scale = btdagg.PAIRS if make is judged else SCALE
+    fitted = btdagg.calibrate(counts, labels, scale=scale, covariates={"x": x, "y": x**3})
+    design, found = fitted._design, fitted.weights(level=0.9)
+    assert [*found] == ["x", "y"]
+    n_free = len(design.prior[0]) + 2
+    critical = stdtrit(len(x) - n_free, 0.95) ** 2 / 2
+
+    def lost(place, value):
+        def objective(rest):
+            theta = np.insert(rest, place, value)
+            likelihood, slope, _ = design.expand(theta)
+            return -likelihood, -np.delete(slope, place)
+
+        return minimize(objective, np.zeros(n_free - 1), jac=True, method="BFGS").fun
+
+    best = minimize(lambda theta: -design.expand(theta)[0], np.zeros(n_free)).fun
+    for number, (name, interval) in enumerate(found.items()):
+        assert interval.estimate == fitted.model.covariates[number].weight, name
+        for end in (interval.low, interval.high):
+            assert lost(n_free - 2 + number, end) - best == pytest.approx(critical, rel=1e-2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        copied = btdagg.calibrate(counts, labels, scale=scale, covariates={"y": labels})
+    interval = copied.weights()["y"]
+    assert interval.low > 0
+    assert interval.high == math.inf
+
+
+def strengths(counts, a, b, rows):
+    """Ridge least squares of the mean votes of some items."""
+    names = sorted({*a, *b})
+    x = np.zeros((len(a), len(names)))
+    for row, (first, second) in enumerate(zip(a, b, strict=True)):
+        x[row, names.index(first)] += 1
+        x[row, names.index(second)] -= 1
+    means = (counts[:, 2] - counts[:, 0]) / counts.sum(axis=1)
+    gram = x[rows].T @ x[rows] + np.eye(len(names))
+    return x @ np.linalg.solve(gram, x[rows].T @ means[rows])
+
+
+def test_standing_leaves_the_own_item_out():
+    rng = np.random.default_rng(0)
+    n = 60
+    counts = rng.integers(0, 4, (n, 3)) + 1
+    a = rng.choice([*"uvwxyz"], n)
+    b = np.array([rng.choice([other for other in "uvwxyz" if other != own]) for own in a])
+    found = btdagg.standing(counts, a, b)
+    for row in range(n):
+        rows = np.arange(n) != row
+        assert found[row] == pytest.approx(strengths(counts, a, b, rows)[row], abs=1e-12)
+    order = rng.permutation(n)
+    turned = btdagg.standing(counts[order, ::-1], b[order], a[order])
+    np.testing.assert_array_equal(turned, -found[order])
+    system = rng.choice([*"pqr"], n)
+    means = counts @ [1, 2, 3] / counts.sum(axis=1)
+    grades = btdagg.standing(counts, system, scale=SCALE)
+    for row in range(n):
+        rows = (system == system[row]) & (np.arange(n) != row)
+        assert grades[row] == pytest.approx(means[rows].mean())
+    np.testing.assert_array_equal(
+        btdagg.standing(counts[order], system[order], scale=SCALE), grades[order]
+    )
+
+
+def test_standings_that_nobody_knows():
+    counts = np.tile([1, 0, 3], (5, 1))
+    same = btdagg.standing(counts, ["new"] * 5, ["old"] * 5)
+    np.testing.assert_array_equal(same, np.zeros(5))
+    with pytest.warns(CalibrationWarning, match="standing is the same in every item"):
+        btdagg.calibrate(counts, [1, 0, 1, 1, -1], covariates={"standing": same})
+    alone = btdagg.standing(counts, ["x", "x", "y", "x", "once"], ["y", "z", "z", "z", "x"])
+    np.testing.assert_array_equal(np.isnan(alone), [False, False, False, False, True])
+    once = btdagg.standing(counts, ["x", "x", "y", "y", "once"], scale=SCALE)
+    np.testing.assert_array_equal(np.isnan(once), [False, False, False, False, True])
+    empty = btdagg.standing([[1, 0, 1], [0, 0, 0], [0, 0, 2]], ["x"] * 3, scale=SCALE)
+    np.testing.assert_array_equal(empty, [3, 2.5, 2])
+    for wrong, message in [
+        ({"system_a": ["x"] * 5}, "system_b is 'none', expected an array where votes are pairs"),
+        ({"system_a": ["x"] * 5, "system_b": ["y"] * 4}, "system_b has 4 rows, expected 5"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            btdagg.standing(counts, **wrong)
+    with pytest.raises(InputError, match="system_b is 'given', expected none of grades"):
+        btdagg.standing(counts, ["x"] * 5, ["y"] * 5, scale=SCALE)
