@@ -199,7 +199,7 @@ class Cell(Drawn):
     scale, label_scale : Scale
         Of the votes and of the labels.
     items : Items
-        The labelled items.
+        The labelled items, without the table that their votes are from.
     """
 
     methods: tuple[MethodScores, ...]

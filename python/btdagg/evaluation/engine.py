@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -182,7 +183,7 @@ def _counted(
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, Voted)), None),
         scale=part.scale,
         label_scale=part.label_scale,
-        items=part,
+        items=replace(part, table=None, told=None),  # a result keeps no table of votes
     )
 
 
