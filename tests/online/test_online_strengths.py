@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 import btdagg
 from btdagg import DavidsonModel, InputError
-from btdagg.online import OnlineTally, StoppingRule, fit_votes, forecast, plan
-from btdagg.online.strengths import StrengthDistribution
+from btdagg.online import (
+    OnlineTally,
+    StoppingRule,
+    StrengthDistribution,
+    fit_votes,
+    forecast,
+    plan,
+)
 from btdagg.votes import Provenance, ProvenanceWarning
 
 MODEL = DavidsonModel(beta=1.2, eta0=1.0, gamma=0.8)
