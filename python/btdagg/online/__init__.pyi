@@ -4,5 +4,5 @@ from .plans import plan as plan
 from .predictive import VoteDistribution as VoteDistribution
 from .predictive import fit_votes as fit_votes
 from .rule import StoppingRule as StoppingRule
-from .tally import OnlineTally as OnlineTally
 from .strengths import StrengthDistribution as StrengthDistribution
+from .tally import OnlineTally as OnlineTally
