@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
-
-    from btdagg.model.davidson import DavidsonModel
 
 
 @readable
@@ -58,7 +56,7 @@ class Stability(NamedTuple):
 
 
 def stability_of(
-    model: DavidsonModel,
+    model: Any,
     counts: ArrayLike,
     level: float,
     shares_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
