@@ -227,7 +227,14 @@ def long_pairs(folder: str, n_pairs: int) -> None:
             file.write(json.dumps(pair) + "\n")
     endpoint = FirstRequest()
     command = [sys.executable, "-m", "btdagg", "judge", f"{folder}/pairs.jsonl", "--model", "m"]
-    command += ["--base-url", endpoint.url, "-n", "2", "--store", f"{folder}/long.db"]
+    command += [
+        "--set",
+        f"judge.base_url={endpoint.url}",
+        "-n",
+        "2",
+        "--store",
+        f"{folder}/long.db",
+    ]
     config = f"{folder}/judge.toml"
     Path(config).write_text("max_calls = 20\n")
     for name, options in (("run", ["--config", config]), ("dry run", ["--dry-run"])):

@@ -91,8 +91,8 @@ def counts(folder, rng):
 
 _MADE = {
     "pairs": (pairs, {}, {}),
-    "grades": (grades, {}, {"options": ("--grades", "1-5", "--label-grades", "1-3")}),
-    "panel": (pairs, {"judges": ("one", "two", "noise")}, {"panel": ("--panel", "judge")}),
+    "grades": (grades, {}, {"options": ("--set", "votes.scale=1-5", "--set", "labels.scale=1-3")}),
+    "panel": (pairs, {"judges": ("one", "two", "noise")}, {"panel": ("--set", "panel=judge")}),
     "strength": (pairs, {"is_strong": True}, {}),
     "shares": (shares, {}, {}),
     "counts": (counts, {}, {}),

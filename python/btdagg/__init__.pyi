@@ -68,6 +68,8 @@ from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
 from .model.refits import bootstrap as bootstrap
+from .project import Columns as Columns
+from .project import Project as Project
 from .votes.join import (
     align as align,
 )

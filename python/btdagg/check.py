@@ -152,9 +152,9 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             if wrong is not None and wrong.source in (None, table.source):
                 raise wrong
             is_votes = own.kind == "votes"
-            flag, own_scale = ("--grades", scale) if is_votes else ("--label-grades", label_scale)
+            flag, own_scale = ("votes", scale) if is_votes else ("labels", label_scale)
             if scale is not None and own_scale is not None:
-                own.options.append(f"{flag} {written(own_scale.points)}")
+                own.options.append(f"--set {flag}.scale={written(own_scale.points)}")
             rows: Any = (read_votes if is_votes else read_labels)(table, scale=own_scale)
             facts = _facts_of_votes(rows) if is_votes else _facts_of_labels(rows, table)
             own.facts = facts | own.facts
@@ -244,7 +244,7 @@ def _imported(own: FileCheck, options: str = "", **how: Any) -> Table:
     imported = reader([own.source], **how)
     score = imported.frame.get_column("score", default=None)
     if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
-        imported, options = read_grades([own.source], scale=10, **how), f"{options} --grades x10"
+        imported, options = read_grades([own.source], scale=10, **how), f"{options} --set scale=x10"
     if not imported.n_votes:
         raise InputError(f"{own.source}: no vote could be read: {', '.join(imported.unread)}")
     own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
@@ -296,12 +296,9 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
     is_named = verdict in ("vote", "label")
     meanings = _meanings(own, table, names[str(verdict)] or "") if is_named else {}
     orders = _orders(own, table, names["order"])
-    said = (("--map", mapping), ("--criteria", wide), ("--words", meanings), ("--order", orders))
-    options = "".join(
-        f" {flag} {shlex.quote(','.join(f'{name}={value}' for name, value in pairs.items()))}"
-        for flag, pairs in said
-        if pairs
-    )
+    said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
+    keys = ",".join(f"{key}{name}={value}" for key, pairs in said for name, value in pairs.items())
+    options = f" --set {shlex.quote(keys)}" if keys else ""
     if own.problems:
         own.kind = "unknown"
         name = _unused("labels.csv" if verdict == "label" else "votes.parquet")
@@ -310,7 +307,8 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
     if is_named and not meanings and suffix_of(own.source) != ".json":
         table = read_table(table, [], columns=mapping)
         own.kind, own.facts = _kind_of(table), {}
-        own.options = [f"--column {shlex.quote(f'{n}={c}')}" for n, c in mapping.items()]
+        keys = ",".join(f"{own.kind}.{name}={column}" for name, column in mapping.items())
+        own.options = [f"--set {shlex.quote(keys)}"] if keys else []
         return table
     return _imported(own, options, words=meanings, columns=mapping | wide_columns)
 

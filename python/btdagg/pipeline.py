@@ -341,11 +341,12 @@ def labels_for(
     labels: Source,
     label_scale: Scale | None = None,
     raters: Literal["mean", "majority", "drop"] = "mean",
+    words: Mapping[str, object] | None = None,
 ) -> Labels:
     """Read labels of what is judged: grades, if the template asks for them."""
     table = read_table(labels, [])
-    scale = scales_in(table, table, judging.scale, label_scale)[1]
-    return read_labels(table, scale=scale, raters=raters)
+    scale = scales_in(table, table, judging.scale, label_scale, words)[1]
+    return read_labels(table, scale=scale, raters=raters, words=words)
 
 
 def _calibrated(items: Items, **options: Any) -> Any:

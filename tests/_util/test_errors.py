@@ -33,20 +33,20 @@ def test_fields_are_worded(fields: dict[str, object], message: str) -> None:
 
 def test_a_sentence_is_kept_and_a_command_calls_the_argument_by_its_option() -> None:
     plain = InputError("no item has a label")
-    options = {"full_margin": "--full-margin", "columns": "--column"}.get
+    options = {"full_margin": "--set full_margin=", "columns": "--set "}.get
     assert str(plain) == plain.in_options(options) == "no item has a label"
     error = InputError(argument="full_margin", came=-1, expected="a positive number")
-    assert error.in_options(options) == "--full-margin is -1, expected a positive number"
+    assert error.in_options(options) == "--set full_margin is -1, expected a positive number"
     other = InputError("full_margins are two", argument="full_margin")
     assert other.in_options(options) == "full_margins are two"
     advice = InputError(
         "a.csv: say {advice}", advice={"columns": {"item": "an id"}, "scale": "1-5", "rater": None}
     )
     assert str(advice) == "a.csv: say columns={'item': 'an id'}, scale='1-5', rater"
-    assert advice.in_options(options) == "a.csv: say --column 'item=an id' scale 1-5 rater"
+    assert advice.in_options(options) == "a.csv: say --set 'item=an id' scale 1-5 rater"
     assert advice.argument == "columns"
     assert str(error.within("task x: ")) == "task x: full_margin is -1, expected a positive number"
-    assert error.within("x: ").in_options(options).startswith("x: --full-margin is -1")
+    assert error.within("x: ").in_options(options).startswith("x: --set full_margin is -1")
 
 
 def test_the_core_raises_the_same_error() -> None:

@@ -107,13 +107,16 @@ def test_labels_of_groups_tell_less(folder):
     [
         (
             "qid,grader,winner\nc1,x,model_a\nc2,x,draw\nc3,x,error\n",
-            ["item=qid,vote=winner,judge=grader", "model_a=A,draw=tie,error=missing"],
+            [
+                "item=qid,vote=winner,judge=grader",
+                "words.model_a=A,words.draw=tie,words.error=missing",
+            ],
         ),
         (
             "question_id,verdict\n1,A\n2,B\n3,tie\n",
-            ["choose", "--column item=question_id --column vote=verdict"],
+            ["choose", "--set votes.item=question_id,votes.vote=verdict"],
         ),
-        ("id,human\n1,left\n2,right\n", ["label=human", "left=A,right=B"]),
+        ("id,human\n1,left\n2,right\n", ["label=human", "words.left=A,words.right=B"]),
         (
             '{"question_id": 1, "model_1": "v", "model_2": "w", "g1_winner": "model_1", '
             '"g2_winner": "tie", "judge": ["g", "p"], "g1_judgment": "", "g2_judgment": "", '
@@ -143,7 +146,8 @@ def test_grades_are_read_on_one_scale(folder):
     checked = check(["scores.csv", "grades.csv"])
     assert checked.files[0].facts["mean grade"] == pytest.approx(3)
     assert (
-        checked.command == "btdagg evaluate scores.csv grades.csv --grades 1-5 --label-grades 1-5"
+        checked.command
+        == "btdagg evaluate scores.csv grades.csv --set votes.scale=1-5 --set labels.scale=1-5"
     )
     assert checked.supports[-2:] == (
         "scores.csv does not say its scale: 1-5 is a usual one that has these scores.",
@@ -178,7 +182,7 @@ def test_votes_of_pass_and_fail_are_grades(folder):
     checked = check(["verdicts.csv", "passing.csv"])
     assert (
         checked.command
-        == "btdagg evaluate verdicts.csv passing.csv --grades 0,1 --label-grades 0,1"
+        == "btdagg evaluate verdicts.csv passing.csv --set votes.scale=0,1 --set labels.scale=0,1"
     )
     assert not [line for line in checked.supports if "scale" in line]
     assert "the pass rate to ±" in checked.supports[1]
@@ -208,8 +212,8 @@ def test_unknown_words_are_never_guessed(folder, words, unknown):
     checked = check(["file.csv"])
     assert checked.command == ""
     assert f"the words {unknown} in winner are not known" in str(checked)
-    template = "".join(f",{word}=..." for word in unknown.split(", "))[1:]
-    last = f"btdagg import file.csv --map item=qid,vote=winner --words {template} -o votes.parquet"
+    template = "".join(f",words.{word}=..." for word in unknown.split(", "))
+    last = f"btdagg import file.csv --set item=qid,vote=winner{template} -o votes.parquet"
     assert str(checked).splitlines()[-1] == (
         f"Next, with each ... filled in (words: A, B, tie or missing; orders: AB or BA): {last}"
     )
@@ -250,8 +254,8 @@ def test_exports_of_other_tools(folder, cli, quick_commands, name):
     ("name", "options"),
     [
         ("vicuna80", ""),
-        ("rb2_scores", " --grades 1-10 --label-grades 0,1"),
-        ("rubric", " --grades 1-4 --label-grades 1-4"),
+        ("rb2_scores", " --set votes.scale=1-10 --set labels.scale=0,1"),
+        ("rubric", " --set votes.scale=1-4 --set labels.scale=1-4"),
     ],
 )
 def test_real_votes_and_labels(shared, name, options):
@@ -278,7 +282,7 @@ def test_columns_of_ones_own_beside_labels(folder, cli, quick_commands):
         VOTES.replace("item,judge,order,vote", "qid,grader,order,winner")
     )
     _, command, _ = next_of(cli, "mine.csv", "labels.csv")
-    columns = "--column item=qid --column vote=winner --column judge=grader"
+    columns = "--set votes.item=qid,votes.vote=winner,votes.judge=grader"
     assert command == f"Next: btdagg evaluate mine.csv labels.csv {columns}"
 
 
@@ -374,9 +378,10 @@ def test_people_and_orders_in_own_words(folder):
     (folder / "gold_set.csv").write_text("id,preferred\nq1,new\n")
     order, people, gold = (check([f"{name}.csv"]) for name in ("own", "people", "gold_set"))
     assert "the words new, old in shown_first are not AB or BA" in str(order)
-    assert order.files[0].command.endswith("--order new=...,old=... -o votes.parquet")
+    assert order.files[0].command.endswith(",orders.new=...,orders.old=... -o votes.parquet")
     assert people.files[0].kind == "labels"
-    assert people.files[0].options == ["--column item=id", "--column label=verdict",
-                                       "--column rater=reviewer"]  # fmt: skip
+    assert people.files[0].options == [
+        "--set labels.item=id,labels.label=verdict,labels.rater=reviewer"
+    ]
     assert "label=preferred" in gold.files[0].command
-    assert gold.files[0].command.endswith("--words new=... -o new_labels.csv")
+    assert gold.files[0].command.endswith(",words.new=... -o new_labels.csv")

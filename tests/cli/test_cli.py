@@ -372,7 +372,7 @@ REFUSALS = [
     ("decide model.json votes.csv -o decided.xlsx", "--output is 'decided.xlsx', expected a name"),
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),
-    ("decide model.json", "Missing argument 'VOTES'."),
+    ("decide model.json", "VOTES is missing: name a file, or have it in btdagg.toml"),
     (EVALUATE + " --splits 1", "--splits is 1, expected at least 2"),
 ]
 

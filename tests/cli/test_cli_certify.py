@@ -60,7 +60,7 @@ def test_a_certificate_of_files_is_that_of_their_arrays(cli, folder):
     assert out.startswith("with 120 labels no items are certain to agree")
 
 
-@pytest.mark.parametrize("options", [(), ("--panel", "judge")])
+@pytest.mark.parametrize("options", [(), ("--set", "panel=judge")])
 def test_decide_marks_what_a_certificate_trusts(cli, folder, options):
     common = ("votes.csv", "labels.csv", "--agreement", "0.75", "-o", "c.json", *options)
     assert cli("certify", *common)[0] == 0
@@ -90,7 +90,7 @@ def test_an_item_with_fewer_votes_is_trusted_only_if_more_could_not_change_it(cl
     assert early.sum() < certificate.trusted(counts, n_votes=0).sum()
 
 
-@pytest.mark.parametrize("options", [(), ("--panel", "judge")])
+@pytest.mark.parametrize("options", [(), ("--set", "panel=judge")])
 def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, options):
     cli("certify", "votes.csv", "labels.csv", "--agreement", "0.6", "-o", "c.json", *options)
     votes = pl.read_csv("votes.csv")
@@ -131,7 +131,7 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, opt
 
 @pytest.mark.parametrize(
     ("dropped", "options"),
-    [(4, ("--panel", "judge")), (0, ("--model", "m.json", "-n", "4"))],
+    [(4, ("--set", "panel=judge")), (0, ("--model", "m.json", "-n", "4"))],
 )
 def test_an_item_has_all_votes_if_it_has_those_of_the_certificate(cli, folder, dropped, options):
     fewer = (pl.col("judge") == "y") & (pl.col("sample") >= 4 - dropped // 2)

@@ -45,7 +45,7 @@ def test_grades_of_several_criteria_are_drawn_and_topped_up_by_item(cli, tmp_pat
     criterion, item, _ = np.indices(score.shape).reshape(3, -1)
     columns = {"item": [f"r{row}" for row in item], "criterion": np.array(["a", "b"])[criterion]}
     pl.DataFrame(columns | {"score": score.ravel()}).write_csv("votes.csv")
-    first = drawn(cli, "--items", "30", "--design", "stratified", "--grades", "1-5")
+    first = drawn(cli, "--items", "30", "--design", "stratified", "--set", "votes.scale=1-5")
     assert len(first) == 60
     assert first["item"].n_unique() == 30
     assert set(first["task"]) == {"a", "b"}
@@ -55,7 +55,7 @@ def test_grades_of_several_criteria_are_drawn_and_topped_up_by_item(cli, tmp_pat
         grade[places[task], int(item[1:])] for item, task in first.select("item", "task").rows()
     ]
     first.with_columns(label=pl.Series(labels)).write_csv("labelled.csv")
-    told = ("--grades", "1-5", "--label-grades", "1-5")
+    told = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
     more = drawn(cli, "--items", "50", "--after", "labelled.csv", *told, name="more.csv")
     assert more["item"].n_unique() == 50
     assert more["label"].to_list()[:60] == labels

@@ -126,11 +126,12 @@ def test_what_cannot_be_compared_is_status_2(cli, arguments, message):
 
 @pytest.mark.usefixtures("folder")
 def test_strength_that_is_switched_off_is_not_said_to_be_absent(cli):
-    off = "-f", "judge=a", "--strength", "none"
+    off = "-f", "judge=a", "--set", "strength=none"
     status, _, err = cli("compare", "votes.csv", "labels.csv", *off)
     assert status == 2
     assert (
-        "votes.csv has signs alone by --strength none, and not two judges or two templates" in err
+        "votes.csv has signs alone by --set strength=none, and not two judges or two templates"
+        in err
     )
 
 
@@ -152,7 +153,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
         assert status == 0, err
         assert any(remark.startswith(line) for remark in json.loads(out)["remarks"])
         for arguments in (("calibrate",), ("evaluate",)):
-            status, _, err = cli(*arguments, f"{name}.csv", "gold.csv", "--strength", "none")
+            status, _, err = cli(*arguments, f"{name}.csv", "gold.csv", "--set", "strength=none")
             assert status == 0
             assert "strength of votes is worse" not in err
             assert "better: strength" not in err
@@ -163,13 +164,24 @@ def test_run_says_whether_strength_helps(cli, folder, quick_commands):
     for name in ("pairs.jsonl", "labels.csv"):
         lines = (folder / "sums" / name).read_text().splitlines(keepends=True)
         (folder / name).write_text("".join(lines[:31]))
-    options = "--labels", "labels.csv", "--model", "simulated", "-n", 2, "--logprobs", "-o", "out"
+    options = (
+        "--labels",
+        "labels.csv",
+        "--model",
+        "simulated",
+        "-n",
+        2,
+        "--set",
+        "judge.confidence=logprobs",
+        "-o",
+        "out",
+    )
     status, _, err = cli("run", "pairs.jsonl", *options)
     assert status == 0, err
     (line,) = (line for line in err.splitlines() if "95% interval" in line)
     assert line in (folder / "out/report/index.html").read_text()
     assert err.count("votes count by their probabilities") == 1
-    status, _, signs = cli("run", "pairs.jsonl", *options, "--strength", "none")
+    status, _, signs = cli("run", "pairs.jsonl", *options, "--set", "strength=none")
     assert (status, "votes count by" in signs, "95% interval" in signs) == (0, False, False)
     assert btdagg.DavidsonModel.load("out/model.json").provenance.strength == "none"
     votes = btdagg.read_votes("out/judged_votes.parquet")

@@ -11,7 +11,7 @@ import btdagg
 from families import family
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
-SAID = ("--grades", "1-5", "--label-grades", "1-3")
+SAID = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-3")
 
 
 @pytest.fixture(params=["pairs", "grades"])
@@ -72,7 +72,7 @@ def test_labels_that_are_means(cli, counts, raters):
     )
     labels.with_columns(label=pl.col("label") - mean, n_raters=2).write_csv("means.csv")
     n_means = int((np.array(pl.read_csv("means.csv")["label"].to_list()) % 1 > 0).sum())
-    told = (*counts, "--raters", raters)
+    told = (*counts, "--set", f"raters={raters}")
     status, out, err = cli("estimate", "single.csv", "means.csv", *told, "--json")
     assert status == 0, err
     assert json.loads(out)["n_labels"] == 80 - n_means * (raters == "drop")

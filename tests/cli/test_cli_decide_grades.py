@@ -48,7 +48,7 @@ def criteria(n=60):
 def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     criteria()
     chosen = ["--filter", "criterion=true"]
-    said = ["--grades", "1-5", "--label-grades", "1-5"]
+    said = ["--set", "votes.scale=1-5", "--set", "labels.scale=1-5"]
     fitting = ["calibrate", "criteria.csv", "gold.csv", *said]
     status, out, err = cli(*fitting, *chosen, "-o", "true.json")
     assert status == 0, err
@@ -101,7 +101,10 @@ def test_items_without_votes_get_no_label_and_first_votes_are_counted(cli):
 
 
 def test_labels_may_pass_or_fail(cli):
-    assert cli("calibrate", "scores.csv", "passed.csv", "--grades", "1-5", "-o", "p.json")[0] == 0
+    assert (
+        cli("calibrate", "scores.csv", "passed.csv", "--set", "votes.scale=1-5", "-o", "p.json")[0]
+        == 0
+    )
     passing = GradeModel.load("p.json")
     assert (passing.scale, passing.label_scale) == (FIVE, PASS_FAIL)
 
@@ -113,12 +116,15 @@ def test_labels_may_pass_or_fail(cli):
         ("decide model.json votes.csv", "row 1, column vote: got 'A', expected 1, 2, 3, 4 or 5"),
         ("decide model.json high.csv", "row 2, column score: got '8', expected 1, 2, 3, 4 or 5"),
         (
-            "decide model.json scores.csv --grades 1-4",
-            "--grades is '1-4', expected 1-5, as in the model",
+            "decide model.json scores.csv --set votes.scale=1-4",
+            "--set votes.scale is 1-4, expected 1-5, as in the model",
         ),
-        ("calibrate scores.csv labels.csv --grades 1-5 --label-grades 1-4", "got '5', expected"),
         (
-            "calibrate scores.csv labels.csv --grades 1-5 --label-grades 1-5 --prior pairs.json",
+            "calibrate scores.csv labels.csv --set votes.scale=1-5 --set labels.scale=1-4",
+            "got '5', expected",
+        ),
+        (
+            "calibrate scores.csv labels.csv --set scale=1-5 --prior pairs.json",
             "expected weak, neighbours or none",
         ),
     ],
@@ -130,9 +136,9 @@ def test_what_does_not_fit_is_said_in_a_sentence(cli, line, expected):
 
 
 def test_sql_reads_scores_of_another_name_as_decide_does(cli):
-    status, out, _ = cli("sql", "model.json", "--votes", "t", "--column", "score=points")
+    status, out, _ = cli("sql", "model.json", "--votes", "t", "--set", "score=points")
     assert status == 0
     assert '"points"' in out
-    assert cli("sql", "model.json", "--votes", "t", "--column", "vote=points")[1] == out
-    status, _, err = cli("sql", "model.json", "--column", "tie=points")
+    assert cli("sql", "model.json", "--votes", "t", "--set", "vote=points")[1] == out
+    status, _, err = cli("sql", "model.json", "--set", "tie=points")
     assert (status, "tie=points" in err) == (2, True)

@@ -183,10 +183,9 @@ def test_the_option_that_names_the_raters_can_be_typed(cli, folder, name):
     command = ["calibrate", "seen.csv", "gold.csv", "-o", "new.json"]
     said = one_line(*cli(*command))
     assert (
-        f"--column rater=NAME reads who they are from a column NAME; found item, who, {name}"
-        in said
+        f"--set rater=NAME reads who they are from a column NAME; found item, who, {name}" in said
     )
-    assert cli(*command, "--column", "rater=who")[0] == 0
+    assert cli(*command, "--set", "rater=who")[0] == 0
 
 
 def test_the_option_that_names_the_item_can_be_typed(cli, folder):
@@ -194,5 +193,5 @@ def test_the_option_that_names_the_item_can_be_typed(cli, folder):
     said = one_line(*cli("votes", "two.csv"))
     assert "two.csv: columns 'id' and 'item_id' may both be the item" in said
     option = said.partition("as in ")[2]
-    assert option == "--column item=id"
+    assert option == "--set item=id"
     assert cli("votes", "two.csv", *option.split())[0] == 0

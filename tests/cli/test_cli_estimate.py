@@ -103,7 +103,7 @@ def test_a_panel_and_one_of_its_judges(cli, folder):
         assert status == 0, err
         return json.loads(out)["estimates"]["net win rate"]
 
-    panel, pooled = net("--panel", "judge"), net()
+    panel, pooled = net("--set", "panel=judge"), net()
     assert panel["weight"] > 0
     assert panel["value"] != pooled["value"]
     counts = np.stack([arrays("x")[0], arrays("y")[0]], axis=1)
@@ -205,7 +205,7 @@ def test_an_evaluation_says_why_it_has_no_win_rate(cli, folder):
     assert "no win rate over all items: labels.csv, column probability" in err
 
 
-SAID = ("--grades", "1-5", "--label-grades", "1-5")
+SAID = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
 
 
 @pytest.fixture
@@ -328,12 +328,16 @@ def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
             (),
             "got '-1', expected 1, 2, 3, 4 or 5",
         ),
-        ({}, ("--grades", "5-1"), "--grades is '5-1', expected 1-5, 0,0.5,1 or pass/fail"),
+        (
+            {},
+            ("--set", "votes.scale=5-1"),
+            "--set votes.scale is '5-1', expected 1-5, 0,0.5,1 or pass/fail",
+        ),
         ({}, ("--by", "task", "--width", "5"), "--width is 5.0, expected a number above 0"),
         ({}, ("--systems", "a,b"), "--systems is 'a,b', expected the column that names the system"),
         ({}, ("--systems", "item"), "column item is the name of items"),
         ({}, ("--systems", "prompt"), "scores.csv: no column 'prompt'"),
-        ({}, ("--panel", "system"), "--panel is 'system', expected nothing where"),
+        ({}, ("--set", "panel=system"), "--set panel is 'system', expected nothing where"),
     ],
 )
 def test_grades_that_cannot_be_estimated(cli, scores, labels, options, text):
@@ -421,7 +425,7 @@ def test_votes_and_labels_may_be_in_columns_of_one_name(cli, folder):
     for file in ("votes.csv", "labels.csv"):
         frame = pl.read_csv(file, infer_schema=False)
         frame.rename({c: n for c, n in named.items() if c in frame}).write_csv(f"own_{file}")
-    columns = [word for name, own in named.items() for word in ("--column", f"{name}={own}")]
+    columns = [word for name, own in named.items() for word in ("--set", f"{name}={own}")]
     found = cli("estimate", "own_votes.csv", "own_labels.csv", "--json", *columns)
     assert found[0] == 0
     assert json.loads(found[1])["estimates"] == json.loads(expected[1])["estimates"]

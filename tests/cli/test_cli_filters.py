@@ -44,7 +44,7 @@ def pairs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "scale"), [("kind", FIVE), ("true", TEN)])
 def test_two_criteria_with_two_scales_live_in_one_file(cli, criteria, name, scale):
     grades = f"1-{len(scale.points)}"
-    how = ("--filter", f"criterion={name}", "--grades", grades, "--label-grades", grades)
+    how = ("--filter", f"criterion={name}", "--set", f"scale={grades}")
     status, out, err = cli("estimate", "votes.csv", "labels.csv", *how, "--json")
     assert status == 0, err
     tables = [
@@ -98,9 +98,9 @@ def test_an_id_may_be_of_two_columns(cli, pairs):
         pl.read_csv(f"{name}.csv").with_columns(*split).drop("item").write_csv(f"{name}2.csv")
     how = ("--json", "-f", "judge=one")
     plain = json.loads(cli("estimate", "votes.csv", "labels.csv", *how)[1])
-    key = ("--column", "item=conversation+bot", "-f", "conversation=c")
+    key = ("--set", "item=conversation+bot", "-f", "conversation=c")
     status, out, err = cli("estimate", "votes2.csv", "labels2.csv", *how, *key)
     assert status == 0, err
     assert json.loads(out)["estimates"] == plain["estimates"]
     pl.read_csv("votes.csv").rename({"item": "a+b"}).write_csv("plus.csv")
-    assert cli("votes", "plus.csv", "--column", "item=a+b")[0] == 0
+    assert cli("votes", "plus.csv", "--set", "item=a+b")[0] == 0

@@ -122,7 +122,7 @@ def test_grades_of_two_systems_by_criterion(cli):
     pl.concat(own).write_csv("scores.csv")
     gold = [one.filter(pl.col("group") < 80).rename({"score": "label"}) for one in own]
     pl.concat(gold).drop("system").write_csv("grades.csv")
-    options = (*PAIR, "--margin", 0.1, "--grades", "1-5", "--label-grades", "1-5")
+    options = (*PAIR, "--margin", 0.1, "--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
     status, out, _ = cli("gate", "scores.csv", "grades.csv", *options, "--quantity", "share >= 4")
     assert status == 0
     assert "truth: new is not worse than old by more than 0.1: share >= 4 of new less" in out
@@ -152,7 +152,7 @@ def test_grades_of_two_systems_by_criterion(cli):
         (("--candidate", "new", "--baseline", "x"), "--baseline is 'x', expected one of new, old"),
         (("--candidate", "new", "--baseline", "new"), "--baseline is 'new', expected another than"),
         (("--candidate", "new"), "Missing option '--baseline'"),
-        ((*PAIR, "--b", "x"), "system_b: got 'old', expected 'x', the name of B"),
+        ((*PAIR, "--set", "b=x"), "system_b: got 'old', expected 'x', the name of B"),
         ((*PAIR, "--by", "language"), "votes.csv: no column 'language'"),
         (
             (*PAIR, "--quantity", "pass rate"),

@@ -14,7 +14,7 @@ from btdagg import InputError, Protocol, Scale, read_labels, read_votes
 from btdagg.evaluation import CrossFit, GroupTest
 
 FIVE = Scale(range(1, 6))
-SAID = ("--grades", "1-5", "--label-grades", "1-5")
+SAID = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_two_judges_are_compared_on_every_criterion(cli, criteria, monkeypatch):
     ("options", "text"),
     [
         (["--methods", "threshold"], "with two sides, for threshold, which cuts both sides alike"),
-        (["--strength", "margin"], "strength"),
+        (["--set", "strength=margin"], "strength"),
         (["--prior", "prior.json"], "weak, neighbours or none, of grades"),
-        (["--grades", "1-4"], "expected 1, 2, 3 or 4"),
-        (["--column", "confidence=judge"], "confidence"),
+        (["--set", "votes.scale=1-4"], "expected 1, 2, 3 or 4"),
+        (["--set", "confidence=judge"], "confidence"),
         (["-f", "criterion=style"], "no row has criterion 'style'"),
     ],
 )
@@ -114,10 +114,10 @@ def test_what_grades_do_not_have_is_an_error(cli, criteria, options, text):
 def test_votes_are_summarized_by_grade(cli, tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("item,judge,score\na,x,4\na,x,5\nb,x,1\nb,y,\nc,y,2\n")
-    status, out, _ = cli("votes", path, "--grades", "1-5")
+    status, out, _ = cli("votes", path, "--set", "votes.scale=1-5")
     assert status == 0
     assert out.splitlines()[1].split()[1:] == ["items", "votes", "missing", "mean", *"12345"]
-    status, out, _ = cli("votes", path, "--grades", "1-5", "--json")
+    status, out, _ = cli("votes", path, "--set", "votes.scale=1-5", "--json")
     first, second = json.loads(out)["votes"]
     assert first["mean"] == pytest.approx(10 / 3)
     assert [first[grade] for grade in "12345"] == [1, 0, 0, 1, 1]
@@ -127,7 +127,7 @@ def test_votes_are_summarized_by_grade(cli, tmp_path):
 def test_errors_call_a_column_as_its_file_does(cli, tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("item,score\na,4\nb,11\n")
-    status, _, err = cli("votes", path, "--grades", "1-10")
+    status, _, err = cli("votes", path, "--set", "votes.scale=1-10")
     assert status == 2
     assert "row 2, column score: got '11', expected a whole number from 1 to 10, or nothing" in err
     scale = Scale((1, 2))
@@ -135,18 +135,20 @@ def test_errors_call_a_column_as_its_file_does(cli, tmp_path):
         read_labels({"item": ["a"], "grade": ["x"]}, scale=scale)
     with pytest.raises(InputError, match="column vote: got 3"):
         read_votes({"item": ["a"], "vote": [3]}, scale=scale)
-    status, _, err = cli("votes", path, "--label-grades", "0-1x")
+    status, _, err = cli("votes", path, "--set", "votes.scale=0-1x")
     assert status == 2
-    assert "--label-grades" in err
+    assert "--set votes.scale is '0-1x'" in err
 
 
 def test_votes_are_filtered_by_criterion(cli, tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("item,criterion,score\na,clear,4\na,true,1\nb,true,2\n")
-    status, out, _ = cli("votes", path, "--grades", "1-5", "--filter", "criterion=true", "--json")
+    status, out, _ = cli(
+        "votes", path, "--set", "votes.scale=1-5", "--filter", "criterion=true", "--json"
+    )
     assert status == 0
     assert json.loads(out)["votes"][0]["n_votes"] == 2
-    status, _, err = cli("votes", path, "--grades", "1-5", "--filter", "criterion=no")
+    status, _, err = cli("votes", path, "--set", "votes.scale=1-5", "--filter", "criterion=no")
     assert status == 2
     assert "no row has criterion 'no'; found clear, true" in err
 
@@ -162,10 +164,10 @@ def test_a_scale_that_is_not_said_stops_with_the_option_to_copy(cli, criteria, c
     written = ("-o", "m.json") if command == "calibrate" else ()
     arguments = command, "scores.csv", "people.csv", "-f", "criterion=clear", *written
     status, out, err = cli(*arguments)
-    text = "scores are 1, 2, ... 5 and their scale is not said; say it: --grades 1-5"
+    text = "scores are 1, 2, ... 5 and their scale is not said; say it: --set votes.scale=1-5"
     assert (status, out, err) == (2, "", f"btdagg: scores.csv: {text}\n")
-    status, out, err = cli(*arguments, "--grades", "1-5")
-    text = "grades are 1, 2, ... 5 and their scale is not said; say it: --label-grades 1-5"
+    status, out, err = cli(*arguments, "--set", "votes.scale=1-5")
+    text = "grades are 1, 2, ... 5 and their scale is not said; say it: --set labels.scale=1-5"
     assert (status, out, err) == (2, "", f"btdagg: people.csv: {text}\n")
     status, _, err = cli(*arguments, *SAID)
     assert status == 0, err
@@ -178,5 +180,5 @@ def test_criteria_with_scales_of_their_own_are_said_one_at_a_time(cli, criteria)
     status, _, err = cli("votes", "mixed.csv")
     assert status == 2
     assert "criteria differ (clear 1-5, facts 1-10, tone 1-5), so say it of one at a time" in err
-    assert err.endswith(": --filter criterion=clear --grades 1-5\n")
-    assert cli("votes", "mixed.csv", "-f", "criterion=facts", "--grades", "1-10")[0] == 0
+    assert err.endswith(": --filter criterion=clear --set votes.scale=1-5\n")
+    assert cli("votes", "mixed.csv", "-f", "criterion=facts", "--set", "votes.scale=1-10")[0] == 0

@@ -122,10 +122,10 @@ def test_refusals(cli, tmp_path, options, message):
 
 
 def test_a_population_is_that_of_a_pilot(cli):
-    status, _, err = cli("plan", "--prior", "rb2-math", "-n", 8, "--population", "finite")
+    status, _, err = cli("plan", "--prior", "rb2-math", "-n", 8, "--set", "population=finite")
     assert (status, err) == (
         2,
-        "btdagg: --population finite is of a pilot: give MODEL, VOTES and LABELS\n",
+        "btdagg: --set population=finite is of a pilot: give MODEL, VOTES and LABELS\n",
     )
 
 
@@ -138,7 +138,16 @@ def test_a_plan_of_grades_is_made_from_a_model_of_grades(cli):
     votes = {"item": np.repeat(items, 4), "sample": [0, 1, 2, 3] * 30, "score": scores.ravel()}
     pl.DataFrame(votes).write_csv("scores.csv")
     pl.DataFrame({"item": items, "label": scores[:, 0]}).write_csv("graded.csv")
-    arguments = ["plan", "grades.json", "scores.csv", "graded.csv", "--grades", "1-5", "-n", 4]
+    arguments = [
+        "plan",
+        "grades.json",
+        "scores.csv",
+        "graded.csv",
+        "--set",
+        "votes.scale=1-5",
+        "-n",
+        4,
+    ]
     status, out, _ = cli(*arguments, "-o", "rule.json", "--json")
     told = json.loads(out)
     assert status == 0

@@ -134,12 +134,12 @@ def test_a_strength_that_votes_do_not_have_is_said_once_by_each_command(cli):
         ("decide", "model.json", "VOTES"),
         ("plan", "model.json", "VOTES", "labels.csv", "-n", 8),
         ("estimate", "VOTES", "labels.csv", "--model", "model.json"),
-        ("estimate", "both-VOTES", "labels.csv", "--panel", "judge", "--model", "panel.json"),
+        ("estimate", "both-VOTES", "labels.csv", "--set", "panel=judge", "--model", "panel.json"),
     ):
         for name, times in (("signs", 1), ("margins", 0)):
             status, _, err = cli(*(str(text).replace("VOTES", f"{name}.csv") for text in command))
             assert (status, err.splitlines().count(line)) == (0, times), (command, name, err)
-    _, _, err = cli("decide", "model.json", "margins.csv", "--strength", "none")
+    _, _, err = cli("decide", "model.json", "margins.csv", "--set", "strength=none")
     assert err.splitlines().count(line) == 1
 
 

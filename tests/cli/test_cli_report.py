@@ -112,8 +112,8 @@ def test_a_report_begins_with_the_ranking_of_systems(cli, tmp_path, graded):
         own = pl.DataFrame({"item": np.arange(n), "system": system[:, 0]})
         base = 2 + 2 * np.array([level[name] for name in system[:, 0]])
         label, score = (np.clip(np.round(base + rng.normal(0, 0.6, n)), 1, 5) for _ in range(2))
-        votes, options = own.with_columns(score=score.astype(int)), ["--grades", "1-5"]
-        options += ["--label-grades", "1-5"]
+        votes, options = own.with_columns(score=score.astype(int)), ["--set", "votes.scale=1-5"]
+        options += ["--set", "labels.scale=1-5"]
     else:
         own = pl.DataFrame(
             {"item": np.arange(n), "system_a": system[:, 0], "system_b": system[:, 1]}

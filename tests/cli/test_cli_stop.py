@@ -50,7 +50,16 @@ def counts_by_item(rows):
 
 def test_judge_asks_as_far_as_the_rule_wants(cli, folder, judge_server):
     server = judge_server()
-    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    options = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={server.url}",
+        "-s",
+        "v.db",
+    ]
     status, out, err = cli(*options, "--stop", "rule.json", "--dry-run")
     assert status == 0
     assert f"expected to ask for {RULE.expected_votes:.2f} of 8 a pair" in err
@@ -86,7 +95,7 @@ def test_judge_asks_as_far_as_the_rule_wants(cli, folder, judge_server):
 def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     server = judge_server()
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-o", "out"]
-    options += ["--base-url", server.url, "-n", N, "--stop", "epsilon=0.2"]
+    options += ["--set", f"judge.base_url={server.url}", "-n", N, "--stop", "epsilon=0.2"]
     status, out, err = cli(*options)
     assert status == 0, err
     rule = StoppingRule.load("out/rule.json")
@@ -189,7 +198,7 @@ def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):
     options += ["--stop", "lossless"]
     keys = {"prices": {"prompt": 1, "completion": 1}, "max_answer_tokens": 300}
     server = judge_server()
-    served = [*options, "--base-url", server.url]
+    served = [*options, "--set", f"judge.base_url={server.url}"]
     status, _, err = cli(*served, "-o", "free", "--json", *config(**keys))
     assert status == 0, err
     whole = sum(row["cost"] for row in rows_of("free/votes.db"))
@@ -203,7 +212,7 @@ def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):
 def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
     server = judge_server("--faults", "unparsed=0.5")
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
-    options += ["--base-url", server.url, "--stop", "lossless", "-o", "out"]
+    options += ["--set", f"judge.base_url={server.url}", "--stop", "lossless", "-o", "out"]
     status, _, err = cli(*options, *config(allow_missing=1))
     assert status == 0, err
     labels = pl.read_csv("out/decided.csv")
@@ -219,7 +228,14 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
     task = pl.Series("task", ["x", "y z"] * 15 + ["x", "y z", "unknown"] * 10)
     pairs_of(60).frame.with_columns(task).write_ndjson("pairs.jsonl")
     pl.read_csv("labels.csv").with_columns(task.head(30)).write_csv("labels.csv")
-    options = ["--labels", "labels.csv", "--model", "m", "--base-url", judge_server().url]
+    options = [
+        "--labels",
+        "labels.csv",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={judge_server().url}",
+    ]
     options += ["-n", "4", "--stop", "lossless"]
     status, _, err = cli("run", "pairs.jsonl", *options)
     assert status == 0, err
@@ -255,7 +271,15 @@ def test_what_cannot_stop_is_refused(cli, folder, judge_server, arguments, said)
     command, *options = arguments
     server = judge_server()
     line = one_line(
-        *cli(command, "pairs.jsonl", "--model", "m", "--base-url", server.url, *options)
+        *cli(
+            command,
+            "pairs.jsonl",
+            "--model",
+            "m",
+            "--set",
+            f"judge.base_url={server.url}",
+            *options,
+        )
     )
     assert line.startswith(said)
     assert server.log() == []

@@ -91,7 +91,13 @@ def test_every_number_of_an_evaluation_is_on_a_narrow_terminal(cli, folder, colu
 
 def test_a_store_is_shown_whole(cli, folder, judge_server):
     pairs_of(6).frame.write_ndjson("pairs.jsonl")
-    served = ["--model", "m", "--base-url", judge_server().url, *config(judge=JUDGES[0])]
+    served = [
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={judge_server().url}",
+        *config(judge=JUDGES[0]),
+    ]
     assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "v.db")[0] == 0
     printed = plain(on_terminal("votes", "v.db", streams=["stdout"]))
     assert f"judge {JUDGES[0]}, template response\n  sample " in printed

@@ -108,7 +108,7 @@ def arguments_of(line, server):
     """Arguments of a command, with the endpoint for those that ask one."""
     arguments = line.split()
     if arguments[0] in ("run", "judge"):
-        arguments += ["--model", "m", "--base-url", server.url, "-n", "2"]
+        arguments += ["--model", "m", "--set", f"judge.base_url={server.url}", "-n", "2"]
     return arguments
 
 
@@ -209,7 +209,7 @@ MOMENTS = {
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(cli, folder, judge_server, name):
     server = judge_server()
-    served = ["--model", "m", "--base-url", server.url]
+    served = ["--model", "m", "--set", f"judge.base_url={server.url}"]
     assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
     command = in_place(server)[name]
     mine = digests()

@@ -38,7 +38,16 @@ def other(server, monkeypatch):
 
 
 def asking(server, *options, n=4):
-    return ["pairs.jsonl", "-m", "m", "-n", str(n), "--base-url", server.url, *options]
+    return [
+        "pairs.jsonl",
+        "-m",
+        "m",
+        "-n",
+        str(n),
+        "--set",
+        f"judge.base_url={server.url}",
+        *options,
+    ]
 
 
 def json_of(result, status=0):
@@ -192,8 +201,8 @@ def test_what_came_without_an_answer_is_free_and_what_is_refused_is_marked(cli, 
     # The same command asks for what is free, and for that alone.
     server.answer = answer_b
     assert json_of(cli("batch", "write", *asking(server), "--json"))["n_requests"] == 16
-    # Those that are marked come by --retry.
-    retried = json_of(cli("batch", "write", *asking(server, "--retry", "all"), "--json"))
+    # Those that are marked come by judge.again.
+    retried = json_of(cli("batch", "write", *asking(server, "--set", "judge.again=all"), "--json"))
     assert (retried["n_requests"], retried["n_elsewhere"]) == (12, 16)
     cli("batch", "send")
     cli("batch", "collect", "--wait")
@@ -376,7 +385,16 @@ def test_in_the_format_of_anthropic(cli, other, tmp_path, place):
         return 200, message("[[B]]")
 
     other.answer = answer
-    command = ["judge", "pairs.jsonl", "-m", "anthropic:m", "-n", "4", "--base-url", other.url]
+    command = [
+        "judge",
+        "pairs.jsonl",
+        "-m",
+        "anthropic:m",
+        "-n",
+        "4",
+        "--set",
+        f"judge.base_url={other.url}",
+    ]
     command += ["--batch", "--json", *config(prices={"prompt": 2, "completion": 8})]
     if place:
         other.die_at = place
@@ -392,7 +410,17 @@ def test_in_the_format_of_anthropic(cli, other, tmp_path, place):
 
 
 def written(cli, server, store, model="anthropic:m", *options):
-    asked = ["pairs.jsonl", "-m", model, "-n", "4", "--base-url", server.url, "--store", store]
+    asked = [
+        "pairs.jsonl",
+        "-m",
+        model,
+        "-n",
+        "4",
+        "--set",
+        f"judge.base_url={server.url}",
+        "--store",
+        store,
+    ]
     assert cli("batch", "write", *asked, *options)[0] == 0
 
 

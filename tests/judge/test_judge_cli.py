@@ -33,7 +33,16 @@ def folder(folder):
 def test_pairs_to_votes_and_on(cli, folder, judge_server):
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     server = judge_server("--api-key", SECRET)
-    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    options = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={server.url}",
+        "-s",
+        "v.db",
+    ]
     status, out, err = cli(*options, "-n", "4", *config(prices={"prompt": 1, "completion": 2}))
     assert (status, err) == (0, "")
     assert "40 new votes, 0 there before: 40 ok" in out
@@ -64,7 +73,16 @@ def test_pairs_to_votes_and_on(cli, folder, judge_server):
 
 def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_server):
     server = judge_server()
-    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    options = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={server.url}",
+        "-s",
+        "v.db",
+    ]
     status, out, _ = cli(*options, "--dry-run", "--json")
     found = json.loads(out)
     assert (status, found["n_calls"], found["cost"]) == (0, 480, None)
@@ -92,7 +110,16 @@ def test_a_dry_run_makes_no_store(cli, folder, store_place):
 
 def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
     server = endpoint(lambda _: time.sleep(0.1) or (200, completion()))
-    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    options = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={server.url}",
+        "-s",
+        "v.db",
+    ]
     options += ["-n", "2"]
     process = start(folder, *options, *config(concurrency=4))
     while len(server.requests) < 10:
@@ -110,7 +137,7 @@ def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
 
 def test_one_command_to_labels(cli, folder):
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "simulated"]
-    options += ["-n", "4", "-o", "out", "--a", "chat-new", "--b", "chat-old"]
+    options += ["-n", "4", "-o", "out", "--set", "a=chat-new", "--set", "b=chat-old"]
     status, out, _ = cli(*options)
     assert status == 0
     assert "calibrated" in out
@@ -135,7 +162,7 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
     place = f"{place}?password=hush" if form == "query" else place.replace("://btdagg@", form, 1)
     options = ["--labels", "labels.csv", "--model", "m", "-o", "out", *config(store=place)]
     status, _, err = cli(
-        "run", "pairs.jsonl", *options, "--base-url", judge_server().url, "-n", "2"
+        "run", "pairs.jsonl", *options, "--set", f"judge.base_url={judge_server().url}", "-n", "2"
     )
     assert status == 0, err
     assert "hush" not in err
@@ -194,7 +221,7 @@ def test_labels_in_dispute_can_be_left_out_of_a_run(cli, folder):
     pl.concat([labels.with_columns(rater=pl.lit("Ada")), other]).write_csv("two.csv")
     n_agreed = labels.height - (labels["label"][:5] != 1).sum()
     command = ["run", "pairs.jsonl", "--labels", "two.csv", "--model", "simulated", "-n", "2"]
-    status, out, _ = cli(*command, "-o", "out", "--raters", "drop")
+    status, out, _ = cli(*command, "-o", "out", "--set", "raters=drop")
     assert status == 0
     assert n_agreed < labels.height
     assert f"by {n_agreed} labels and the votes" in out

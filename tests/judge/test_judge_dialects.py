@@ -417,7 +417,7 @@ def test_the_command_asks_by_each_protocol(cli, dialect, endpoint, tmp_path, mon
     url = server.url if dialect.name == "openai" else server.url.removesuffix("/v1")
     pairs_of(3).frame.write_ndjson("pairs.jsonl")
     command = ["judge", "pairs.jsonl", "-m", f"{dialect.name}:m", "-n", "2", "-s", "v.db"]
-    status, out, err = cli(*command, "--base-url", url)
+    status, out, err = cli(*command, "--set", f"judge.base_url={url}")
     assert status == 0, err
     assert "6 new votes" in out
     assert sorted(row["vote"] for row in rows_of("v.db")) == [-1] * 3 + [1] * 3

@@ -67,7 +67,13 @@ def run(cli, tmp_path, monkeypatch):
         Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
         command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "--json"]
         status, out, err = cli(
-            *command, "--base-url", url, "-s", "v.db", *options, *config(structured=True, **keys)
+            *command,
+            "--set",
+            f"judge.base_url={url}",
+            "-s",
+            "v.db",
+            *options,
+            *config(structured=True, **keys),
         )
         return status, json.loads(out) if out else {}, err
 
@@ -149,7 +155,7 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     pairs_of(20).frame.write_ndjson("pairs.jsonl")
     url = llmock()
-    asking = ["pairs.jsonl", "--model", "gpt-4o", "-n", "4", "--base-url", url]
+    asking = ["pairs.jsonl", "--model", "gpt-4o", "-n", "4", "--set", f"judge.base_url={url}"]
     # Step by step, each a process of its own that is killed as it goes, and done again.
     for step in (["write", *asking], ["send"], ["collect", "--wait"]):
         for tenths in (6, 9, 12):
@@ -164,7 +170,17 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
     asked = bought(url)
     assert (len(asked), set(asked.values())) == (80, {1})
     # All of it in one command, for more votes.
-    command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "-n", "8", "--base-url", url, "--batch"]
+    command = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "gpt-4o",
+        "-n",
+        "8",
+        "--set",
+        f"judge.base_url={url}",
+        "--batch",
+    ]
     command += config(allow_missing=1)
     for tenths in range(6, 40, 3):
         process = start(tmp_path, *command)

@@ -252,7 +252,7 @@ ASK = ("judge", "items.csv", "--template", "grade-5", "-n", "4")
 
 def test_commands_by_criteria(cli, folder, judge_server):
     server = judge_server()
-    ask = (*ASK, "--model", "sim", "--base-url", server.url)
+    ask = (*ASK, "--model", "sim", "--set", f"judge.base_url={server.url}")
     criteria = [f"--criterion={name}={rubric}" for name, rubric in CRITERIA.items()]
     assert "96 calls to make" in cli(*ask, *criteria, "--dry-run")[1]
     for keys in ({}, {"structured": True}):
@@ -269,14 +269,14 @@ def test_commands_by_criteria(cli, folder, judge_server):
     assert [row["task"] for row in json.loads(cli("votes", "votes.csv", "--json")[1])["votes"]] == [
         *CRITERIA
     ]
-    message = one_line(*cli(*ask, "--logprobs"))
+    message = one_line(*cli(*ask, "--set", "judge.confidence=logprobs"))
     assert "confidence" in message
 
 
 @pytest.mark.soak
 def test_a_run_is_killed_and_goes_on(cli, folder, judge_server):
     server = judge_server("--latency-ms", 200)
-    ask = (*ASK, "--model", "sim", "--base-url", server.url)
+    ask = (*ASK, "--model", "sim", "--set", f"judge.base_url={server.url}")
     process = start(folder, *ask, *config(concurrency=2))
     while len(server.log()) < 8:
         assert process.poll() is None
@@ -317,7 +317,9 @@ def test_one_command_to_grades(cli, folder, quick_commands):
     out = cli(*rule, "-m", "simulated", "-s", "out/votes.db")[1]
     assert out.startswith("0 new votes")
     assert "24 of 24 responses settled" in out
-    message = one_line(*cli(*command, "--template", "grade-5", "--label-grades", "1-3", "-o", "b"))
+    message = one_line(
+        *cli(*command, "--template", "grade-5", "--set", "labels.scale=1-3", "-o", "b")
+    )
     assert "labels.csv" in message
     message = one_line(*cli(*command, *options[:2], "--stop", "budget=3", "-o", "b"))
     assert "lossless" in message

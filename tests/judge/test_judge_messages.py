@@ -27,7 +27,17 @@ def folder(folder, monkeypatch):
 
 
 def options(url, *more):
-    return ["judge", "pairs.jsonl", "--model", "m", "--base-url", url, "-n", "2", *more]
+    return [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={url}",
+        "-n",
+        "2",
+        *more,
+    ]
 
 
 @pytest.mark.parametrize(

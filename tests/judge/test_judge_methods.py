@@ -238,7 +238,16 @@ def folder(folder):
 
 def test_methods_on_the_command_line(judge_server, cli, folder):
     server = judge_server()
-    common = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
+    common = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={server.url}",
+        "-n",
+        "4",
+    ]
     for method in METHODS:
         labels = ["--labels", "labels.csv", *config(examples=3)] if method == "few-shot" else []
         name = method.replace("-", "_")

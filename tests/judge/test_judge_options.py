@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from btdagg.cli.app import app
+from btdagg.cli.flags import CommandLine
 from btdagg.cli.judge_settings import KEYS, JudgeFlags
 from btdagg.judge import Judging, Limits
 from btdagg.judge.client import STATUSES
@@ -43,7 +44,7 @@ def test_flags_mean_the_same_in_each_command():
 def test_every_parameter_of_judging_is_a_key():
     fields_of_both = {each.name for each in (*fields(Judging), *fields(Limits))}
     assert fields_of_both - set(KEYS) == NO_KEY.keys()
-    settings = JudgeFlags(model="m", base_url="http://localhost:1/v1").settings()
+    settings = flags(model="m").settings()
     assert settings.judging == Judging("m")
 
 
@@ -55,9 +56,15 @@ def test_the_docs_list_every_key():
 def test_a_flag_wins_over_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, path = config(model="m", n=6, temperature="default", concurrency=3, again="all")
-    read = JudgeFlags(config=Path(path), n=8, base_url="http://localhost:1/v1").settings().judging
+    read = flags(config=Path(path), n=8).settings().judging
     assert (read.model, read.n, read.temperature, read.limits.concurrency) == ("m", 8, None, 3)
     assert read.again == STATUSES[1:]
+
+
+def flags(**values):
+    """What the command line gives a judge, with an endpoint."""
+    typed = CommandLine(typer.Context(typer.main.get_command(app)))
+    return JudgeFlags(typed=typed, keys=["judge.base_url=http://localhost:1/v1"], **values)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,7 @@ def folder(folder):
 def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_server):
     server = judge_server()
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", "4"]
-    options += ["--base-url", server.url]
+    options += ["--set", f"judge.base_url={server.url}"]
     status, out, err = cli(*options, "--dry-run")
     assert (status, out.splitlines()[0]) == (
         0,
@@ -114,7 +121,10 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
         (["judge", "--stop", "lossless"], "--stop lossless is a rule to learn, which btdagg run"),
         (["judge", "--stop", "soon"], "--stop is 'soon', expected lossless, epsilon=0.05"),
         (["judge", "--stop", "epsilon=x"], "--stop is 'epsilon=x', expected lossless"),
-        (["judge", "--retry", "foo"], "--retry is 'foo', expected all, or some of unparsed, ref"),
+        (
+            ["judge", "--set", "judge.again=foo"],
+            "again is 'foo', expected all, or some of unparsed, ref",
+        ),
         (
             ["judge", "--batch", "--dry-run", "--model", "google:m"],
             "--model is 'google:m', expected a model of openai or anthropic: batch is for these",

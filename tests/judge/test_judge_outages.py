@@ -18,7 +18,17 @@ def folder(folder):
 
 
 def options(url, *more):
-    return ["judge", "pairs.jsonl", "--model", "m", "--base-url", url, "-s", "v.db", *more]
+    return [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={url}",
+        "-s",
+        "v.db",
+        *more,
+    ]
 
 
 class Failing:

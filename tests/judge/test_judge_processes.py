@@ -25,7 +25,7 @@ def test_eight_workers_of_which_two_are_killed(tmp_path, judge_server, postgres,
     pairs = tmp_path / "pairs.jsonl"
     rows = [{"item": f"q{i}", "prompt": "?", "a": f"{i}.", "b": f"{i}!"} for i in range(n_items)]
     pairs.write_text("\n".join(map(json.dumps, rows)))
-    options = ["-m", "sim", "--base-url", server.url, "-n", "4", "--store", place]
+    options = ["-m", "sim", "--set", f"judge.base_url={server.url}", "-n", "4", "--store", place]
     options += config(requests_per_minute=60 * per_second // 8, concurrency=concurrency)
     workers = [start(tmp_path, "judge", pairs, *options) for _ in range(8)]
     try:

@@ -21,7 +21,17 @@ def folder(folder):
 
 
 def judge(cli, url, *options, model="m"):
-    arguments = ["pairs.jsonl", "--model", model, "--base-url", url, "-n", "2", "-s", "v.db"]
+    arguments = [
+        "pairs.jsonl",
+        "--model",
+        model,
+        "--set",
+        f"judge.base_url={url}",
+        "-n",
+        "2",
+        "-s",
+        "v.db",
+    ]
     return cli("judge", *arguments, *options)
 
 

@@ -65,7 +65,16 @@ def test_the_event_loop_goes_on(tmp_path, server):
 def test_who_only_looks_does_not_wait(tmp_path, server, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pairs_of(3).frame.write_ndjson("pairs.jsonl")
-    asking = ("judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "2")
+    asking = (
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "m",
+        "--set",
+        f"judge.base_url={server.url}",
+        "-n",
+        "2",
+    )
     assert cli(*asking)[0] == 0
     with written_by_another("votes.db"):
         began = time.monotonic()

@@ -43,7 +43,7 @@ def folder(monkeypatch, judge_server):
 def store(cli, folder, judge_server):
     """A store of 24 votes and 6 decisions."""
     pairs_of(6).frame.write_ndjson("pairs.jsonl")
-    served = [*MODEL, "--base-url", judge_server().url, "-s", "v.db"]
+    served = [*MODEL, "--set", f"judge.base_url={judge_server().url}", "-s", "v.db"]
     first = cli("judge", "pairs.jsonl", *served)
     assert first[0] == 0, first
     assert cli("judge", "pairs.jsonl", *served, "--method", "gsa")[0] == 0

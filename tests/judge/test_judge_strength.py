@@ -258,7 +258,8 @@ def test_an_endpoint_gives_them(cli, judge_server, folder, stream):
     PAIRS.frame.write_ndjson("pairs.jsonl")
     server = judge_server()
     status, _, err = cli(
-        "judge", "pairs.jsonl", "-m", "m", "-n", 2, "--base-url", server.url, "--logprobs",
+        "judge", "pairs.jsonl", "-m", "m", "-n", 2,
+        "--set", f"judge.base_url={server.url},judge.confidence=logprobs",
         *config(stream=stream),
     )  # fmt: skip
     assert status == 0, err

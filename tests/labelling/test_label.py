@@ -174,7 +174,7 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_vote
     votes.write_csv(tmp_path / "votes.csv")
     options = []
     if with_votes:
-        options = ["--votes", tmp_path / "votes.csv", "--a", "new", "--b", "old"]
+        options = ["--votes", tmp_path / "votes.csv", "--set", "a=new", "--set", "b=old"]
     answered(tmp_path, lambda number: ("first", "tie", "second")[number % 6 % 3], 40)
     assert "new wins" not in "".join(exported(cli, tmp_path, "--items", 41, *options))
     lines = exported(cli, tmp_path, "--items", 40, *options)
@@ -230,7 +230,7 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_vot
         for sample, grade in enumerate(np.repeat(range(1, 6), row))
     ]).write_csv(tmp_path / "votes.csv")  # fmt: skip
     options = ["--votes", tmp_path / "votes.csv"] if with_votes else []
-    lines = exported(cli, tmp_path, "--grades", "1-5", "--items", 40, *options)
+    lines = exported(cli, tmp_path, "--set", "labels.scale=1-5", "--items", 40, *options)
     frame = pl.read_csv(tmp_path / "human.csv")
     assert frame.columns == ["item", "rater", "label", "seconds", "note", "criterion"]
     assert set(frame["seconds"]) == {2.0}
@@ -276,7 +276,7 @@ def test_drawn_criteria_of_an_item_are_those_that_are_asked_for(tmp_path, cli):
     pl.DataFrame(drawn).write_csv(tmp_path / "to_label.csv")
     asked = {"gpt-9-004": ["clear", "kind"], "gpt-9-001": ["correct"]}
     graded(tmp_path, 2, 1, np.random.default_rng(0), items=[*asked], criteria=asked)
-    exported(cli, tmp_path, "--drawn", tmp_path / "to_label.csv", "--grades", "1-5")
+    exported(cli, tmp_path, "--drawn", tmp_path / "to_label.csv", "--set", "labels.scale=1-5")
     frame = pl.read_csv(tmp_path / "human.csv")
     assert frame.select("item", "criterion", "probability").rows() == [
         (*row, probability)
@@ -290,16 +290,24 @@ def test_drawn_criteria_of_an_item_are_those_that_are_asked_for(tmp_path, cli):
 @pytest.mark.parametrize(
     ("write", "options", "message"),
     [
-        (responses_file, [], "--grades is missing, expected a scale for single responses"),
-        (
-            pairs_file,
-            ["--grades", "1-5"],
-            "--grades is (1, 2, 3, 4, 5), expected nothing for pairs",
-        ),
-        (responses_file, ["--grades", "good"], "--grades is 'good', expected 1-5"),
         (
             responses_file,
-            ["--grades", "pass/fail"],
+            [],
+            "--set labels.scale is missing, expected a scale for single responses",
+        ),
+        (
+            pairs_file,
+            ["--set", "labels.scale=1-5"],
+            "--set labels.scale is (1, 2, 3, 4, 5), expected nothing for pairs",
+        ),
+        (
+            responses_file,
+            ["--set", "labels.scale=good"],
+            "--set labels.scale is 'good', expected 1-5",
+        ),
+        (
+            responses_file,
+            ["--set", "labels.scale=pass/fail"],
             "on the scale 0 or 1; another scale needs another store",
         ),
     ],
@@ -368,7 +376,7 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
         (["--drawn", "other.csv"], "item 'other' is to be labelled, and is no pair"),
         (["--drawn", "twice.csv"], "twice.csv"),
         (["--drawn", "chance.csv"], "probability"),
-        (["--column", "group=nothing"], "column group: got nothing, expected a group name"),
+        (["--set", "group=nothing"], "column group: got nothing, expected a group name"),
         (["--export"], "human.db: no such file"),
         (["--export", "-s", "new.db"], "new.db: has no label to write"),
     ],

@@ -156,7 +156,7 @@ def test_forty_pairs_by_keyboard_with_a_reload_a_killed_server_and_a_second_rate
 @pytest.mark.parametrize("size", WIDTHS)
 def test_three_criteria_of_five_grades_by_keyboard(browser, serve, tmp_path, size):
     responses_file(tmp_path, 6)
-    server = serve("--grades", "1-5")
+    server = serve("--set", "labels.scale=1-5")
     ada, kept = Rater(browser, server, "Ada", size=size), {}
 
     def item():
@@ -218,7 +218,7 @@ def test_three_criteria_of_five_grades_by_keyboard(browser, serve, tmp_path, siz
 )
 def test_grades_of_other_scales_have_keys(browser, serve, tmp_path, grades, keys, label):
     responses_file(tmp_path, 1, criteria={"": ""})
-    server = serve("--grades", grades)
+    server = serve("--set", f"labels.scale={grades}")
     ada = Rater(browser, server, "Ada")
     for key in keys[:-1]:
         ada.page.keyboard.press(key)
@@ -317,7 +317,7 @@ def states(browser, serve, size, scheme, grades):
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("grades", [(), ("--grades", "1-5")])
+@pytest.mark.parametrize("grades", [(), ("--set", "labels.scale=1-5")])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", WIDTHS)
 def test_no_state_has_a_finding_of_the_audit(browser, serve, tmp_path, size, scheme, grades):

@@ -272,7 +272,7 @@ def test_an_export_is_decided_as_the_command_decides_it(engine, tmp_path, cli, s
         for sample in range(3)
     ]
     collected.write_text("\n".join(["item,judge,order,sample,vote", *lines]) + "\n")
-    assert cli("import", collected, "--words", "missing=missing", "-o", export)[0] == 0
+    assert cli("import", collected, "--set", "words.missing=missing", "-o", export)[0] == 0
     MODEL.save(tmp_path / "model.json")
     labels = tmp_path / "labels.csv"
     assert cli("decide", tmp_path / "model.json", export, "-o", labels)[0] == 0
@@ -281,7 +281,7 @@ def test_an_export_is_decided_as_the_command_decides_it(engine, tmp_path, cli, s
     rows = [tuple(row[name] or None for name in kinds) for row in csv_rows(export)]
     rows += rows[:100] if len(sample) == 3 else []  # delivered twice
     engine.table("votes", kinds, rows)
-    options = [word for column in sample for word in ("--column", f"sample={column}")]
+    options = [word for column in sample for word in ("--set", f"sample={column}")]
     line = ["--votes", "votes", *options, "--dialect", engine.dialect]
     status, query, _ = cli("sql", tmp_path / "model.json", *line)
     assert status == 0
@@ -524,14 +524,14 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
     MODEL.save(model)
     PANEL.save(panel)
     columns = ["item=Q", "vote=V", "sample=S", "sample=order", "task=T", "judge=J"]
-    named = [word for column in columns for word in ("--column", column)]
+    named = [word for column in columns for word in ("--set", column)]
     options = ["--votes", "main.votes", *named, "--filter", "Judge=a", "--filter", "Judge=b"]
     table = VotesTable(
         ["main", "votes"], item="Q", vote="V", sample=["S", "order"], task="T", judge="J",
         where={"Judge": ["a", "b"]},
     )  # fmt: skip
     for arguments, printed in (
-        ([model, "-d", "sqlite", "--column", "plus=a"], MODEL.to_sql("sqlite", plus="a")),
+        ([model, "-d", "sqlite", "--set", "plus=a"], MODEL.to_sql("sqlite", plus="a")),
         (
             [model, *options, "-d", "spark", "--probabilities"],
             MODEL.to_sql_query("spark", table, probabilities=True),
@@ -612,14 +612,14 @@ def test_the_command_writes_grades_as_sql(tmp_path, cli):
     scores = VotesTable("t")
     for arguments, printed in (
         ([], model.to_sql("duckdb")),
-        (["--column", "mean=m"], model.to_sql("duckdb", mean="m")),
+        (["--set", "mean=m"], model.to_sql("duckdb", mean="m")),
         (["--votes", "t", "-d", "sqlite"], model.to_sql_query("sqlite", scores)),
         (
-            ["--votes", "t", "--column", "vote=vote", "--probabilities"],
+            ["--votes", "t", "--set", "vote=vote", "--probabilities"],
             model.to_sql_query("duckdb", VotesTable("t", vote="vote"), probabilities=True),
         ),
     ):
         assert cli("sql", path, *arguments) == (0, printed + "\n", "")
-    status, _, error = cli("sql", path, "--column", "plus=a")
+    status, _, error = cli("sql", path, "--set", "plus=a")
     assert status == 2
     assert "expected one of each of mean" in " ".join(error.split())

@@ -385,7 +385,7 @@ def test_a_made_up_scale_goes_through_commands(given, scale, cli, quick_commands
         model.save(by)
         told = ["--model", by]
     else:
-        told = ["--grades", "0,1,4", "--label-grades", "0,1,4"]
+        told = ["--set", "votes.scale=0,1,4", "--set", "labels.scale=0,1,4"]
         for command in (["calibrate", *files, *told, "-o", by], ["evaluate", *files, *told]):
             status, _, err = cli(*command)
             assert status == 0, err

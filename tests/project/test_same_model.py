@@ -43,9 +43,9 @@ def calibrated(votes, labels, **how):
          lambda *tables: calibrated(*tables, prior=None)),
         (votes_of_pairs(margin=pl.Series(RNG.integers(0, 5, len(SIGNS)))), PAIRS, 20, (),
          calibrated),
-        (pl.DataFrame(SCORES), GRADES, 30, ("--grades", "1-5", "--label-grades", "1-5"),
+        (pl.DataFrame(SCORES), GRADES, 30, ("--set", "scale=1-5"),
          lambda *tables: btdagg.calibrate(*tables).model),
-        (of_panel(), PAIRS, 40, ("--panel", "judge"),
+        (of_panel(), PAIRS, 40, ("--set", "panel=judge"),
          lambda *tables: btdagg.calibrate_panel(*tables).model),
     ],
     ids=["pairs", "few labels", "the paper's fit", "strength", "grades", "panel"],
@@ -56,7 +56,7 @@ def test_a_command_and_python_fit_the_same_model(
     monkeypatch.chdir(tmp_path)
     votes.write_csv("votes.csv")
     pl.DataFrame(labels)[:n_labels].write_csv("labels.csv")
-    command = "certify" if "--panel" in options else "calibrate"
+    command = "certify" if "panel=judge" in options else "calibrate"
     status, _, err = cli(command, "votes.csv", "labels.csv", *options, "-o", "file.json")
     assert status == 0, err
     scale = btdagg.Scale(range(1, 6)) if "score" in votes.columns else None

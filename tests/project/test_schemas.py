@@ -82,7 +82,17 @@ def written(tmp_path_factory):
     assert run(["evaluate", *sources, "--report", str(report)]) == 0
     for name, file in (("model", saved), ("report", report / "report.json")):
         values.append((name, json.loads(file.read_text(encoding="utf-8"))))
+    values.append(("project", {"a": "new", "votes": {"file": "v.csv", "scale": {"tone": "1-3"}}}))
     return values, sources
+
+
+def test_the_schema_of_a_project_knows_its_keys():
+    from btdagg.project import _TABLE_KEYS, COLUMNS, SETTINGS, TABLES
+
+    schema = SCHEMAS["project"]
+    assert {*schema["$defs"]["table"]["properties"]} == {*COLUMNS, *_TABLE_KEYS}
+    own = {*COLUMNS, *_TABLE_KEYS, *SETTINGS, *TABLES, "judge"} - {"file", "format"}
+    assert {*schema["properties"]} == own
 
 
 def test_what_is_written_fits_its_schema(errors, written, capsys):
@@ -112,6 +122,7 @@ def test_what_is_written_fits_its_schema(errors, written, capsys):
         ("certificate", ["curve", 0], [0.5, 0.9]),
         ("certificate", ["model", "version"], 2),
         ("report", ["sections", 0, "title"], 3),
+        ("project", ["votes", "scale"], 5),
     ],
 )
 def test_damage_within_is_refused(errors, written, name, path, damage):

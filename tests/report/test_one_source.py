@@ -171,7 +171,7 @@ def test_grades_have_one_value_of_everything(cli, exhibits):
     columns = ["item", "judge", "sample", "score"]
     pl.DataFrame(scores, columns, orient="row").write_csv("votes.csv")
     pl.DataFrame(people, ["item", "grade"], orient="row").write_csv("labels.csv")
-    said = ("--grades", "1-5", "--label-grades", "1-5")
+    said = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
     status, out, err = cli(
         "evaluate", "votes.csv", "labels.csv", *said, "--report", "out", "--json"
     )

@@ -114,8 +114,11 @@ def test_what_needs_items_says_so(tables, tmp_path, cli):
     for line, message in (
         (("evaluate", file, tmp_path / "labels.csv"), "no column 'item'"),
         (("calibrate", file, "-n", "3"), "-n is for single votes, and"),
-        (("calibrate", file, "--strength", "none"), "--strength is for single votes, and"),
-        (("calibrate", file, "--full-margin", "3"), "--full-margin is for single votes, and"),
+        (("calibrate", file, "--set", "strength=none"), "--set strength is for single votes, and"),
+        (
+            ("calibrate", file, "--set", "full_margin=3"),
+            "--set full_margin is for single votes, and",
+        ),
         (("calibrate", tmp_path / "votes.csv"), "LABELS is missing"),
     ):
         status, _, err = cli(*line)
@@ -124,7 +127,7 @@ def test_what_needs_items_says_so(tables, tmp_path, cli):
 
 
 def test_a_histogram_has_no_margins(cli):
-    arguments = "sql", "--votes", "votes", "--labels", "gold", "--column"
+    arguments = "sql", "--votes", "votes", "--labels", "gold", "--set"
     for column in ("margin=m", "template=t"):
         status, _, err = cli(*arguments, column)
         assert status == 2

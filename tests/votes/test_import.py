@@ -101,8 +101,8 @@ def test_a_hint_leaves_the_meaning_to_the_user(cli, word):
     line = ["import", "votes.csv", "-o", "out.csv"]
     said = one_line(*cli(*line))
     assert f"{word.lower()!r} 2 times" in said
-    option = shlex.split(re.search(r"--words .*=\.\.\.'?(?=:)", said)[0])
-    assert "--words is " in one_line(*cli(*line, *option))
+    option = shlex.split(re.search(r"--set .?words\..*=\.\.\.'?(?=:)", said)[0])
+    assert "--set words is " in one_line(*cli(*line, *option))
     assert not Path("out.csv").exists()
     status, _, err = cli(*line, *(part.replace("...", "B") for part in option))
     assert (status, pl.read_csv("out.csv")["vote"].to_list()) == (0, [-1, -1, 1]), err
@@ -111,21 +111,21 @@ def test_a_hint_leaves_the_meaning_to_the_user(cli, word):
 def test_votes_that_are_all_ties_and_texts_of_which_few_are_read_are_remarked(cli):
     table(item=range(30), vote=["one", "two"] * 15)
     line = ["import", "votes.csv", "-o", "out.csv"]
-    assert "all 30 votes are ties" in cli(*line, "--words", "one=tie,two=tie")[2]
-    assert "ties" not in cli(*line, "--words", "one=tie,two=A")[2]
+    assert "all 30 votes are ties" in cli(*line, "--set", "words.one=tie,words.two=tie")[2]
+    assert "ties" not in cli(*line, "--set", "words.one=tie,words.two=A")[2]
     table(item=range(30), text=["Verdict: A", *["no idea"] * 29])
-    assert "only 1 of 30 votes could be read" in cli(*line, "--map", "answer=text")[2]
+    assert "only 1 of 30 votes could be read" in cli(*line, "--set", "answer=text")[2]
 
 
 def test_a_file_of_which_nothing_is_read_is_an_error(cli):
     table(item=["x", "y"], text=["Both.\nMy pick >> first", "My pick >> second"])
-    line = ["import", "votes.csv", "-o", "out.csv", "--map", "answer=text"]
+    line = ["import", "votes.csv", "-o", "out.csv", "--set", "answer=text"]
     said = one_line(*cli(*line))
     assert said.startswith(
         "no vote could be read: 2 unparsed; an unparsed answer ends in 'My pick "
     )
     assert not Path("out.csv").exists()
-    pattern = ["--answer-pattern", r"^My pick >> (\w+)$", "--words", "first=A,second=B"]
+    pattern = ["--answer-pattern", r"^My pick >> (\w+)$", "--set", "words.first=A,words.second=B"]
     assert cli(*line, *pattern)[0] == 0
     assert pl.read_csv("out.csv")["vote"].to_list() == [1, -1]
     assert "one group" in one_line(*cli(*line, "--answer-pattern", "pick"))
@@ -233,7 +233,7 @@ def test_labels_and_ratings_of_a_table(cli):
     assert labels.frame.select("item", "label", "probability").rows() == [
         ("x", 1, "0.5"), ("y", 0, "0.25"),
     ]  # fmt: skip
-    assert cli("import", "votes.csv", "--map", "label=gold,rater=who", "-o", "people.csv")[0] == 0
+    assert cli("import", "votes.csv", "--set", "label=gold,rater=who", "-o", "people.csv")[0] == 0
     assert btdagg.paper.read_ratings("people.csv").raters.tolist() == ["p", "q"]
     assert btdagg.read_labels("people.csv").labels.tolist() == [1, 0]
     table(item=["x", "x"], gold=["A", "B"])
@@ -766,10 +766,10 @@ def test_from_a_table_of_scores_to_a_mean(cli):
     scores = [k % 5 + 1 for k in range(60)]
     people = [min(score + 1, 5) if k < 30 else None for k, score in enumerate(scores)]
     table("scores.csv", id=list(range(60)), gpt=scores, human=people)
-    status, out, err = cli("import", "scores.csv", "--map", "score=gpt", "-o", "votes.csv")
+    status, out, err = cli("import", "scores.csv", "--set", "score=gpt", "-o", "votes.csv")
     assert (status, out, err) == (0, "table: 60 grades of 60 items; wrote votes.csv\n", "")
     status, out, err = cli(
-        "import", "scores.csv", "--map", "label=human", "--grades", "1-5", "-o", "labels.csv"
+        "import", "scores.csv", "--set", "label=human", "--set", "scale=1-5", "-o", "labels.csv"
     )  # fmt: skip
     assert (status, out) == (0, "table: 30 labels; wrote labels.csv\n")
     assert err == "not read: 30 empty; these are missing labels\n"

@@ -43,7 +43,7 @@ def test_logs_are_votes_by_epoch(cli):
     log = logged()
     write_eval_log(log, "log.json")
     for file in ("logs", log.location, "log.json"):
-        status, out, err = cli("import", file, "-o", "votes.csv", "--map", "group=prompt")
+        status, out, err = cli("import", file, "-o", "votes.csv", "--set", "group=prompt")
         assert (status, out) == (
             0, "inspect: 3 votes of 2 items by 1 judge; wrote votes.csv\n"
         )  # fmt: skip
@@ -57,7 +57,7 @@ def test_logs_are_votes_by_epoch(cli):
 
 def test_labels_are_the_target(cli):
     logged()
-    assert cli("import", "logs", "--map", "label=target,group=prompt", "-o", "gold.csv")[0] == 0
+    assert cli("import", "logs", "--set", "label=target,group=prompt", "-o", "gold.csv")[0] == 0
     labels = read_labels("gold.csv")
     assert dict(zip(labels.ids, labels.labels, strict=True)) == {"p": 1, "q": 0}
     assert labels.groups.tolist() == ["of p", "of q"]
@@ -67,5 +67,5 @@ def test_scores_that_are_no_votes_want_words(cli):
     logged(dict.fromkeys(VOTES, "C"))
     said = one_line(*cli("import", "logs", "-o", "votes.csv"))
     assert "'C', expected -1, 0, 1 or A, tie, B" in said
-    assert cli("import", "logs", "-o", "votes.csv", "--words", "C=A")[0] == 0
+    assert cli("import", "logs", "-o", "votes.csv", "--set", "words.C=A")[0] == 0
     assert set(read_votes("votes.csv").frame["vote"]) == {1}

@@ -271,7 +271,7 @@ def test_commands_say_the_rule_and_do_as_the_labels_that_it_leaves(files, cli, c
     labels = btdagg.read_labels("labels.csv", raters="drop")
     labels.frame.select("item", "label").write_csv("agreed.csv")
     of = ["votes.csv", "labels.csv", *options, "--json"]
-    status, dropped, err = cli(name, *of, "--raters", "drop")
+    status, dropped, err = cli(name, *of, "--set", "raters=drop")
     assert status == 0
     assert f"on {disputed} of 80 labelled items: they are left out" in dropped + err
     agreed = cli(name, "votes.csv", "agreed.csv", *options, "--json")[1]

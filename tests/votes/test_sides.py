@@ -73,7 +73,7 @@ def test_options_name_the_sides_of_what_passes_the_filters(cli, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     pl.DataFrame(ROWS).write_csv("votes.csv")
     pl.DataFrame({"item": ["x", "z"], "label": [0, 1]}).write_csv("labels.csv")
-    command = ("estimate", "votes.csv", "labels.csv", "--json", "--a", "new", "--b", "old")
+    command = ("estimate", "votes.csv", "labels.csv", "--json", "--set", "a=new", "--set", "b=old")
     assert "row 3, column system_b: got 'other'" in cli(*command)[2]
     status, out, _ = cli(*command, "--filter", "system_b=old")
     assert (status, json.loads(out)["a"], json.loads(out)["b"]) == (0, "new", "old")

@@ -50,7 +50,8 @@ def at(row, came, expected, column="margin"):
 REFUSED = {
     "missing": (
         changed(WIN, margin=""), "",
-        at(7, "nothing", "a margin of every vote but ties (1 of 48 votes have none); --strength"),
+        at(7, "nothing", "a margin of every vote but ties (1 of 48 votes have none); "
+           "--set strength"),
     ),
     "a repeat with another margin": (
         [*VOTES, VOTES[WIN] | {"margin": 5.0}], "",
@@ -58,16 +59,22 @@ REFUSED = {
     ),
     "two kinds": (
         [own | {"strength": 1} for own in VOTES], "",
-        "votes.csv: --strength is not chosen, and there are columns for margin and strength; none",
+        "votes.csv: --set strength is not chosen, and there are columns for margin and "
+        "strength; none",
     ),
-    "full margin 0": (VOTES, "--full-margin 0", "--full-margin is 0.0, expected a number above 0"),
-    "full margin of signs": (VOTES, "--full-margin 2 --strength none", "--full-margin is given"),
+    "full margin 0": (VOTES, "--set full_margin=0",
+                      "--set full_margin is 0.0, expected a number above 0"),
+    "full margin of signs": (
+        VOTES, "--set full_margin=2 --set strength=none", "--set full_margin is given",
+    ),
     "no such column": (
-        VOTES, "--strength strength", "votes.csv: --strength is strength, and there is no column",
+        VOTES, "--set strength=strength",
+        "votes.csv: --set strength is strength, and there is no column",
     ),
     "counts": (
-        [{"item": item, "minus": 1, "tie": 0, "plus": 2} for item in ITEMS], "--strength margin",
-        "--strength needs single votes, and these are counts",
+        [{"item": item, "minus": 1, "tie": 0, "plus": 2} for item in ITEMS],
+        "--set strength=margin",
+        "--set strength needs single votes, and these are counts",
     ),
 }  # fmt: skip
 
@@ -95,7 +102,7 @@ def test_the_full_margin_is_printed_kept_and_used_again(folder, cli):
 
 
 def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
-    for options, path in (((), "strong.json"), (("--strength", "none"), "signs.json")):
+    for options, path in (((), "strong.json"), (("--set", "strength=none"), "signs.json")):
         assert cli("calibrate", write(VOTES), "labels.csv", "-o", path, *options)[0] == 0
     write(without_margins(), "signs.csv")
     _, _, err = cli("decide", "strong.json", "signs.csv", "-o", "out.csv")
@@ -104,7 +111,7 @@ def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
     _, _, err = cli("decide", "signs.json", "votes.csv", "-o", "out.csv")
     assert err.count("votes have a margin, and the model was fitted to signs") == 1
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
-    _, _, err = cli("decide", "strong.json", "votes.csv", "-o", "out.csv", "--strength", "none")
+    _, _, err = cli("decide", "strong.json", "votes.csv", "-o", "out.csv", "--set", "strength=none")
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
 
 

@@ -70,17 +70,15 @@ class InputError(ValueError):
         """Return the message as a command words it, which has options for some arguments.
 
         A message that begins with its argument begins with the option, and advice to pass
-        ``columns={'item': 'id'}`` is to pass ``--column item=id``.
+        ``columns={'item': 'id'}`` is to pass ``--set item=id``.
         """
-        passed = (
-            f"{option_of(name) or name}{'' if value is None else f' {_typed(value)}'}"
-            for name, value in self.advice.items()
-        )
+        passed = (_typed(option_of(name) or name, value) for name, value in self.advice.items())
         message = self._message.replace(_ADVICE, " ".join(passed))
         rest = message.removeprefix(self.argument or "")
         if rest is message or rest[:1].isidentifier():
             return self._where + message
-        return f"{self._where}{option_of(self.argument or '') or self.argument}{rest}"
+        option = (option_of(self.argument or "") or self.argument or "").rstrip("=. ")
+        return f"{self._where}{option}{rest}"
 
     def within(self, where: str) -> InputError:
         """Return the error with what it is about before its message."""
@@ -110,8 +108,11 @@ def shown(value: object) -> str:
     return line if len(line) <= _MOST else line[: _MOST - 3] + "..."
 
 
-def _typed(value: object) -> str:
-    """Return a value as an option takes it, a mapping as NAME=VALUE,..."""
-    if isinstance(value, dict):
-        value = ",".join(f"{name}={part}" for name, part in value.items())
-    return shlex.quote(str(value))
+def _typed(option: str, value: object) -> str:
+    """Return an option with a value; one that ends in a key is repeated for each of a mapping."""
+    if value is None:
+        return option.rstrip("=. ")
+    begin = option if option.endswith(("=", ".", " ")) else f"{option} "
+    if not isinstance(value, dict):
+        return f"{begin}{shlex.quote(str(value))}"
+    return " ".join(begin + shlex.quote(f"{name}={part}") for name, part in value.items())

@@ -103,7 +103,7 @@ def _run(arguments: Sequence[str]) -> int:
         from btdagg.cli.app import app
     try:
         status = typer.main.get_command(app)(
-            list(arguments or ["--help"]), prog_name="btdagg", standalone_mode=False
+            _with_project_first(arguments) or ["--help"], prog_name="btdagg", standalone_mode=False
         )
     except typer.TyperException as error:
         raise InputError(_in_own_words(error)) from None
@@ -112,6 +112,19 @@ def _run(arguments: Sequence[str]) -> int:
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from None
     return status if isinstance(status, int) else 0
+
+
+def _with_project_first(arguments: Sequence[str]) -> list[str]:
+    """Put --project before the command, since it may be said anywhere."""
+    words, first = list(arguments), []
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word == "--project" or word.startswith("--project="):
+            end = place + 1 + (word == "--project")
+            first, words[place:end] = words[place:end], []
+            break
+    return [*first, *words]
 
 
 def _in_own_words(error: Any) -> str:

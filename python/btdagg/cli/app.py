@@ -111,6 +111,15 @@ def top(
             "--version", help="Print the version.", is_eager=True, callback=_print_version
         ),
     ] = False,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="FILE",
+            help="How data are read, as btdagg check --save writes it.",
+            show_default="btdagg.toml, if it is in the working directory",
+        ),
+    ] = None,
     debug: Annotated[  # removed from the arguments before they are parsed
         bool, typer.Option("--debug", help="Also print the traceback of an error.")
     ] = False,

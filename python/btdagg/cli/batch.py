@@ -13,7 +13,7 @@ import typer
 
 from btdagg._util.addresses import without_credentials
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, note, print_json, say, tables_of
+from btdagg.cli.common import Json, note, print_json, say
 from btdagg.cli.flags import with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate, tokens_and_cost
 from btdagg.cli.judge_settings import (
@@ -52,7 +52,7 @@ _FAULT = 2  # exit status, as of any other error
 
 @batch.command()
 @with_flags
-def write(pairs: PairsFile, flags: JobFlags, store: Store = None, json: Json = False) -> int:
+def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: Json = False) -> int:
     """Write files of requests, beside the store, for the votes that the store does not have.
 
     What is in a file is not asked for by anything else, until it is collected or cancelled.
@@ -67,7 +67,10 @@ def write(pairs: PairsFile, flags: JobFlags, store: Store = None, json: Json = F
     if settings.rule is not None:
         raise InputError("--stop is for judge and run, which ask in rounds (--batch)")
     judging, place = settings.judging, store_of(store, settings.store)
-    pairs_read = read_pairs(*tables_of(settings.columns, pairs), criteria=settings.criteria)
+    pairs_read = read_pairs(
+        *flags.tables(settings.columns, ("pairs", flags.project.place("pairs", pairs))),
+        criteria=settings.criteria,
+    )
     judging.prompt.check(pairs_read)
     if flags.dry_run:
         say_estimate(judging, lambda _: pairs_read, settings.base_url, place, json)

@@ -13,7 +13,7 @@ from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     FirstVotes,
     Json,
-    VoteOptions,
+    Reading,
     VotesFile,
     model_or_panel,
     note,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 def calibrate(
     typed: CommandLine,
-    votes: VotesFile,
-    reading: VoteOptions,
+    reading: Reading,
+    votes: VotesFile = None,
     labels: Annotated[
         Path | None,
         typer.Argument(
@@ -118,30 +118,32 @@ def calibrate(
 
 
 def _read(
-    votes: str, labels: Path | None, reading: VoteOptions, n_votes: int | None, is_alone: bool
+    votes: str | None, labels: Path | None, reading: Reading, n_votes: int | None, is_alone: bool
 ) -> tuple[Votes | Histogram, Items, Mapping[str, Any], list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength
     from btdagg.votes.items import Items
 
-    if labels is not None:
+    project = reading.project
+    place = project.place("votes", votes)
+    (raw,) = project.read(("votes", place)) if labels is None else (None,)
+    is_histogram = raw is not None and "number" in raw.columns
+    if labels is not None or (not is_histogram and project.file("labels") is not None):
         data = reading.data(votes, labels)
         items = data.votes.labelled(data.gold, n_votes)
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
         if data.votes.kind == "none":
             return data.votes, items, neighbours, []
         return data.votes, items, neighbours, about_strength(items, warn=True)
-    (raw,) = reading.tables(votes)
-    if "number" not in raw.columns:
+    assert raw is not None
+    if not is_histogram:
         raise InputError(
             f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
             "sql --labels has"
         )
-    for option, value in {
-        "-n": n_votes,
-        "--strength": reading.strength,
-        "--full-margin": reading.full_margin,
-    }.items():
+    said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
+    said["--set full_margin"] = project.keys.get("full_margin")
+    for option, value in said.items():
         if value is not None:
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)

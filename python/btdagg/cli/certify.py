@@ -15,8 +15,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     OwnModel,
-    Panel,
-    VoteOptions,
+    Reading,
     VotesFile,
     differences_said,
     model_or_panel,
@@ -32,10 +31,10 @@ from btdagg.votes.provenance import Provenance
 
 
 def certify(
-    votes: VotesFile,
-    labels: LabelsFile,
-    reading: VoteOptions,
+    reading: Reading,
     reporting: ReportOption,
+    votes: VotesFile = None,
+    labels: LabelsFile = None,
     agreement: Annotated[
         float, typer.Option(help="How often trusted labels are to agree with people.")
     ] = 0.8,
@@ -45,7 +44,6 @@ def certify(
     within: Annotated[
         int, typer.Option(help="Of grades, how many grades apart is still agreement.")
     ] = 0,
-    panel: Panel = None,
     model: OwnModel = None,
     n_votes: FirstVotes = None,
     people: Annotated[
@@ -90,8 +88,7 @@ def certify(
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)
     folder = reporting.open(f"Trusted labels of {Path(data.votes.source).name}")
-    panel = None if panel is None else panel.strip().lower()
-    judges = () if fitted is None else fitted.judges
+    panel, judges = reading.panel, () if fitted is None else fitted.judges
     items = data.votes.items(data.gold, panel=panel, judges=judges, n_votes=n_votes)
     looks, origin = None, Provenance.of(data.votes)
     how: Any = {"agreement": agreement, "confidence": confidence, "within": within}

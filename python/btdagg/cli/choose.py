@@ -12,12 +12,13 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
-    Selection,
+    Signs,
     TableOutput,
     VotesFile,
     note,
     out,
     say,
+    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -26,7 +27,6 @@ from btdagg.report.table import Entry
 
 
 def choose(
-    votes: VotesFile,
     n: Annotated[
         int,
         typer.Option(
@@ -35,7 +35,8 @@ def choose(
             "groups.",
         ),
     ],
-    selection: Selection,
+    selection: Signs,
+    votes: VotesFile = None,
     output: TableOutput = None,
     design: Annotated[
         Design | None,
@@ -72,7 +73,9 @@ def choose(
     """
     if output is not None:
         _refuse_to_lose_labels(output)
-    raw_votes, *before = selection.tables(votes, after)
+    project = selection.project
+    sources = (("votes", project.place("votes", votes)), ("labels", after))
+    raw_votes, *before = tables_of(project, *sources)
     table = selection.votes(selection.filtered(raw_votes)[0])
     drawing = Drawing(table, None if group is None else group.strip().lower())
     if before:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
-from btdagg.cli.flags import TABLE
+from btdagg.cli.flags import TABLE, CommandLine
 
 # What reads and computes is imported where it is used, so that help begins without NumPy.
 if TYPE_CHECKING:
     from btdagg import DavidsonModel, GradeModel, PanelModel
+    from btdagg.project import Project
     from btdagg.votes import Table
     from btdagg.votes.histogram import Histogram
     from btdagg.votes.labels import Labels
@@ -36,57 +37,36 @@ out = Terminal()
 err = Terminal(stderr=True)
 
 VotesFile = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="VOTES",
         help="Votes (columns item, vote; optional judge, order, sample, task ...) or counts "
         "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (each also .gz) or .parquet; "
         "a folder or pattern of .parquet files; a vote store (a file, or postgresql://...); - is "
         "standard input.",
+        show_default="of btdagg.toml",
     ),
 ]
 LabelsFile = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="LABELS",
         help="Gold labels (columns item, label; optional group, task). Items of one group are "
         "always split together.",
+        show_default="of btdagg.toml",
     ),
 ]
-Grades = Annotated[
-    str | None,
-    typer.Option(
-        "--grades",
-        help="Votes are grades of this scale, in a column score or vote: 1-5, 0,0.5,1 or "
-        "pass/fail. Nothing guesses it from the scores that happen to be there.",
-        show_default="pass/fail where these words, or 0 and 1, are all; or as a column grades says",
-    ),
-]
-LabelGrades = Annotated[
-    str | None,
-    typer.Option(
-        "--label-grades",
-        help="The scale of labels that are grades, as --grades.",
-        show_default="pass/fail where these words, or 0 and 1, are all; or as a column grades says",
-    ),
-]
-Raters = Annotated[
-    Literal["mean", "majority", "drop"],
-    typer.Option(
-        "--raters",
-        help="Where people disagree on an item: estimates take the mean of their labels, or their "
-        "majority (of grades the median), as models do; drop leaves the item out.",
-    ),
-]
-Columns = Annotated[
+Keys = Annotated[
     list[str] | None,
     typer.Option(
-        "--column",
-        metavar="NAME=COLUMN",
-        help="Read a column under another name: item=qid reads qid as item, and "
-        "item=conversation+bot makes one id of two columns. Repeat for more. "
-        "Applies to every file that has the column, which may get two names: vote=verdict and "
-        "label=verdict.",
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any key of btdagg.toml for this command, which btdagg --project FILE reads from "
+        "elsewhere: votes.item=case reads the column case as item (item=case in every file, "
+        "item=conversation+bot makes one key of two), votes.scale=1-5 and labels.scale=pass/fail "
+        "say that votes and labels are grades, words.draw=tie what a word means, a=chat-new what A "
+        "is called; raters, strength, full_margin, population and panel are on the page on the "
+        "project file. Repeat for more.",
     ),
 ]
 Filters = Annotated[
@@ -115,21 +95,6 @@ OwnModel = Annotated[
         "--model",
         help="A model, or a panel, that was calibrated on other labels than these.",
         show_default="calibrated on these labels, each item without its group",
-    ),
-]
-PopulationOption = Annotated[
-    Literal["new", "finite"],
-    typer.Option(
-        "--population",
-        help="What intervals are of: new items of the kind, or these items and no others (finite).",
-    ),
-]
-Panel = Annotated[
-    str | None,
-    typer.Option(
-        "--panel",
-        help="Column whose values are the judges of a panel, such as judge. Otherwise the votes "
-        "of several judges are pooled.",
     ),
 ]
 TableOutput = Annotated[
@@ -168,68 +133,35 @@ class Data:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Strengths:
-    """How strong votes are."""
+class ProjectOption:
+    """What says how data are read: the project file, and keys that are typed."""
 
-    strength: Annotated[
-        Literal["margin", "strength", "probabilities", "confidence", "none"] | None,
-        typer.Option(
-            "--strength",
-            help="How strong votes are is in the column margin, strength or confidence, or in "
-            "p_minus, p_tie and p_plus (probabilities); none counts signs.",
-            show_default="margin, strength or probabilities if there are such columns",
-        ),
-    ] = None
-    full_margin: Annotated[
-        float | None,
-        typer.Option(
-            "--full-margin",
-            help="The margin from which on a vote is a whole win.",
-            show_default="twice the mean of judge and template",
-        ),
-    ] = None
+    typed: CommandLine
+    keys: Keys = None
 
     @property
-    def how(self) -> dict[str, Any]:
-        """Arguments of `btdagg.read_votes`."""
-        return {"strength": self.strength, "full_margin": self.full_margin}
+    def project(self) -> Project:
+        """The project."""
+        return self.typed.project.with_keys(self.keys or ())
 
+    @property
+    def panel(self) -> str | None:
+        """The column of the judges of a panel."""
+        name: str | None = self.project.setting("panel")
+        return None if name is None else name.strip().lower()
 
-def _name_of(side: str) -> Any:
-    return typer.Option(
-        f"--{side.lower()}",
-        metavar="NAME",
-        help=f"What {side} is called, such as a model.",
-        show_default=f"the column system_{side.lower()}, where all rows have one value",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SideNames:
-    """What A and B are called."""
-
-    a: Annotated[str | None, _name_of("A")] = None
-    b: Annotated[str | None, _name_of("B")] = None
+    @property
+    def population(self) -> Any:
+        """What intervals are of."""
+        return self.project.setting("population", "new")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection(SideNames):
-    """Which votes a command uses, by their signs, and what their columns are called."""
+class Reading(ProjectOption):
+    """How votes and labels are read, and which."""
 
     filters: Filters = None
-    columns: Columns = None
-    grades: Grades = None
-    label_grades: LabelGrades = None
-    raters: Raters = "mean"
-
-    @property
-    def how(self) -> dict[str, Any]:
-        """Arguments of `btdagg.read_votes`."""
-        return {"strength": "none"}
-
-    def tables(self, *places: str | Path | None) -> list[Table]:
-        """Read tables, without those that are None."""
-        return tables_of(self.columns, *places)
+    signs: ClassVar[bool] = False  # whether votes have no strength
 
     def filtered(self, *tables: Table) -> list[Table]:
         """Return the rows that pass --filter, which come before their values are checked."""
@@ -241,47 +173,47 @@ class Selection(SideNames):
     def scales(
         self, votes: Table, labels: Table | None = None, model: AnyModel | None = None
     ) -> tuple[Scale, Scale]:
-        """Return the scales of votes and labels, as the options, a model or the tables say."""
-        from btdagg.votes.grades import scales_in
-        from btdagg.votes.scale import Scale, points_of
-
-        texts = {"grades": self.grades, "label_grades": self.label_grades}
-        said = {
-            name: None if text is None else Scale(points_of(text, name))
-            for name, text in texts.items()
-        }
+        """Return the scales of votes and labels, as the project, a model or the tables say."""
         if model is None:
-            return scales_in(votes, labels, said["grades"], said["label_grades"])
-        of_model = model.scale, model.label_scale
-        for (name, scale), own in zip(said.items(), of_model, strict=True):
-            if scale not in (None, own):
-                raise InputError(argument=name, came=str(scale), expected=f"{own}, as in the model")
-        return of_model
+            return self.project.scales(votes, labels)
+        of_model = {"votes": model.scale, "labels": model.label_scale}
+        for (kind, own), table in zip(of_model.items(), (votes, labels), strict=True):
+            said = self.project.scale(kind, table) if table is not None else None
+            if said not in (None, own):
+                where = self.project.where(kind, "scale")
+                raise InputError(f"{where} is {said}, expected {own}, as in the model")
+        return model.scale, model.label_scale
 
     def votes(
         self, table: Table, origin: Provenance | None = None, scale: Scale | None = None
     ) -> Votes:
-        """Read votes as the options say, or as those that a model was fitted to.
+        """Read votes as the project says, or as those that a model was fitted to.
 
         Prints where their strength is another than the model's.
         """
         from btdagg.votes.provenance import Provenance
         from btdagg.votes.votes import read_votes
 
-        names: Any = {"a": self.a, "b": self.b}
-        names["scale"] = scale = self.scales(table)[0] if scale is None else scale
+        how = self.project.how(signs=self.signs)
+        how["scale"] = scale = self.scales(table)[0] if scale is None else scale
+        is_chosen = any(how.get(name) is not None for name in ("strength", "full_margin"))
         if not scale.mirrored or origin is None:
-            return read_votes(table, **self.how, **names)
-        is_chosen = any(self.how.values())
-        how = self.how if is_chosen else origin.how_to_read(table)
-        votes = read_votes(table, **how, **names)
+            return read_votes(table, **how)
+        if not is_chosen:
+            how |= origin.how_to_read(table)
+        votes = read_votes(table, **how)
         own = Provenance.of(votes)
         told = origin.other_strength(own.strength, own.full_margins)
         is_read = is_chosen or votes.are_counts
         say_differences(told if is_read else (*told, *origin.unused_strength(table)))
         return votes
 
-    def data(self, votes: str | Path, labels: str | Path, model: AnyModel | None = None) -> Data:
+    def data(
+        self,
+        votes: str | Path | None,
+        labels: str | Path | None,
+        model: AnyModel | None = None,
+    ) -> Data:
         """Read votes and labels, as a model was fitted to them if there is one."""
         from btdagg.votes.join import with_task
         from btdagg.votes.labels import read_labels
@@ -289,11 +221,13 @@ class Selection(SideNames):
         from btdagg.votes.table import filtered
         from btdagg.votes.votes import read_votes
 
-        raw = self.tables(votes, labels)
+        project = self.project
+        places = (("votes", votes), ("labels", labels))
+        raw = tables_of(project, *((kind, project.place(kind, given)) for kind, given in places))
         raw_votes, raw_labels = self.filtered(*raw)
         scale, label_scale = self.scales(raw_votes, raw_labels, model)
         origin = None if model is None else model.provenance
-        how: Any = {"scale": label_scale, "raters": self.raters}
+        how = project.how_labelled | {"scale": label_scale}
         gold = read_labels(raw_labels, **how)
         own = with_task(self.votes(raw_votes, origin, scale), gold)
 
@@ -307,13 +241,21 @@ class Selection(SideNames):
             if wider == filters:
                 return gold, own
             all_votes, all_labels = filtered(wider, *raw)
-            of_votes = {"scale": scale, **Provenance.of(own).how_to_read(all_votes)}
+            of_votes = project.how() | Provenance.of(own).how_to_read(all_votes)
+            of_votes["scale"] = scale
             others = _readable(all_labels, lambda table: read_labels(table, **how))
             return others, with_task(
                 _readable(all_votes, lambda table: read_votes(table, **of_votes)), others
             )
 
         return Data(gold, own, beside)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signs(Reading):
+    """The same of votes whose strength does not count."""
+
+    signs: ClassVar[bool] = True
 
 
 def _readable(table: Table, read: Callable[[Table], AnyTable]) -> AnyTable:
@@ -333,11 +275,6 @@ def _readable(table: Table, read: Callable[[Table], AnyTable]) -> AnyTable:
         except InputError as error:
             note(f"{' '.join(key)} is no neighbour: {error}")
     return read(table.with_data(pl.concat(good).sort(NUMBER)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class VoteOptions(Strengths, Selection):
-    """Which votes a command uses, how strong they are, and what their columns are called."""
 
 
 def parse_pairs(
@@ -361,30 +298,13 @@ def parse_filters(filters: Sequence[str] | None, argument: str = "filters") -> d
     return values
 
 
-def tables_of(
-    columns: Sequence[str] | Mapping[str, Any] | None, *places: str | Path | None
-) -> list[Table]:
-    """Read tables from files or standard input, with columns renamed as --column says."""
-    from btdagg.votes.source import STANDARD_INPUT, read_tables
+def tables_of(project: Project, *sources: tuple[str, Any]) -> list[Table]:
+    """Read tables as a project says, of which one may be standard input."""
+    from btdagg.votes.source import STANDARD_INPUT
 
-    if sum(str(place) == STANDARD_INPUT for place in places) > 1:
+    if sum(str(place) == STANDARD_INPUT for _, place in sources) > 1:
         raise InputError("standard input is named twice, expected it for one table only")
-    new_names = columns if isinstance(columns, Mapping) else renames(columns)
-    return read_tables(new_names, *(place for place in places if place is not None))
-
-
-def renames(columns: Sequence[str] | None) -> dict[str, str | list[str]]:
-    """Parse --column to columns by name."""
-    new_names: dict[str, str | list[str]] = {}
-    for name, column in parse_pairs(columns, "columns"):
-        if name.lower() in new_names:
-            raise InputError(f"columns {name} is given twice", argument="columns")
-        parts = [part.strip() for part in column.lower().split("+")]
-        new_names[name.lower()] = parts if len(parts) > 1 else parts[0]
-    # The labels' column may be called as the votes' is, which stays in the file of votes.
-    used = [column for column in new_names.values() if isinstance(column, str)]
-    same = {c: c for c in used if c in ("vote", "label") and c not in new_names}
-    return {**same, **new_names}
+    return project.read(*sources)
 
 
 def print_json(value: Any) -> None:

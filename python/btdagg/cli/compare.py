@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
 
@@ -12,8 +12,7 @@ from btdagg.cli.common import (
     Data,
     Json,
     LabelsFile,
-    PopulationOption,
-    VoteOptions,
+    Reading,
     VotesFile,
     criteria_of,
     note,
@@ -44,9 +43,9 @@ _WAY = (
 
 
 def compare(
-    votes: VotesFile,
-    labels: LabelsFile,
-    reading: VoteOptions,
+    reading: Reading,
+    votes: VotesFile = None,
+    labels: LabelsFile = None,
     first: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,7 +62,6 @@ def compare(
             show_default="strength; or the second judge or template",
         ),
     ] = None,
-    population: PopulationOption = "new",
     json: Json = False,
 ) -> None:
     """Say which of two ways of deciding the same items is better.
@@ -71,14 +69,14 @@ def compare(
     Two judges or templates, signs and strength, three votes and six, two methods. Every item is
     decided by models that were calibrated without its group, by ten-fold cross-validation with the
     same folds for both; with the weak prior, unless a method is named. The interval of the
-    difference is for new items, or of these items by --population finite.
+    difference is for new items, or of these items by --set population=finite.
 
     Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
     """
     data = reading.data(votes, labels)
     both = parse_filters(first, "first"), parse_filters(second, "second")
     if not any(both):
-        both = _usual(data.votes, reading.strength)
+        both = _usual(data.votes, reading.project.setting("strength"))
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
     names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
@@ -89,7 +87,7 @@ def compare(
         ways = [way | ({"task": [task]} if task else {}) for way in both]
         where = f"{task}: " if task else ""
         try:
-            results[task], remarks = _compared(ways, names, data, reading, population)
+            results[task], remarks = _compared(ways, names, data, reading)
             notes += [f"{where}{remark}" for remark in remarks]
         except InputError as error:
             if not task:
@@ -119,8 +117,7 @@ def _compared(
     both: Sequence[Settings],
     names: Sequence[str],
     data: Data,
-    reading: VoteOptions,
-    population: Literal["new", "finite"],
+    reading: Reading,
 ) -> tuple[Comparison, list[str]]:
     """Compare two ways; also return remarks."""
     ways = [_way(settings, data, reading) for settings in both]
@@ -131,7 +128,7 @@ def _compared(
         methods=(ways[0][1], ways[1][1]),
         n_votes=(ways[0][2], ways[1][2]),
         names=(names[0], names[1]),
-        population=population,
+        population=reading.population,
     )
     remarks = [*labels_of(data.gold, ways[0][3]).remarks]
     for way, *_, table in ways:
@@ -144,7 +141,7 @@ def _compared(
     ):
         remarks += [f"{number} {what} and are left out"] if number else []
     if (other := result.other_difference) is not None:
-        where = "of these items" if population == "new" else "of new items like these"
+        where = "of these items" if reading.population == "new" else "of new items like these"
         ends = f"{other.low:+.3f} to {other.high:+.3f}"
         remarks.append(f"difference {where}: {other.mean:+.3f} ({ends})")
     return result, list(dict.fromkeys(remarks))
@@ -158,7 +155,7 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
         values = [*votes.values(column).drop_nulls().sort()] if column in votes.columns else []
         if len(values) == 2:
             return {column: values[:1]}, {column: values[1:]}
-    has = "signs alone by --strength none" if strength == "none" else "no strength of votes"
+    has = "signs alone by --set strength=none" if strength == "none" else "no strength of votes"
     raise InputError(
         f"{votes.source} has {has}, and not two judges or two templates; say what "
         "to compare, such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
@@ -166,7 +163,7 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
 
 
 def _way(
-    settings: Settings, data: Data, reading: VoteOptions
+    settings: Settings, data: Data, reading: Reading
 ) -> tuple[Votes | Items, Aggregator | None, int | None, Votes]:
     """Return the votes, method and number of votes of a way, and their table."""
     from btdagg.methods import by_name
@@ -183,7 +180,7 @@ def _way(
         table = btdagg.read_votes(
             table,
             strength=cast("StrengthKind", kind),
-            full_margin=reading.full_margin,
+            full_margin=reading.project.setting("full_margin"),
         )
     table = table.filter(own) if own else table
     number = None

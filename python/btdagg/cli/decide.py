@@ -14,13 +14,14 @@ from btdagg._util.files import load_any, write_table
 from btdagg.cli.common import (
     FirstVotes,
     Json,
+    Reading,
     TableOutput,
-    VoteOptions,
     VotesFile,
     differences_said,
     note,
     print_json,
     say,
+    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -54,8 +55,8 @@ def decide(
             "certificate from btdagg certify.",
         ),
     ],
-    votes: VotesFile,
-    reading: VoteOptions,
+    reading: Reading,
+    votes: VotesFile = None,
     output: TableOutput = None,
     n_votes: FirstVotes = None,
     labels: Annotated[
@@ -112,10 +113,14 @@ def decide(
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model
     scale: Scale = fitted.scale
-    raw_votes, *raw_labels = reading.filtered(*reading.tables(votes, *labels or ()))
+    project = reading.project
+    people = (("labels", place) for place in labels or ())
+    raw = tables_of(project, ("votes", project.place("votes", votes)), *people)
+    raw_votes, *raw_labels = reading.filtered(*raw)
     reading.scales(raw_votes, model=fitted)
     table = reading.votes(raw_votes, fitted.provenance, scale)
-    gold = None if labels is None else _labels_of_people(raw_labels, table, fitted.label_scale)
+    how = project.how_labelled | {"scale": fitted.label_scale}
+    gold = None if labels is None else _labels_of_people(raw_labels, table, how)
     with differences_said():
         by = certificate or decider
         frame = btdagg.decisions(table, by, n_votes=n_votes, probabilities=rule is None)
@@ -202,7 +207,7 @@ def _likeness(
     return certificate.likeness(items.counts, groups=groups)
 
 
-def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels:
+def _labels_of_people(tables: list[Table], votes: Votes, how: dict[str, Any]) -> Labels:
     """Return the labels of several files, of which an item has one."""
     import polars as pl
 
@@ -213,7 +218,7 @@ def _labels_of_people(tables: list[Table], votes: Votes, scale: Scale) -> Labels
     files = tuple((table.source, table.frame.height) for table in tables)
     frame = pl.concat([table.frame for table in tables], how="diagonal_relaxed")
     source = ", ".join(name for name, _ in files)
-    gold = labels_of(read_labels(Table(frame, source, files=files), scale=scale), votes)
+    gold = labels_of(read_labels(Table(frame, source, files=files), **how), votes)
     refuse_duplicates(gold, ["item"])
     return gold
 

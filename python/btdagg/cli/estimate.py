@@ -16,9 +16,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     OwnModel,
-    Panel,
-    PopulationOption,
-    VoteOptions,
+    Reading,
     VotesFile,
     criteria_of,
     differences_said,
@@ -47,10 +45,10 @@ _MOST_COMPARED = 8  # values of a column whose differences are printed
 
 
 def estimate(
-    votes: VotesFile,
-    labels: LabelsFile,
-    reading: VoteOptions,
+    reading: Reading,
     reporting: ReportOption,
+    votes: VotesFile = None,
+    labels: LabelsFile = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +57,6 @@ def estimate(
             show_default="of grades criterion, if there are several",
         ),
     ] = None,
-    panel: Panel = None,
     systems: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +65,6 @@ def estimate(
             "system_a,system_b, or of grades one column, such as system: rank the systems.",
         ),
     ] = None,
-    population: PopulationOption = "new",
     model: OwnModel = None,
     n_votes: FirstVotes = None,
     width: Annotated[
@@ -83,11 +79,11 @@ def estimate(
     """Estimate how often A wins, or the mean grade, over all items, from labels of some.
 
     The items with a label measure how the judge's votes err, and the votes of the other items make
-    the interval narrower. It holds for new items of the kind (or of these items, by --population
-    finite) whatever the judge is worth, if the labelled items were drawn by chance, as btdagg
-    choose draws them. Items without a row among the
-    labels, or with an empty label, are those without a label. Errors are by group if the labels
-    (also rows with an empty label) or the votes have a column group.
+    the interval narrower. It holds for new items of the kind (or of these items, by --set
+    population=finite) whatever the judge is worth, if the labelled items were drawn by chance, as
+    btdagg choose draws them. Items without a row among the labels, or with an empty label, are
+    those without a label. Errors are by group if the labels (also rows with an empty label) or the
+    votes have a column group.
 
     Example: btdagg estimate votes.parquet labels.csv --filter judge=gpt-5.4 --by task
     """
@@ -101,7 +97,8 @@ def estimate(
     columns = _columns_of_systems(systems, 2 if data.votes.scale.mirrored else 1)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = reporting.open(title)
-    by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
+    by, panel = None if by is None else by.strip().lower(), reading.panel
+    population = reading.population
     if len(columns) == 1:
         by = columns[0]
     elif by is None and criteria_of(data.votes):

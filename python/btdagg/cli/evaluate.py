@@ -14,13 +14,11 @@ from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Json,
     LabelsFile,
-    Selection,
-    VoteOptions,
+    Reading,
     VotesFile,
     note,
     print_json,
     progress_bar,
-    renames,
     say,
     what_is_pooled,
 )
@@ -107,15 +105,15 @@ NumbersOfVotes = Annotated[
 class Evaluated(ReportOption):
     """What is evaluated, and what is shown of it."""
 
-    votes: VotesFile
-    labels: LabelsFile
+    votes: VotesFile = None
+    labels: LabelsFile = None
     by: By = None
     methods: Methods = None
     n_votes: NumbersOfVotes = None
     json: Json = False
 
 
-def evaluate(evaluated: Evaluated, reading: VoteOptions, prior: PriorOption = None) -> None:
+def evaluate(evaluated: Evaluated, reading: Reading, prior: PriorOption = None) -> None:
     """Compare the calibrated model with other methods on your labelled items.
 
     Every item is decided by models that were calibrated without its group, by repeated ten-fold
@@ -130,7 +128,7 @@ def evaluate(evaluated: Evaluated, reading: VoteOptions, prior: PriorOption = No
 
 def compare(
     evaluated: Evaluated,
-    reading: Selection,
+    reading: Reading,
     prior: str | None,
     protocol: Protocol,
     questions: Sequence[Question] = QUESTIONS,
@@ -144,7 +142,7 @@ def compare(
     data = reading.data(evaluated.votes, evaluated.labels)
     (gold, everything), table = data.beside, data.votes
     confidence = None
-    if "confidence" in renames(reading.columns):
+    if reading.project.names_column("confidence"):
         confidence = "confidence"  # which may be any numbers of at least 0
     budgets, by = numbers_of_votes(evaluated.n_votes), names(evaluated.by, "by")
     scales, is_mirrored = (table.scale, gold.scale), table.scale.mirrored
@@ -252,7 +250,7 @@ def _scored(votes: Votes, labels: Labels, **options: Any) -> tuple[Scores, bool]
         return finished[-1], False
 
 
-def _varied(used: Votes, evaluated: Evaluated, reading: Selection) -> dict[str, Votes]:
+def _varied(used: Votes, evaluated: Evaluated, reading: Reading) -> dict[str, Votes]:
     """Return the votes for the ablation of each column, without the filters on that column."""
     varied = {}
     for column in _VARIED:

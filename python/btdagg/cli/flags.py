@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import TABLE_SUFFIXES
 
+if TYPE_CHECKING:
+    from btdagg.project import Project
+
 _OPTIONS = {
     "n": "-n",
-    "scale": "--grades",
-    "label_scale": "--label-grades",
     "where": "--filter",
+    "columns": "--set ",
+    "words": "--set words.",
+    "order": "--set orders.",
+    "scale": "--set votes.scale=",
+    "label_scale": "--set labels.scale=",
+    "grades": "--set labels.scale=",
+    **{name: f"--set {name}=" for name in ("a", "b", "full_margin", "panel")},
+    **{name: f"--set {name}=" for name in ("population", "raters", "strength")},
     "epsilon": "--stop epsilon",
     "price": "--stop price",
     "budget": "--stop budget",
-    # Files in a user's own words are imported.
-    "words": "btdagg import --words",
-    "order": "btdagg import --order",
 }
 """Options of arguments that no parameter of the command is called like."""
 
 
 _PANELS = {
-    **dict.fromkeys(("a", "b", "columns", "constants", "filters", "full_margin"), "Data"),
-    **dict.fromkeys(("grades", "label_grades", "order", "raters", "strength", "words"), "Data"),
+    **dict.fromkeys(("filters", "keys"), "Data"),
     **dict.fromkeys(("export", "json", "junit", "output", "report", "store"), "Output"),
     **dict.fromkeys(("summary", "to_label"), "Output"),
 }
@@ -45,11 +51,30 @@ class CommandLine:
 
     context: typer.Context
 
+    @cached_property
+    def project(self) -> Project:
+        """The project file of --project, or the one in the working directory; else an empty one."""
+        from btdagg.project import FILE, Project
+        from btdagg._util.wording import visible
+
+        if self.named_project is None and not os.path.exists(FILE):
+            return Project()
+        project = Project.load(self.named_project or FILE)
+        print(f"project: {visible(str(project.path))}", file=sys.stderr)
+        return project
+
+    @property
+    def named_project(self) -> str | None:
+        """The file of --project."""
+        named: str | None = self.context.find_root().params.get("project")
+        return named
+
     def files(self, *but: str) -> list[str]:
-        """Return every text on the command line that could name a file, but of some parameters."""
+        """Return texts that could name a file, but of some parameters, and files of the project."""
         values = [value for name, value in self.context.params.items() if name not in but]
-        texts = (text for v in values for text in (v if isinstance(v, list) else [v]))
-        return [os.fspath(text) for text in texts if isinstance(text, str | Path)]
+        texts = [text for v in values for text in (v if isinstance(v, list) else [v])]
+        project = self.project.files if "keys" in self.context.params else []
+        return [*(os.fspath(text) for text in texts if isinstance(text, str | Path)), *project]
 
     def is_given(self, name: str) -> bool:
         """Whether a parameter was given on the command line (or by the environment)."""
@@ -79,7 +104,7 @@ FILE, TABLE = Written(), Written(TABLE_SUFFIXES)
 
 
 def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command each field of its dataclasses, such as `VoteOptions`, as an option.
+    """Give a command each field of its dataclasses, such as `Reading`, as an option.
 
     Its outputs are checked first, and an `InputError` names the command's options where it names
     arguments of the library.
@@ -119,9 +144,11 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             for name, mark in outputs.items():
                 mark.check(name, values[name], typed.files(name))
+            made: dict[str, Any] = {}
             for name, group in groups.items():
                 own = {f.name: values.pop(f.name, typed) for f in fields(group)}
-                values[name] = typed if group is CommandLine else group(**own)
+                made[name] = typed if group is CommandLine else group(**own)
+            values |= made
             return command(**values)
         except InputError as error:
             raise InputError(error.in_options(partial(_option_of, context.command))) from error
@@ -143,7 +170,7 @@ def _option_of(command: Any, argument: str) -> str | None:
         if parameter.name == argument:
             return name_of(parameter)
     option = _OPTIONS.get(argument)
-    if option is None or option.startswith("btdagg"):
-        return option
+    if option is None:
+        return None
     own = {name for parameter in command.params for name in parameter.opts}
     return option if option.partition(" ")[0] in own else None

@@ -15,8 +15,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     OwnModel,
-    PopulationOption,
-    VoteOptions,
+    Reading,
     VotesFile,
     criteria_of,
     differences_said,
@@ -38,14 +37,13 @@ if TYPE_CHECKING:
 
 
 def gate(
-    votes: VotesFile,
-    labels: LabelsFile,
-    reading: VoteOptions,
+    reading: Reading,
     candidate: Annotated[
         str,
         typer.Option(
-            help="What is to be released: a name in the columns system_a and system_b, of --a and "
-            "--b, or of grades in the column system. Sides without a name are A and B.",
+            help="What is to be released: a name in the columns system_a and system_b, of "
+            "--set a=... and b=..., or of grades in the column system. Sides without a name are "
+            "A and B.",
         ),
     ],
     baseline: Annotated[str, typer.Option(help="What runs today, by its name.")],
@@ -56,6 +54,8 @@ def gate(
             "prefer it on less the share on which they prefer the baseline, or in --quantity."
         ),
     ],
+    votes: VotesFile = None,
+    labels: LabelsFile = None,
     level: Annotated[
         float, typer.Option(help="How sure it has to be: of each bound by itself.")
     ] = 0.95,
@@ -70,7 +70,6 @@ def gate(
             show_default="of grades criterion, if there are several",
         ),
     ] = None,
-    population: PopulationOption = "new",
     model: OwnModel = None,
     junit: Annotated[
         Path | None,
@@ -108,7 +107,7 @@ def gate(
         values = data.votes.values(by).drop_nulls().sort().to_list()
         parts = {value: data.votes.filter({by: [value]}) for value in values}
     told: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
-    told["population"] = population
+    told["population"] = reading.population
     results = {}
     for name, part in parts.items():
         try:

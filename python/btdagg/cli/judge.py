@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, note, say_differences, tables_of
+from btdagg.cli.common import Json, note, say_differences
 from btdagg.cli.judge_output import run_asking, say_decisions, say_estimate, say_rule, say_run
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def judge(
-    pairs: PairsFile,
     flags: JudgeFlags,
+    pairs: PairsFile = None,
     store: Store = None,
     method: Annotated[
         Literal["sample", "greedy", "few-shot", "gsa", "usc"],
@@ -62,7 +62,9 @@ def judge(
         raise InputError(f"examples = {settings.examples} is for --method few-shot")
     if judging.batch and method == "usc":
         raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
-    tables = tables_of(settings.columns, pairs, labels)
+    place_of_pairs = flags.project.place("pairs", pairs)
+    sources = (("pairs", place_of_pairs), ("labels", labels))
+    tables = flags.tables(settings.columns, *sources)
     pairs_read = read_pairs(tables[0], criteria=settings.criteria)
     judging.prompt.check(pairs_read)
     examples: list[tuple[Pair, int]] = []
@@ -83,7 +85,7 @@ def judge(
 
         examples = labelled_pairs(pairs_read, tables[1], n_examples=settings.examples)
     if n_identical := pairs_read.n_identical:
-        note(f"{n_identical} pairs of {pairs} have the same text on both sides")
+        note(f"{n_identical} pairs of {place_of_pairs} have the same text on both sides")
     if flags.dry_run:
         asking = judging
         if method in ("greedy", "few-shot"):

@@ -124,7 +124,10 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
         why = "".join(
             f", most often for this reason: {reason}" for reason, _ in run.reasons.most_common(1)
         )
-        note(f"{run.n_without_vote} samples are without a vote{why}; --retry all asks again")
+        note(
+            f"{run.n_without_vote} samples are without a vote{why}; "
+            "--set judge.again=all asks again"
+        )
     if run.stopped:
         goes_on = "" if run.is_useless else ", the same command continues"
         note(f"stopped early: {run.stopped}; all votes so far are kept{goes_on}")

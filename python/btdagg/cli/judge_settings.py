@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg.cli.common import differences_said, parse_pairs
+from btdagg.cli.common import Keys, differences_said, note, parse_pairs, tables_of
+from btdagg.cli.flags import CommandLine
 from btdagg.judge.client import SIMULATED
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices
@@ -26,14 +27,16 @@ if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
     from btdagg.online import StoppingRule
     from btdagg.online.rule import RuleKind
+    from btdagg.project import Project
+    from btdagg.votes import Table
 
 PairsFile = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="PAIRS",
         help="Pairs (columns item, a, b; usually prompt), or responses to grade (item, response): "
         ".jsonl, .csv, .tsv (or these with .gz) or .parquet; - is standard input.",
-        show_default=False,
+        show_default="of btdagg.toml",
     ),
 ]
 
@@ -72,6 +75,8 @@ def store_of(flag: str | None, key: str | None = None) -> str:
 class JobFlags:
     """The settings that one changes by hand; None leaves a setting to the file."""
 
+    typed: CommandLine
+    keys: Keys = None
     config: Config = None
     model: Annotated[
         str | None,
@@ -79,17 +84,8 @@ class JobFlags:
             "--model",
             "-m",
             help="PROVIDER:NAME, of openai, anthropic, google, bedrock or ollama; a bare NAME is "
-            "one of OpenAI, or of the endpoint at --base-url. simulated is a judge to try things "
-            "on that asks no endpoint.",
-        ),
-    ] = None
-    base_url: Annotated[
-        str | None,
-        _flag(
-            "--base-url",
-            help="Of any OpenAI-compatible endpoint, such as http://localhost:8000/v1; or of "
-            "another one with the protocol of the provider.",
-            default="the provider's own",
+            "one of OpenAI, or of the endpoint at --set judge.base_url=URL. simulated is a judge "
+            "to try things on that asks no endpoint.",
         ),
     ] = None
     template: Annotated[
@@ -117,23 +113,47 @@ class JobFlags:
             default=str(Judging.n),
         ),
     ] = None
-    logprobs: Annotated[
-        bool,
-        _flag("--logprobs", help="The vote is the probability of each verdict, by its token."),
-    ] = False
-    again: Annotated[
-        str | None,
-        _flag(
-            "--retry",
-            help="Ask again for what has no vote: unparsed, refused, truncated, empty, failed, "
-            "with commas between, or all.",
-            panel="Run",
-        ),
-    ] = None
     dry_run: Annotated[
         bool,
         _flag("--dry-run", help="Say how many calls it takes and what they cost.", panel="Run"),
     ] = False
+
+    @property
+    def project(self) -> Project:
+        """How pairs and labels are read."""
+        return self.typed.project.with_keys(self.keys or ())
+
+    def tables(self, columns: Mapping[str, str], *sources: tuple[str, Any]) -> list[Table]:
+        """Read tables, with the columns of the settings too."""
+        said = [f"{name}={column}" for name, column in columns.items()]
+        return tables_of(self.project.with_keys(said), *sources)
+
+    def _judge_of_project(self) -> dict[str, Any]:
+        """The keys of the judge that are typed, and those of a project that was named.
+
+        A project that is only found sends nobody's key to its endpoint.
+        """
+        project = self.project
+        keys = project.keys.get("judge")
+        keys = keys if isinstance(keys, dict) else {}  # a text is a column
+        if self.typed.named_project is None:
+            typed = {path[1] for path in project.typed if path[0] == "judge"}
+            if (ignored := keys.keys() - typed) and self.config != project.path:
+                note(
+                    f"[judge] of {project.path} is not used ({', '.join(sorted(ignored))}): "
+                    f"--project {project.path} uses it"
+                )
+            keys = {name: value for name, value in keys.items() if name in typed}
+        keys = {name: _value(value) for name, value in keys.items()}
+        return checked_keys(keys, f"[judge] of {project.path or '--set'}")
+
+
+def _value(text: Any) -> Any:
+    """Return the value of a key that is typed: TOML where it is, or a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if isinstance(text, str) else text
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,13 +183,12 @@ class JudgeFlags(JobFlags):
     ] = None
 
     def settings(self) -> JudgeSettings:
-        """The settings of the file and of these flags."""
-        keys = read_config(self.config)
+        """The settings of the files and of these flags."""
+        keys = read_config(self.config) | self._judge_of_project()
         flags = {name: value for name, value in vars(self).items() if name in KEYS}
         keys |= {name: value for name, value in flags.items() if value is not None}
         if self.criteria is not None:
             keys["criteria"] = dict(parse_pairs(self.criteria, "criteria", "NAME=RUBRIC"))
-        keys |= {"confidence": "logprobs"} if self.logprobs else {}
         if not keys.get("model"):
             raise InputError(
                 "model is missing, expected the name of the judge's model", argument="model"
@@ -256,15 +275,22 @@ def read_config(path: Path | None) -> dict[str, Any]:
     """Read the keys of a file; none without one."""
     if path is None:
         return {}
+    try:
+        keys = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise InputError(f"{path}: {error}") from None
+    # A project file has a table for them.
+    return checked_keys(keys["judge"] if isinstance(keys.get("judge"), dict) else keys, str(path))
+
+
+def checked_keys(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Check the keys of a file."""
     from pydantic import ValidationError
 
     try:
-        keys = tomllib.loads(path.read_text(encoding="utf-8"))
         checked = _file_model().model_validate(keys)
     except ValidationError as error:  # its text shows values, and headers may be secret
-        raise InputError(f"{path}: {_words_of(error.errors())}") from None
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{where}: {_words_of(error.errors())}") from None
     values: dict[str, Any] = checked.model_dump(exclude_unset=True)
     if "prices" in values:
         values["prices"] = Prices(**values["prices"])

@@ -12,8 +12,7 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg._util.outputs import require_file, table_if_any
 from btdagg.cli.common import (
-    Columns,
-    SideNames,
+    ProjectOption,
     note,
     parse_pairs,
     say,
@@ -32,15 +31,6 @@ TOKEN = "BTDAGG_LABEL_TOKEN"
 
 
 def label(
-    pairs: Annotated[
-        str,
-        typer.Argument(
-            metavar="PAIRS",
-            help="Pairs (columns item, a, b; optional prompt, reference), or with --grades single "
-            "responses (item, response; optional prompt, reference, rubric, criterion): .jsonl, "
-            ".csv, .tsv or .parquet.",
-        ),
-    ],
     output: Annotated[
         Path,
         typer.Option(
@@ -51,12 +41,16 @@ def label(
         ),
         TABLE,
     ],
-    sides: SideNames,
-    grades: Annotated[
+    reading: ProjectOption,
+    pairs: Annotated[
         str | None,
-        typer.Option(
-            help="Single responses get grades of this scale: 1-5, 0,0.5,1 or pass/fail. Rows of an "
-            "item with different criteria are one page.",
+        typer.Argument(
+            metavar="PAIRS",
+            help="Pairs (columns item, a, b; optional prompt, reference), or single responses "
+            "(item, response; optional prompt, reference, rubric, criterion), which get grades of "
+            "the scale --set labels.scale=1-5 (0,0.5,1 or pass/fail). Rows of an item with "
+            "different criteria are one page. .jsonl, .csv, .tsv or .parquet.",
+            show_default="of btdagg.toml",
         ),
     ] = None,
     criteria: Annotated[
@@ -118,7 +112,6 @@ def label(
             help="A proxy serves the page by HTTPS under this name (and :port, unless 443).",
         ),
     ] = None,
-    columns: Columns = None,
 ) -> None:
     """Label pairs by hand, or grade responses, on a page in the browser; Ctrl-C ends it.
 
@@ -127,7 +120,7 @@ def label(
     the same time. Responses are shown in a random order, without ids or names of models.
 
     The columns are item, rater, label, seconds, note, and criterion where there is one. A skip has
-    no label. Where raters disagree, commands that read labels do as --raters says there.
+    no label. Where raters disagree, commands that read labels do as the key raters says.
 
     The address has a token, which is new each time unless the environment variable
     BTDAGG_LABEL_TOKEN has one.
@@ -139,24 +132,28 @@ def label(
     from btdagg.judge.pairs import read_pairs
     from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels
     from btdagg.votes.grades import scale_in
-    from btdagg.votes.scale import PAIRS, Scale, points_of
+    from btdagg.votes.scale import PAIRS
     from btdagg.votes.sides import sides_of
     from btdagg.votes.votes import read_votes
 
-    raw = tables_of(columns, pairs, drawn, votes)
+    project = reading.project
+    pairs = project.place("pairs", pairs)
+    raw = tables_of(project, ("pairs", pairs), ("labels", drawn), ("votes", votes))
     asked = dict(parse_pairs(criteria, "criteria", "NAME=RUBRIC"))
     all_pairs = read_pairs(raw[0], criteria=asked)
     chosen = (
         None if drawn is None else _chosen(raw[1], has_criteria="criterion" in all_pairs.columns)
     )
-    scale = PAIRS if grades is None else Scale(points_of(grades, "grades"))
+    scale = project.scale("labels") or PAIRS
     of_judge = None
     if votes is not None:
         own = scale
         with suppress(InputError):  # a judge may have a scale of its own
             own = scale_in(raw[-1])
         of_judge = read_votes(raw[-1], scale=own if own.mirrored == scale.mirrored else scale)
-    called = sides_of(all_pairs, sides.a, sides.b, mirrored=scale.mirrored)
+    called = sides_of(
+        all_pairs, project.setting("a"), project.setting("b"), mirrored=scale.mirrored
+    )
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:

@@ -19,16 +19,11 @@ from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import (
     Json,
-    LabelGrades,
-    Raters,
-    SideNames,
-    Strengths,
     differences_said,
     note,
     print_json,
     progress_bar,
     say,
-    tables_of,
 )
 from btdagg.cli.estimate import over_all_items
 from btdagg.cli.evaluate import scores_as_json, show_scores
@@ -54,19 +49,17 @@ _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluati
 
 def run(
     typed: CommandLine,
-    pairs: PairsFile,
     flags: JudgeFlags,
-    strengths: Strengths,
-    sides: SideNames,
+    pairs: PairsFile = None,
     labels: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--labels",
             "-l",
             help="Gold labels of some pairs (columns item, label; optional task, group).",
-            show_default=False,
+            show_default="of btdagg.toml",
         ),
-    ],
+    ] = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -75,8 +68,6 @@ def run(
             help="Folder for the results, and for the votes unless the settings name a store.",
         ),
     ] = Path("out"),
-    label_grades: LabelGrades = None,
-    raters: Raters = "mean",
     prior: PriorOption = None,
     agreement: Annotated[
         float | None,
@@ -104,14 +95,16 @@ def run(
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore, votes_frame
     from btdagg.pipeline import Pipeline, labels_for
-    from btdagg.votes.scale import Scale, points_of
 
     settings = flags.settings()
     judging, rule = settings.judging, settings.rule
     page = output / "report"
-    raw_pairs, raw_labels = tables_of(settings.columns, pairs, labels)
-    scale = None if label_grades is None else Scale(points_of(label_grades, "label_grades"))
-    gold = labels_for(judging, raw_labels, scale, raters)
+    project = flags.project
+    pairs_file = project.place("pairs", pairs)
+    sources = (("pairs", pairs_file), ("labels", project.place("labels", labels)))
+    raw_pairs, raw_labels = flags.tables(settings.columns, *sources)
+    said = {name: project.setting(name) for name in ("a", "b", "strength", "full_margin")}
+    gold = labels_for(judging, raw_labels, project.scale("labels"), **project.how_labelled)
     with differences_said():
         pipeline = Pipeline(
             read_pairs(raw_pairs, criteria=settings.criteria),
@@ -120,13 +113,11 @@ def run(
             rule=rule,
             prior=prior_of_tasks(prior),
             agreement=agreement,
-            a=sides.a,
-            b=sides.b,
-            **strengths.how,
+            **said,
         )
     kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]
     names = _files(pipeline.tasks, kinds)
-    title = f"{judging.setup.judge} on {pairs.name}"
+    title = f"{judging.setup.judge} on {Path(pairs_file).name}"
     open_report(typed, title, page)  # which is refused before the work
     folder = OutputFolder(output, reads=typed.files("output")).claim(names)
     place = settings.store or str(output / "votes.db")

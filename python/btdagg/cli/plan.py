@@ -14,8 +14,7 @@ from btdagg._util.files import load_any
 from btdagg._util.wording import counted
 from btdagg.cli.common import (
     Json,
-    PopulationOption,
-    VoteOptions,
+    Reading,
     differences_said,
     note,
     print_json,
@@ -39,7 +38,7 @@ def plan(
             help="Votes per item at most: the number that the model is calibrated for.",
         ),
     ],
-    reading: VoteOptions,
+    reading: Reading,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -50,7 +49,9 @@ def plan(
     ] = None,
     votes: Annotated[
         str | None,
-        typer.Argument(metavar="VOTES", help="As btdagg calibrate takes them.", show_default=False),
+        typer.Argument(
+            metavar="VOTES", help="As btdagg calibrate takes them.", show_default="of btdagg.toml"
+        ),
     ] = None,
     labels: Annotated[
         str | None,
@@ -78,7 +79,6 @@ def plan(
     n_items: Annotated[
         int, typer.Option("--items", min=1, help="Number of items in the job.")
     ] = 1000,
-    population: PopulationOption = "new",
     prior: PriorOption = None,
     output: Annotated[
         Path | None,
@@ -97,8 +97,8 @@ def plan(
     The labelled items show how votes are distributed. From that the command forecasts votes, calls
     and errors for each rule and number of votes, and how much more labels would help.
 
-    The job is new items; with --population finite the labelled ones are among its --items, take no
-    further votes and have no error.
+    The job is new items; with --set population=finite the labelled ones are among its --items, take
+    no further votes and have no error.
 
     Before the first label give --prior a saved prior, and no files: the command then forecasts
     errors and votes from the prior's tasks, each calibrated to a few of its labels with the others
@@ -107,15 +107,14 @@ def plan(
     Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
     --stop epsilon=0.05 -o rule.json
     """
+    population = reading.population
     if model is None:
         if output is not None or stop != "lossless":
             raise InputError("MODEL is missing: a rule is made from MODEL, VOTES and LABELS")
         if population != "new":
-            raise InputError("--population finite is of a pilot: give MODEL, VOTES and LABELS")
+            raise InputError("--set population=finite is of a pilot: give MODEL, VOTES and LABELS")
         _before_the_first_label(prior, n_votes, step=step, n_items=n_items, json=json)
         return
-    if votes is None or labels is None:
-        raise InputError("MODEL is given, expected VOTES and LABELS too")
     fitted = load_any(model, btdagg.DavidsonModel, btdagg.GradeModel)
     if fitted.provenance is not None and fitted.provenance.n_votes not in (None, n_votes):
         n_fitted = fitted.provenance.n_votes

@@ -57,10 +57,10 @@ def sql(
             "each triple and label instead, for btdagg calibrate.",
         ),
     ] = None,
-    columns: Annotated[
+    keys: Annotated[
         list[str] | None,
         typer.Option(
-            "--column",
+            "--set",
             metavar="NAME=COLUMN",
             help="Read a column under another name: item, vote, score, label, or minus, tie, plus, "
             "or the mean of grades. "
@@ -68,14 +68,11 @@ def sql(
             "label_task=COLUMN is of the labels. sample=COLUMN, repeated for each, tells the votes "
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
             "btdagg. Equal votes of a sample count once; different ones give NULL. margin=COLUMN "
-            "and template=COLUMN are for a model that was fitted with strength.",
+            "and template=COLUMN are for a model that was fitted with strength, and strength=none "
+            "counts signs all the same.",
         ),
     ] = None,
     filters: Filters = None,
-    strength: Annotated[
-        Literal["none"] | None,
-        typer.Option(help="Count signs.", show_default="strength as the model was fitted"),
-    ] = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the columns p_minus, p_tie and p_plus.")
     ] = False,
@@ -95,12 +92,15 @@ def sql(
         # Names that the decision alone can have: of counts, or of a mean.
         named = {} if fitted is None else signature(fitted.to_sql).parameters
         allowed = [name for name in named if name not in ("dialect", "columns")]
-    column, samples = _columns(columns, allowed)
+    column, samples = _columns(keys, [*allowed, "strength"])
+    strength: Any = column.pop("strength", None)
+    if strength not in (None, "none"):
+        raise InputError(f"--set strength is {strength!r}, expected none: signs")
     if votes is None:
         for option, value in {
             "--labels": labels,
             "--filter": filters,
-            "--strength": strength,
+            "--set strength": strength,
         }.items():
             if value:
                 raise InputError(f"{option} is of single votes: name their table by --votes")
@@ -146,13 +146,13 @@ def sql(
 def _columns(
     texts: Sequence[str] | None, allowed: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Parse --column to columns by name, and the columns of samples."""
+    """Parse --set to columns by name, and the columns of samples."""
     column: dict[str, str] = {}
     samples = []
-    for name, value in parse_pairs(texts, "columns"):
+    for name, value in parse_pairs(texts, "keys"):
         if name not in allowed or name in column:
             expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
-            raise InputError(argument="columns", came=f"{name}={value}", expected=expected)
+            raise InputError(argument="keys", came=f"{name}={value}", expected=expected)
         if name == "sample":
             samples.append(value)
         else:

@@ -11,7 +11,16 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.wording import MISSING
-from btdagg.cli.common import Json, Selection, note, out, print_json, say
+from btdagg.cli.common import (
+    Json,
+    Signs,
+    VotesFile,
+    note,
+    out,
+    print_json,
+    say,
+    tables_of,
+)
 from btdagg.cli.flags import TABLE
 from btdagg.cli.reporting import ReportOption, show_exhibits
 from btdagg.evaluation import positional_bias
@@ -45,17 +54,9 @@ _COLUMNS = {
 
 
 def votes(
-    votes: Annotated[
-        str,
-        typer.Argument(
-            metavar="VOTES",
-            help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl (each "
-            "also .gz) or .parquet; - is standard input; or a vote store from btdagg judge (a "
-            "file, or postgresql://...).",
-        ),
-    ],
-    selection: Selection,
+    selection: Signs,
     reporting: ReportOption,
+    votes: VotesFile = None,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -83,7 +84,8 @@ def votes(
 
     Example: btdagg votes votes.csv --report out
     """
-    looks = reporting.report is not None or selection != type(selection)()
+    looks = bool(reporting.report or selection.filters or selection.keys)
+    votes = selection.project.place("votes", votes)
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(
@@ -94,7 +96,9 @@ def votes(
     elif is_store(votes) and not looks:
         _show_store(votes, json=json)
     else:
-        table = selection.votes(selection.filtered(*selection.tables(votes))[0])
+        table = selection.votes(
+            selection.filtered(*tables_of(selection.project, ("votes", votes)))[0]
+        )
         folder = reporting.open(f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 

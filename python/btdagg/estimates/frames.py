@@ -17,7 +17,7 @@ from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.source import parts_of_column, read_table, read_tables
+from btdagg.votes.source import parts_of_column, read_table, read_tables, said
 from btdagg.votes.table import NUMBER, Table
 from btdagg.votes.votes import read_votes
 from btdagg.votes.words import SHOWN
@@ -82,6 +82,7 @@ def decide(
     import polars as pl
 
     own = nw.from_native(votes, pass_through=True)
+    words, order, scale = said(columns, words=words, orders=order, scale=scale)
     how: dict[str, Any] = {
         "agreement": agreement,
         "columns": columns,

@@ -20,7 +20,7 @@ from btdagg._util.readable import readable
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
-from btdagg.votes.source import read_table
+from btdagg.votes.source import read_table, said
 from btdagg.votes.table import Table, as_text, ids_of, listing, refuse_duplicates, require
 from btdagg.votes.words import in_own_words
 
@@ -160,6 +160,7 @@ def read_labels(
     """
     if raters not in get_args(RaterRule):
         raise InputError(argument="raters", came=raters, expected='"mean", "majority" or "drop"')
+    words, scale = said(columns, words=words, scale=scale)
     table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
     scale = scale_in(table, LABEL_COLUMNS, words=words) if scale is None else scale
     if not scale.mirrored:

@@ -123,6 +123,11 @@ def read_tables(columns: Columns, *sources: Source) -> list[Table]:
     return [read_table(table, [], columns=own) for table, own in pairs]
 
 
+def said(columns: Columns | None, **own: Any) -> tuple[Any, ...]:
+    """Return arguments, those that are not given as `btdagg.Columns` says them."""
+    return tuple(getattr(columns, n, None) if value is None else value for n, value in own.items())
+
+
 def parts_of_column(column: str | Sequence[str]) -> list[str]:
     """Return the names of the columns that make one, in lower case."""
     parts = [column] if isinstance(column, str) else column

@@ -33,7 +33,7 @@ from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.sides import Sides, sides_of
-from btdagg.votes.source import read_table
+from btdagg.votes.source import read_table, said
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
     Strength,
@@ -531,6 +531,7 @@ def read_votes(
     >>> votes.frame["vote"].to_list()
     [1, -1]
     """
+    words, order, scale = said(columns, words=words, orders=order, scale=scale)
     table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
     own_sides = getattr(table, "own_sides", None)
 

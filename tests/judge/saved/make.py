@@ -74,7 +74,7 @@ def make():
     )
     PAIRS.frame.write_ndjson("pairs.jsonl")
     server = BatchServer()
-    asked = ["-m", "m", "--base-url", server.url, "--store", "store.db"]
+    asked = ["-m", "m", "--set", f"judge.base_url={server.url}", "--store", "store.db"]
     command("batch", "write", "pairs.jsonl", "-n", "2", *asked)
     command("batch", "send", "--store", "store.db")
     server.stop()

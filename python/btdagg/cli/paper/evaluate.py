@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from btdagg.cli.common import Selection
+from btdagg.cli.common import Signs
 from btdagg.cli.evaluate import Evaluated, compare
 from btdagg.evaluation import PAPER_TEST, RandomSplits
 from btdagg.evaluation.protocol import Protocol
@@ -15,7 +15,7 @@ from btdagg.paper.questions import QUESTIONS
 
 def evaluate(
     evaluated: Evaluated,
-    selection: Selection,
+    selection: Signs,
     prior: Annotated[
         str | None,
         typer.Option(

@@ -9,7 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, Selection, Splits, progress_bar
+from btdagg.cli.common import Json, Signs, Splits, progress_bar, tables_of
 from btdagg.cli.reporting import (
     ReportOption,
     numbers_of_votes,
@@ -33,7 +33,7 @@ def raters(
             "stay together): .csv, .tsv, .jsonl (each also .gz) or .parquet; - is standard input.",
         ),
     ],
-    selection: Selection,
+    selection: Signs,
     reporting: ReportOption,
     votes: Annotated[
         str | None,
@@ -72,7 +72,8 @@ def raters(
             "n_votes is of the votes of a judge, and none are given", argument="n_votes"
         )
     budgets = numbers_of_votes(n_votes)
-    raw_ratings, *raw_votes = selection.filtered(*selection.tables(ratings, votes))
+    sources = (("labels", ratings), ("votes", votes))
+    raw_ratings, *raw_votes = selection.filtered(*tables_of(selection.project, *sources))
     sheet = btdagg.paper.read_ratings(raw_ratings)
     table = selection.votes(raw_votes[0]) if raw_votes else None
     if table is not None:

@@ -9,7 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, Selection, Splits, VotesFile, note, progress_bar
+from btdagg.cli.common import Json, Signs, Splits, VotesFile, note, progress_bar, tables_of
 from btdagg.cli.reporting import ReportOption, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
 from btdagg.evaluation.protocol import Protocol
@@ -30,9 +30,9 @@ _BESIDES = ("template", "temperature", "task", "order")
 
 
 def votes(
-    votes: VotesFile,
-    selection: Selection,
+    selection: Signs,
     reporting: ReportOption,
+    votes: VotesFile = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Gold labels, to compare votes in one order, in the other, and in both."),
@@ -52,9 +52,11 @@ def votes(
 
     Example: btdagg paper votes votes.csv --labels labels.csv --report out
     """
-    raw_votes, *raw_labels = selection.filtered(*selection.tables(votes, labels))
+    project = selection.project
+    sources = (("votes", project.place("votes", votes)), ("labels", labels))
+    raw_votes, *raw_labels = selection.filtered(*tables_of(project, *sources))
     table = selection.votes(raw_votes)
-    gold = btdagg.read_labels(*raw_labels, raters=selection.raters) if raw_labels else None
+    gold = btdagg.read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
     folder = reporting.open(f"Votes of {Path(table.source).name}")

@@ -1,0 +1,521 @@
+"""How data are read: the project file `btdagg.toml`, typed keys, and the columns of a frame."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from btdagg._util.errors import InputError, shown
+from btdagg._util.readable import readable
+
+if TYPE_CHECKING:
+    from btdagg.votes.formats.reading import Imported
+    from btdagg.votes.items import Items
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.scale import Scale
+    from btdagg.votes.source import Source
+    from btdagg.votes.table import Table
+    from btdagg.votes.votes import Votes
+
+FILE = "btdagg.toml"
+TABLES = ("votes", "labels", "pairs", "items")
+QUESTION = "?"
+"""The value of a key that only the user can give; the comment above it is the question."""
+
+CHOICES = {
+    "raters": ("mean", "majority", "drop"),
+    "strength": ("margin", "strength", "probabilities", "confidence", "none"),
+    "population": ("new", "finite"),
+}
+SETTINGS = (*CHOICES, "full_margin", "panel", "a", "b")
+COLUMNS = (
+    *("item", "vote", "score", "label", "grade", "grades", "judge", "rater", "n_raters"),
+    *("task", "criterion", "group", "system", "system_a", "system_b", "order", "sample"),
+    *("template", "temperature", "confidence", "strength", "margin", "p_minus", "p_tie", "p_plus"),
+    *("minus", "tie", "plus", "probability", "unit", "stratum", "number", "setting", "status"),
+    *("prompt", "reference", "response", "rubric", "a", "b", "score_a", "score_b", "answer"),
+)
+# Counts of a grade, its probability, and decisions of a judge's other methods, of some votes.
+_OTHER_COLUMN = re.compile(r"(p_)?-?\d+(\.\d+)?|(greedy|few_shot|gsa|usc)(_\d+)?")
+_FOREIGN = {"format", "constants", "criteria", "judges"}  # keys by which a table is imported
+_KEYS = re.compile(r",(?=[\w.-]+=)")
+_FACTOR = re.compile("x[0-9]{1,3}")
+_TABLE_KEYS = ("file", "format", "scale", "words", "orders", "constants", "criteria", "judges")
+_MAPPINGS = _TABLE_KEYS[3:]
+
+
+class Columns(dict[str, "str | Sequence[str]"]):
+    """What the columns of a table are called, and what is in them.
+
+    Parameters
+    ----------
+    words : mapping of str to A, tie, B, a grade or "missing"; optional
+        What votes or labels in words mean.
+    orders : mapping of str to AB or BA, optional
+        What the words in the column `order` mean.
+    scale : Scale, optional
+        Of votes that are grades.
+    **names : str, or list of str
+        Columns by the names that `btdagg.read_votes` and `btdagg.read_labels` know; a list makes
+        one key of several columns.
+
+    Examples
+    --------
+    >>> columns = Columns(item=["conversation", "bot"], vote="winner", words={"draw": "tie"})
+    >>> rows = {"conversation": ["c"], "bot": ["x"], "winner": ["draw"]}
+    >>> import btdagg
+    >>> btdagg.read_votes(rows, columns=columns).frame["vote"].to_list()
+    [0]
+    """
+
+    __module__ = "btdagg"
+
+    def __init__(
+        self,
+        *,
+        words: Mapping[str, object] | None = None,
+        orders: Mapping[str, str] | None = None,
+        scale: Scale | None = None,
+        **names: str | Sequence[str],
+    ) -> None:
+        super().__init__(names)
+        for name in names:
+            if not _is_column(name):
+                raise InputError(argument=name, came=names[name], expected=_nearest(name, COLUMNS))
+        self.words, self.orders, self.scale = words, orders, scale
+
+
+@readable
+@dataclass(frozen=True)
+class Project:
+    """How the data of a project are read.
+
+    Attributes
+    ----------
+    keys : mapping
+        The keys of the file: `votes`, `labels`, `pairs` and `items` are tables of columns, with
+        `file`, `scale`, `words` and `orders`; columns, words and scales outside of these tables
+        are of every table that has them.
+    path : Path or None
+        The file.
+    """
+
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+    text: str = field(default="", repr=False)
+    typed: frozenset[tuple[str, ...]] = field(default=frozenset(), repr=False)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] = FILE) -> Project:
+        """Load a project file.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, or a key of it is wrong; the message names its line.
+        """
+        place = Path(path)
+        try:
+            text = place.read_text(encoding="utf-8")
+            project = cls(tomllib.loads(text), place, text)
+        except FileNotFoundError:
+            say = f"btdagg check FILES --save writes {FILE}"
+            raise InputError(f"{place}: no such file; {say}") from None
+        except ValueError as error:  # no TOML, or no UTF-8
+            raise InputError(f"{place}: {error}") from None
+        return project._checked()
+
+    def with_keys(self, texts: Sequence[str]) -> Project:
+        """Return the project with keys that are typed, such as ``votes.item=case``."""
+        keys, typed = deepcopy(dict(self.keys)), set(self.typed)
+        # A comma before a further KEY= divides keys; one within a value does not.
+        for text in [part for typed_text in texts for part in _KEYS.split(typed_text)]:
+            has_words = re.match(r"\w*\.?(words|orders)\.", text)  # which may hold a =
+            name, _, value = text.rpartition("=") if has_words else text.partition("=")
+            path = name.strip().split(".", 1)
+            path[0] = path[0].lower()
+            if path[0] in TABLES and len(path) > 1:
+                path[1:] = path[1].split(".", 1)
+                path[1] = path[1].lower()
+            if not all(path) or not value.strip():
+                raise InputError(argument="keys", came=text, expected="KEY=VALUE")
+            value = value.strip()
+            *outer, last = path
+            table = keys
+            for part in outer:
+                inner = table.get(part)
+                table[part] = table = inner if isinstance(inner, dict) else {}
+            table[last] = float(value) if path == ["full_margin"] and _is_number(value) else value
+            typed.add(tuple(path))
+        return Project(keys, self.path, self.text, frozenset(typed))._checked()
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """Return one of `SETTINGS`."""
+        return self._answer((name,), self.keys.get(name, default))
+
+    def place(self, kind: str, given: Any = None) -> Any:
+        """Return the file of a table: the one given, or the project's."""
+        if given is not None:
+            return given
+        place = self.file(kind)
+        if place is None:
+            raise InputError(
+                f"{kind.upper()} is missing: name a file, or have it in {self.path or FILE}, which "
+                "btdagg check FILES --save writes"
+            )
+        return place
+
+    def file(self, kind: str) -> Any:
+        """Return the file, or files, of a table, or None."""
+        path = (kind, "file")
+        place = self._answer(path, self.keys.get(kind, {}).get("file"))
+        if place is None or path in self.typed or self.path is None:
+            return place
+        places = [place] if isinstance(place, str) else place
+        moved = [p if "://" in p else os.path.normpath(self.path.parent / p) for p in places]
+        return moved[0] if isinstance(place, str) else moved
+
+    @property
+    def files(self) -> list[str]:
+        """All files, the project's own among them."""
+        places = [] if self.path is None else [str(self.path)]
+        for place in filter(None, map(self.file, TABLES)):
+            places += [place] if isinstance(place, str) else place
+        return places
+
+    def read(self, *sources: tuple[str, Source | None]) -> list[Table]:
+        """Read tables of some kinds, with the columns that are said; those of None are left out.
+
+        Raises
+        ------
+        InputError
+            If a table cannot be read, or has no column of a name; the message says where that is.
+        """
+        from btdagg.votes.source import read_table, read_tables
+
+        present = [(kind, place) for kind, place in sources if place is not None]
+        tables = []
+        for kind, place in present:
+            try:
+                is_foreign = _FOREIGN & self.keys.get(kind, {}).keys()
+                tables.append(self._foreign(kind, place) if is_foreign else read_table(place, []))
+            except InputError as error:
+                is_own = place == self.file(kind) and (kind, "file") not in self.typed
+                raise (error.within(f"{self.where(kind, 'file')}: ") if is_own else error) from None
+        shared = self._names()
+        every = {column for table in tables for column in table.columns}
+        for name, column in [*shared.items()]:
+            parts = parts_of(column)
+            if (name,) not in self.typed and {*parts, "+".join(parts)}.isdisjoint(every):
+                del shared[name]  # of another table
+        used = [column for column in shared.values() if isinstance(column, str)]
+        # The labels' column may be called as the votes' is, which stays in the table of votes.
+        same = {c: c for c in used if c in ("vote", "label") and c not in shared}
+        named = read_tables({**same, **shared}, *tables)
+        read = []
+        for (kind, _), raw, table in zip(present, tables, named, strict=True):
+            names = {} if _FOREIGN & self.keys.get(kind, {}).keys() else self._names(kind)
+            for name, column in names.items():
+                if column not in raw.columns:
+                    absent = [c for c in parts_of(column) if c not in raw.columns]
+                    if absent:
+                        raise InputError(
+                            f"{self.where(kind, name)}: {raw.source} has no column "
+                            f"{absent[0]!r}; found {', '.join(raw.columns)}"
+                        )
+            kept = {c: c for c in shared if c not in names and c in table.columns}
+            read.append(read_table(raw, [], columns={**kept, **names}) if names else table)
+        return [self._with_items(*pair) for pair in zip((k for k, _ in present), read, strict=True)]
+
+    def imported(
+        self, files: Sequence[Any], format: str | None = None, table: str = "", **how: Any
+    ) -> Imported:
+        """Read files of other tools, with the keys of a table or, without one, of all tables."""
+        from btdagg.votes.formats import read, read_grades
+        from btdagg.votes.scale import Scale, points_of
+
+        kinds = (table,) if table else ()
+        how |= {
+            "columns": {
+                name: column
+                for keys in (self.keys, self.keys.get(table, {}))
+                for name, column in keys.items()
+                if name not in (*SETTINGS, *TABLES, *_TABLE_KEYS) and not isinstance(column, dict)
+            },
+            "words": self.words(*kinds),
+            "constants": self._mapping("constants", *kinds),
+        }
+        wide = {"criterion": self._mapping("criteria", *kinds)}
+        wide["judge"] = self._mapping("judges", *kinds)
+        wide = {name: named for name, named in wide.items() if named}
+        text = self.keys.get(table, self.keys).get("scale")
+        orders = self._mapping("orders", *kinds)
+        if text is None and not wide:
+            return read(files, format, order=orders, **how)
+        if orders:
+            raise InputError(
+                argument="order", came=orders, expected="no orders of single responses"
+            )
+        scale: Any = None
+        if isinstance(text, str):
+            is_factor = _FACTOR.fullmatch(text)
+            scale = int(text[1:]) if is_factor else Scale(points_of(text, "scale"))
+        how["columns"] |= wide
+        return read_grades(files, format, scale=scale, **how)
+
+    def _foreign(self, kind: str, place: Any) -> Table:
+        from btdagg.votes.table import Table
+
+        name = self.keys[kind].get("format", "table")
+        return Table(self.imported([place], name, kind).frame, str(place))
+
+    def names_column(self, name: str) -> bool:
+        """Whether the project says which column of the votes is called so."""
+        return name in self._names("votes") or name in self._names()
+
+    def words(self, *kinds: str) -> dict[str, Any]:
+        """Return what words of some tables mean."""
+        return self._mapping("words", *kinds)
+
+    def orders(self, kind: str = "votes") -> dict[str, Any]:
+        """Return what the words of the column `order` mean."""
+        return self._mapping("orders", kind)
+
+    def scale(self, kind: str, table: Table | None = None) -> Scale | None:
+        """Return the scale of a table that is said, of the criterion that it has."""
+        path = (kind, "scale") if "scale" in self.keys.get(kind, {}) else ("scale",)
+        value = self.keys.get(kind, {}).get("scale", self.keys.get("scale"))
+        value = self._answer(path, value)
+        if value is None or (isinstance(value, str) and _FACTOR.fullmatch(value)):
+            return None  # an imported table says its own
+        if isinstance(value, str):
+            return self._scale(path, value)
+        columns = () if table is None else ("criterion", "task")
+        column = next((name for name in columns if table and name in table.columns), None)
+        criteria = [*value]
+        if table is not None:
+            criteria = table.values(column).drop_nulls().to_list() if column else []
+        for name in criteria:
+            if name not in value:
+                raise InputError(
+                    f"{self.where(*path)} says no scale of {name!r}; "
+                    f"expected --set {'.'.join(path)}.{name}=..."
+                )
+        scales = {name: self._scale((*path, name), value[name]) for name in criteria}
+        if len({*scales.values()}) != 1:
+            each = ", ".join(f"{name} {scale}" for name, scale in scales.items())
+            raise InputError(
+                f"criteria have scales of their own ({each or 'no column says which'}); expected "
+                "one criterion: {advice}",
+                advice={"where": {"criterion": next(iter(scales or value))}},
+            )
+        return next(iter(scales.values()))
+
+    def scales(self, votes: Table, labels: Table | None = None) -> tuple[Scale, Scale]:
+        """Return the scales of votes and labels, as they are said, or where they are certain."""
+        from btdagg.votes.grades import scales_in
+
+        said = self.scale("votes", votes), None if labels is None else self.scale("labels", labels)
+        return scales_in(votes, labels, *said, self.words("votes", "labels") or None)
+
+    @property
+    def votes(self) -> Votes:
+        """The votes."""
+        return self._rows({})[0]
+
+    @property
+    def labels(self) -> Labels:
+        """The labels."""
+        return self._rows({})[1]
+
+    def items(self, criterion: str | None = None) -> Items:
+        """Return the items with votes and labels, of one criterion where there are several."""
+        votes, labels = self._rows({} if criterion is None else {"criterion": [criterion]})
+        return votes.items(labels)
+
+    def where(self, *path: str) -> str:
+        """Return what a message calls a key: the option that was typed, or its line of the file."""
+        name = ".".join(path)
+        if any(path[: len(own)] == own for own in self.typed):
+            return f"--set {name}"
+        return f"{self.path}, line {self._line(path)}: {name}" if self.path else name
+
+    def how(self, *, signs: bool = False) -> dict[str, Any]:
+        """Return how votes are read, as arguments of `btdagg.read_votes`."""
+        names = ("a", "b") if signs else ("a", "b", "strength", "full_margin")
+        said = {name: self.setting(name) for name in names}
+        words, orders = self.words("votes"), self.orders()
+        said |= {"words": words or None, "order": orders or None}
+        return said | ({"strength": "none"} if signs else {})
+
+    def _rows(self, where: Mapping[str, Any]) -> tuple[Votes, Labels]:
+        from btdagg.votes.labels import read_labels
+        from btdagg.votes.source import with_item
+        from btdagg.votes.table import filtered
+        from btdagg.votes.votes import read_votes
+
+        raw = self.read(*((kind, self.place(kind)) for kind in ("votes", "labels")))
+        votes, labels = filtered(where, *map(with_item, raw))
+        scale, label_scale = self.scales(votes, labels)
+        gold: Labels = read_labels(labels, scale=label_scale, **self.how_labelled)
+        return read_votes(votes, scale=scale, **self.how()), gold
+
+    @property
+    def how_labelled(self) -> dict[str, Any]:
+        """How labels are read, as arguments of `btdagg.read_labels`."""
+        return {"raters": self.setting("raters", "mean"), "words": self.words("labels") or None}
+
+    def _names(self, kind: str | None = None) -> dict[str, Any]:
+        """Return the columns of a table by our names, or those that are of every table."""
+        keys = self.keys if kind is None else self.keys.get(kind, {})
+        outer = () if kind is None else (kind,)
+        no_columns = (*SETTINGS, *TABLES, *_TABLE_KEYS) if kind is None else _TABLE_KEYS
+        names = {}
+        for name, column in keys.items():
+            if name not in no_columns and not isinstance(column, dict):
+                parts = parts_of(self._answer((*outer, name), column))
+                names[name] = parts if len(parts) > 1 else parts[0]
+        return names
+
+    def _mapping(self, name: str, *kinds: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for path in ((name,), *((kind, name) for kind in kinds)):
+            table: Any = self.keys
+            for part in path:
+                table = table.get(part, {})
+            found |= {word: self._answer((*path, word), meaning) for word, meaning in table.items()}
+        return found
+
+    def _scale(self, path: tuple[str, ...], text: str) -> Scale:
+        from btdagg.votes.scale import PAIRS, Scale, points_of
+
+        if self._answer(path, text).strip().lower() == "pairs":
+            return PAIRS
+        points, is_mirrored, _ = text.partition("mirrored")
+        try:
+            return Scale(points_of(points, "scale"), mirrored=bool(is_mirrored))
+        except InputError as error:
+            rest = str(error).removeprefix("scale")
+            raise InputError(f"{self.where(*path)}{rest}" if rest != str(error) else rest) from None
+
+    def _with_items(self, kind: str, table: Table) -> Table:
+        """Add the columns of the items' own data, but to that table itself."""
+        place = None if kind not in ("votes", "labels") else self.file("items")
+        if place is None:
+            return table
+        import polars as pl
+
+        from btdagg.votes.source import with_item
+
+        table, own = (with_item(t) for t in (table, *self.read(("items", place))))
+        data = own.data.lazy().with_columns(pl.col("item").cast(table.schema["item"], strict=False))
+        more = [name for name in own.columns if name not in table.columns]
+        if data.select(pl.col("item").is_duplicated().any()).collect().item():
+            raise InputError(f"{self.where('items', 'file')}: {own.source} has an item twice")
+        joined = table.rows.join(
+            data.select("item", *more), on="item", how="left", maintain_order="left"
+        )
+        return table.with_data(joined.collect() if table.in_memory else joined)
+
+    def _answer(self, path: tuple[str, ...], value: Any) -> Any:
+        """Return a value, or ask the question that stands for it."""
+        if value != QUESTION:
+            return value
+        above = self.text.splitlines()[: max(self._line(path) - 1, 0)]
+        asked: list[str] = []
+        while above and above[-1].lstrip().startswith("#"):
+            asked.insert(0, above.pop().strip("# "))
+        question = " ".join(asked) or "what is it?"
+        raise InputError(f"{self.where(*path)}: {question}; expected an answer in place of '?'")
+
+    def _line(self, path: tuple[str, ...]) -> int:
+        """Return the number of the line of a key, or of the table that it is in."""
+        section: tuple[str, ...] = ()
+        best, line = 0, 1
+        for number, text in enumerate(self.text.splitlines(), start=1):
+            text = text.strip()
+            if header := re.match(r"\[([^\[\]]+)\]", text):
+                section = tuple(part.strip(" \"'") for part in header[1].split("."))
+                own = section
+            elif key := re.match(r"(\"[^\"]*\"|'[^']*'|[\w.-]+)\s*=", text):
+                own = (*section, key[1].strip("\"'"))
+            else:
+                continue
+            if len(own) > best and path[: len(own)] == own:
+                best, line = len(own), number
+        return line
+
+    def _checked(self) -> Project:
+        for path, value, expected in _faults(self.keys):
+            where = self.where(*path)
+            if expected.startswith("no such key"):
+                raise InputError(f"{where}: {expected}")
+            raise InputError(f"{where} is {shown(value)}, expected {expected}")
+        return self
+
+
+def parts_of(column: str | Sequence[str]) -> list[str]:
+    """Return the names of the columns that make one, in lower case."""
+    parts = column.split("+") if isinstance(column, str) else column
+    return [part.strip().lower() for part in parts]
+
+
+def _faults(
+    keys: Mapping[str, Any], table: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object, str]]:
+    """Yield each wrong key, its value, and what is expected."""
+    for name, value in keys.items():
+        path, is_text = (*table, name), isinstance(value, str)
+        is_list = isinstance(value, list) and all(isinstance(part, str) for part in value)
+        is_mapping = isinstance(value, dict)
+        if not table and (name in TABLES or (name == "judge" and is_mapping)):
+            if not is_mapping:
+                yield path, value, f"a table: [{name}]"
+            elif name != "judge":
+                yield from _faults(value, path)
+        elif not table and name in CHOICES:
+            if value not in (*CHOICES[name], QUESTION):
+                yield path, value, f"one of {', '.join(CHOICES[name])}"
+        elif not table and name == "full_margin":
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                yield path, value, "a number"
+        elif name in _MAPPINGS:
+            if not is_mapping or not all(isinstance(v, str | int | float) for v in value.values()):
+                yield path, value, f'a table, such as {name} = {{draw = "tie"}}'
+        elif name == "scale":
+            if not is_text and not (is_mapping and all(isinstance(v, str) for v in value.values())):
+                yield path, value, 'a text, such as "1-5", or one for each criterion'
+        elif (
+            (table and name in ("file", "format"))
+            or _is_column(name)
+            or (not table and name in SETTINGS)
+        ):
+            if not is_text and not (is_list and value):
+                yield path, value, "a name, or a list of names"
+        else:
+            known = (*COLUMNS, *_TABLE_KEYS, *(() if table else (*SETTINGS, *TABLES, "judge")))
+            yield path, value, f"no such key, expected {_nearest(name, known)}"
+
+
+def _is_column(name: str) -> bool:
+    return name in COLUMNS or _OTHER_COLUMN.fullmatch(name) is not None
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    (nearest,) = get_close_matches(name, known, n=1) or [f"one of {', '.join(known)}"]
+    return nearest
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

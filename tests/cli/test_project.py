@@ -1,0 +1,209 @@
+"""The project file: each command with it does what it does with --set, and faults name the line."""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import btdagg
+from families import family
+
+# What files of strangers are called, by our names.
+VOTES = {"item": "case", "judge": "grader", "sample": "run", "group": "prompt"}
+LABELS = {"item": "example", "label": "gold", "group": "prompt"}
+COMMANDS = [
+    "calibrate {files} --json -o m.json",
+    "certify {files} --agreement 0.6 --json",
+    "compare {files} --first n=2 --second n=4 --json",
+    "estimate {files} --json",
+    "evaluate {files} --json",
+    "gate {files} --candidate red --baseline blue --margin 0.5 --json",
+    "choose {votes} --items 9",
+    "votes {votes} --json",
+    "decide {model} {votes} --json",
+    "plan {model} {files} -n {n} --json",
+    "paper evaluate {files} --splits 2 --json",
+    "paper votes {votes} --json",
+]
+
+
+def project(folder, name):
+    """Write the files of a family with columns of their own, and a project file; return keys."""
+    made = family(name, folder)
+    keys = [text for word in (*made.options, *made.panel) for text in [word] if "=" in text]
+    said = []
+    for kind, file, names in (("votes", made.votes, VOTES), ("labels", made.labels, LABELS)):
+        frame = pl.read_csv(file)
+        own = {ours: theirs for ours, theirs in names.items() if ours in frame.columns}
+        renamed = frame.rename(own)
+        if kind == "votes" and "system_a" in frame.columns:  # one pair of systems
+            renamed = renamed.with_columns(system_a=pl.lit("red"), system_b=pl.lit("blue"))
+        renamed.write_csv(file)
+        said += [f"{kind}.file={file.name}", *(f"{kind}.{n}={c}" for n, c in own.items())]
+    said += keys
+    lines = []
+    for table in ("", "votes.", "labels."):
+        lines += [f"[{table[:-1]}]"] * bool(table)
+        for text in said:
+            key, _, value = text.partition("=")
+            if key.startswith(table) and ("." in key) == bool(table):
+                lines.append(f'{key.removeprefix(table)} = "{value}"')
+    (folder / "btdagg.toml").write_text("\n".join(lines) + "\n")
+    return said
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["pairs", "grades", "panel", "shares"])
+def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, name):
+    said = project(folder, name)
+    keys = [word for text in said if ".file=" not in text for word in ("--set", text)]
+    n = 5 if name == "grades" else 18 if name == "panel" else 6
+    pooled = [*keys, "--set", "panel=no"] if name == "panel" else keys
+    files = "votes.csv labels.csv"
+    if name != "panel":
+        assert cli("calibrate", *files.split(), *pooled, "-o", "model.json")[0] == 0
+    for line in COMMANDS:
+        if ("{model}" in line or "plan" in line) and name == "panel":
+            continue
+        if line.startswith("paper") and name == "grades":
+            continue
+        how = {"model": "model.json", "n": n}
+        typed = line.format(files=files, votes="votes.csv", **how)
+        short = line.format(files="", votes="", **how)
+        Path("btdagg.toml").rename("other.toml")
+        wanted = cli(*typed.split(), *keys)
+        by_option = cli(*short.split(), "--project", "other.toml")
+        Path("other.toml").rename("btdagg.toml")
+        found = cli(*short.split())
+        assert wanted[0] in (0, 1), (line, wanted)
+        for status, out, err in (found, by_option):
+            assert (status, out) == wanted[:2], line
+            first, *others = err.splitlines()
+            assert re.fullmatch(r"project: (btdagg|other)\.toml", first)
+            assert others == wanted[2].splitlines(), line
+
+
+def test_a_file_of_the_command_line_replaces_that_of_its_kind(cli, folder):
+    project(folder, "pairs")
+    pl.read_csv("votes.csv").filter(pl.col("run") < 3).write_csv("fewer.csv")
+    status, out, _ = cli("estimate", "fewer.csv", "--json")
+    assert status == 0
+    Path("votes.csv").unlink()
+    assert cli("estimate", "--set", "votes.file=fewer.csv", "--json")[1] == out
+    status, _, err = cli("estimate")
+    assert status == 2
+    assert err.endswith("btdagg.toml, line 2: votes.file: votes.csv: no such file\n")
+
+
+def test_the_project_of_another_folder_names_files_beside_it(cli, folder):
+    project(folder / "there", "pairs")
+    Path("here").mkdir()
+    status, out, _ = cli("estimate", "--project", "there/btdagg.toml", "--json")
+    assert (status, json.loads(out)["n_labels"]) == (0, 80)
+    assert cli("--project=there/btdagg.toml", "estimate", "--json")[1] == out
+    # Nothing is looked for in folders above, and nothing that is read is written over.
+    assert cli("estimate")[2].startswith("btdagg: VOTES is missing: name a file")
+    taken = cli("certify", "--project", "there/btdagg.toml", "-o", "there/btdagg.toml")
+    assert taken[0] == 2
+    assert "there/btdagg.toml" in taken[2]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("itm = 'case'", "line 3: votes.itm: no such key, expected item"),
+        ("scale = 5", 'line 3: votes.scale is 5, expected a text, such as "1-5"'),
+        ("scale = '5-1'", "line 3: votes.scale is '5-1', expected 1-5"),
+        ("words = 'draw'", "line 3: votes.words is 'draw', expected a table"),
+        ("item = 'cas'", "line 3: votes.item: votes.csv has no column 'cas'; found case"),
+        ("item = ['case', 'bot']", "line 3: votes.item: votes.csv has no column 'bot'"),
+        ("# one way or another: case or id?\nitm = 1", "line 4: votes.itm: no such key"),
+        ("# which one: case or run?\nitem = '?'", "line 4: votes.item: which one: case or run?"),
+        ("[vote]", "line 3: vote.item"),
+        ("raters = 'all'", "line 3: votes.raters: no such key"),
+        ("item = ", "btdagg.toml: Invalid value (at line 3"),
+    ],
+)
+def test_a_fault_names_the_line_and_what_was_expected(cli, folder, line, message):
+    project(folder, "pairs")
+    lines = Path("btdagg.toml").read_text().splitlines()
+    lines[2] = line
+    Path("btdagg.toml").write_text("\n".join(lines) + "\n")
+    if "[vote]" in line:
+        message = "line 3: vote is {'judge': 'grader', 'sample': 'run'"
+    status, out, err = cli("estimate")
+    assert (status, out) == (2, "")
+    assert message in err.replace("{'item': 'case', ", "{")
+    if "no column" in message:
+        assert "--set votes.item" in cli("estimate", "--set", "votes.item=nowhere")[2]
+
+
+def test_criteria_have_scales_of_their_own(cli, folder):
+    rows = {"item": [], "criterion": [], "score": []}
+    gold = {"item": [], "criterion": [], "label": []}
+    for item in range(40):
+        for criterion, top in (("facts", 1), ("tone", 3)):
+            right = item % (top + 1) if top == 1 else 1 + item % 3
+            for shift in (0, 0, item % 2):
+                rows["item"].append(item)
+                rows["criterion"].append(criterion)
+                rows["score"].append(max(right - shift, int(top == 3)))
+            gold["item"].append(item)
+            gold["criterion"].append(criterion)
+            gold["label"].append(right)
+    pl.DataFrame(rows).write_csv("votes.csv")
+    pl.DataFrame(gold).write_csv("labels.csv")
+    Path("btdagg.toml").write_text(
+        '[votes]\nfile = "votes.csv"\nscale = {facts = "pass/fail", tone = "1-3"}\n'
+        '[labels]\nfile = "labels.csv"\n[labels.scale]\nfacts = "pass/fail"\ntone = "1-3"\n'
+    )
+    status, out, _ = cli("estimate", "-f", "criterion=facts", "--json")
+    assert (status, [*json.loads(out)["estimates"]]) == (0, ["mean grade", "pass rate"])
+    status, out, _ = cli("estimate", "-f", "criterion=tone", "--json")
+    assert (status, json.loads(out)["n_labels"]) == (0, 40)
+    status, _, err = cli("estimate")
+    assert status == 2
+    assert "criteria have scales of their own" in err
+    assert err.endswith("--filter criterion=facts\n")
+    loaded = btdagg.Project.load()
+    assert loaded.items("tone").scale.points == (1, 2, 3)
+    with pytest.raises(btdagg.InputError, match="scales of their own"):
+        _ = loaded.votes
+
+
+def test_words_and_data_of_items(folder):
+    Path("votes.csv").write_text("q,won\n1,left\n1,left\n2,draw\n3,right\n")
+    Path("labels.csv").write_text("item,label\n1,first\n2,even\n")
+    Path("items.csv").write_text("item,group\n1,x\n2,x\n3,y\n")
+    Path("btdagg.toml").write_text(
+        'a = "new"\nb = "old"\n'
+        '[votes]\nfile = "votes.csv"\nitem = "q"\nvote = "won"\n'
+        'words = {left = "A", right = "B", draw = "tie"}\n'
+        '[labels]\nfile = "labels.csv"\n[labels.words]\nfirst = "A"\neven = "tie"\n'
+        '[items]\nfile = "items.csv"\n'
+    )
+    project = btdagg.Project.load()
+    assert project.votes.frame["vote"].to_list() == [1, 1, 0, -1]
+    assert project.votes.sides == ("new", "old")
+    assert project.labels.labels.tolist() == [1, 0]
+    assert project.labels.groups.tolist() == ["x", "x"]
+    items = project.items()
+    assert items.counts.tolist() == [[0, 0, 2], [0, 1, 0], [1, 0, 0]]
+
+
+def test_settings_of_a_judge_are_used_only_where_they_are_named(cli, folder):
+    Path("pairs.csv").write_text("item,prompt,a,b\n1,p,x,y\n")
+    Path("btdagg.toml").write_text(
+        '[pairs]\nfile = "pairs.csv"\n[judge]\nmodel = "simulated"\nn = 2\nbase_url = "http://x"\n'
+    )
+    status, _, err = cli("judge", "--dry-run")
+    assert status == 2
+    assert "[judge] of btdagg.toml is not used (base_url, model, n): --project" in err
+    assert err.endswith("--model is missing, expected the name of the judge's model\n")
+    status, out, _ = cli("judge", "--dry-run", "--model", "simulated")
+    assert (status, "12 calls" in out) == (0, True), out
+    for named in ("--project", "--config"):
+        status, out, err = cli("judge", "--dry-run", named, "btdagg.toml")
+        assert (status, "2 calls" in out) == (0, True), (out, err)
