@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.judge.store import NoStoreError, VoteStore
+from btdagg.judge.store import VoteStore
+from btdagg.judge.store.database import NoStoreError
 from commands import one_line
 from judge_endpoints import completion
 from judging import config, pairs_of, start, statuses_of

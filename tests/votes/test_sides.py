@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.votes import Sides
+from btdagg.votes.sides import Sides
 
 ROWS = {
     "item": ["x", "x", "y", "z"],

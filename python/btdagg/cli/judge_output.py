@@ -81,7 +81,8 @@ def _stored(place: str) -> Iterator[VoteStore | None]:
     if "://" not in place and not os.path.exists(place):  # without importing a database
         yield None
         return
-    from btdagg.judge.store import NoStoreError, VoteStore
+    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.database import NoStoreError
 
     try:
         store = VoteStore(place, create=False)

@@ -16,9 +16,6 @@ from .provenance import (
 from .provenance import (
     ProvenanceWarning as ProvenanceWarning,
 )
-from .sides import (
-    Sides as Sides,
-)
 from .source import (
     read_table as read_table,
 )

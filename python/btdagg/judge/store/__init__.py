@@ -3,11 +3,10 @@
 from btdagg._util.extras import needs
 
 with needs("judge", "the vote store"):
-    from btdagg.judge.store.database import NoStoreError, StoreError
+    from btdagg.judge.store.database import StoreError
     from btdagg.judge.store.store import VoteStore, summaries, votes_frame
 
 __all__ = [
-    "NoStoreError",
     "StoreError",
     "VoteStore",
     "summaries",
