@@ -130,7 +130,8 @@ def topic(place: str, value: object) -> str:
     """The topic of a name that a module has: the package in which it is defined."""
     if place == "btdagg":
         place = str(getattr(value, "__module__", None) or place)
-    return [*place.split("."), "btdagg"][1]
+    package = [*place.split("."), "btdagg"][1]
+    return package if package in TOPICS or package.startswith("_") else "btdagg"
 
 
 def described_in(name: str) -> dict[str, list[tuple[str, object]]]:

@@ -54,8 +54,8 @@ class CommandLine:
     @cached_property
     def project(self) -> Project:
         """The project file of --project, or the one in the working directory; else an empty one."""
-        from btdagg.project import FILE, Project
         from btdagg._util.wording import visible
+        from btdagg.project import FILE, Project
 
         if self.named_project is None and not os.path.exists(FILE):
             return Project()
