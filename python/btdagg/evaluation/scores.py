@@ -128,11 +128,15 @@ class Scores(Displayed):
         return {key: most_voted(cells) for key, cells in self.by_key().items()}
 
     @property
-    def items(self) -> dict[str, Items]:
-        """Labelled items of each part, at the most votes, by its name."""
+    def parts(self) -> dict[str, Cell]:
+        """The cell of each part with the most votes, by the part's name."""
         most = self.at_most_votes()
-        cells = zip(names_of(most), most.values(), strict=True)
-        return {name: cell.items for name, cell in cells}
+        return dict(zip(names_of(most), most.values(), strict=True))
+
+    @property
+    def items(self) -> dict[str, Items]:
+        """Labelled items of each part, by its name."""
+        return {name: cell.items for name, cell in self.parts.items()}
 
     @property
     def n_calibration(self) -> str:

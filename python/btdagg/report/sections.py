@@ -12,7 +12,6 @@ from btdagg.estimates.systems import estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.evaluation import evaluate
-from btdagg.evaluation.parts import names_of
 from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
 from btdagg.model.davidson import DavidsonModel
@@ -138,7 +137,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
 
 def _labels(study: Study, report: ReportFolder) -> None:
     _refuse_long(study)
-    cells = {name: main_methods(cell) for name, cell in _cells(study.scores).items()}
+    cells = {name: main_methods(cell) for name, cell in study.scores.parts.items()}
     for figure in (figures.confusion_figure, figures.distribution_figure):
         report.choose({name: figure(name, cell) for name, cell in cells.items()})
 
@@ -200,15 +199,9 @@ def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
     return replace(exhibit, name=stem(exhibit.name, *whose), title=title)
 
 
-def _cells(scores: Scores) -> dict[str, Cell]:
-    """Scores of every part at the largest number of votes, by name."""
-    most = scores.at_most_votes()
-    return dict(zip(names_of(most), most.values(), strict=True))
-
-
 def _fits(scores: Scores) -> dict[str, Calibrated]:
     """What was fitted to all labels of each part, by its name."""
-    return {name: cell.fitted for name, cell in _cells(scores).items() if cell.fitted is not None}
+    return {name: cell.fitted for name, cell in scores.parts.items() if cell.fitted is not None}
 
 
 QUESTIONS = (
