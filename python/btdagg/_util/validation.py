@@ -6,7 +6,7 @@ Data frames are recognized by their attributes, so that no data frame library is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -426,3 +426,33 @@ def same_index(**arguments: Any) -> None:
                 "position: bring them into the same order, or pass arrays (.to_numpy())",
                 argument=name,
             )
+
+
+def columns_of(
+    covariates: Any, n_items: int, names: Sequence[str] | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """Return the columns of covariates by name, (n,) float64 each, NaN where one is missing.
+
+    They are a mapping or a data frame, or an (n, d) array, whose columns are named by their place
+    unless `names` are given. With names there have to be these, and no other.
+    """
+    columns = list(covariates) if isinstance(covariates, Mapping) else column_names(covariates)
+    if columns is None:
+        array = as_numbers(covariates, "covariates")
+        if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
+            d = "d" if names is None else len(names)
+            came, expected = f"an array of shape {array.shape}", f"(n, {d}), or columns by name"
+            raise InputError(argument="covariates", came=came, expected=expected)
+        columns = [f"x{place}" for place in range(array.shape[1])] if names is None else [*names]
+        covariates = dict(zip(columns, array.T, strict=True))
+    elif names is not None and {*columns} != {*names}:
+        expected = f"{', '.join(names)}, which the model was fitted with, and no other"
+        raise InputError(argument="covariates", came=[*map(str, columns)], expected=expected)
+    read = {}
+    for name in columns if names is None else names:
+        values = as_numbers(covariates[name], f"covariates[{name!r}]").astype(np.float64)
+        same_length(f"covariates[{name!r}]", len(values), "counts", n_items)
+        expected = "a number, or NaN where it is missing"
+        require_rows(~np.isinf(values), values, f"covariates[{name!r}]", expected)
+        read[str(name)] = values
+    return read

@@ -35,6 +35,7 @@ from btdagg.estimates.mean import (
 from btdagg.evaluation.new_items import MUCH
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
+from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.panel import calibrate_panel
 from btdagg.votes.items import Items, as_panel_counts, has_judges, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
@@ -170,13 +171,20 @@ def too_few(name: Any, n: int, *, grouped: bool) -> InputError:
     return InputError(f"{name} has {n} {what}, expected at least 2", argument="labels")
 
 
-def fixed(model: Predictor, rows: NDArray[Any], n_labels: int, scales: Scales) -> Predictions:
+def fixed(
+    model: Predictor,
+    rows: NDArray[Any],
+    n_labels: int,
+    scales: Scales,
+    covariates: Mapping[str, Floats] | None = None,
+) -> Predictions:
     """Predict by a model that was there before the labels."""
     own = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
     if isinstance(own[0], Scale) and own != scales:
         came, expected = (f"votes {votes} and labels {labels}" for votes, labels in (own, scales))
         raise InputError(f"model is of {came}, expected one of {expected}", argument="model")
-    table, names = np.asarray(model.predict_proba(rows), dtype=np.float64), scales[1].names
+    how: Any = {} if covariates is None else {"covariates": covariates}
+    table, names = np.asarray(model.predict_proba(rows, **how), dtype=np.float64), scales[1].names
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
     if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
@@ -196,12 +204,15 @@ def cross_fitted(
     seed: int,
     sign: NDArray[np.int8] | None = None,
     scales: Scales = (PAIRS, PAIRS),
+    covariates: Mapping[str, Floats] | None = None,
+    labelled: NDArray[np.int64] | None = None,
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
     `counts` and `outcomes`, (n, labels), are the votes of the labelled items and the shares of
     their raters for each label, `groups` their groups as numbers from 0, and `rows` the counts to
-    predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped.
+    predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped. `covariates`
+    are of the rows, of which the labelled items are some.
     """
     most = _N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
     n_folds = min(most, int(groups.max()) + 1)
@@ -212,8 +223,14 @@ def cross_fitted(
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):
         seen = fold != number
-        model = calibrated(counts[seen], outcomes[seen], groups[seen], prior, scales)
-        tables[number] = model.predict_proba(rows)
+        own = counts[seen], outcomes[seen], groups[seen], prior, scales
+        if not covariates or labelled is None:
+            tables[number] = calibrated(*own).predict_proba(rows)
+            continue
+        known = {name: values[labelled[seen]] for name, values in covariates.items()}
+        model: Any = calibrated(*own, known)
+        known = {covariate.name: covariates[covariate.name] for covariate in model.covariates}
+        tables[number] = model.predict_proba(rows, covariates=known or None)
     return tables, fold
 
 
@@ -223,6 +240,7 @@ def calibrated(
     groups: NDArray[np.int64],
     prior: Any,
     scales: Scales,
+    covariates: Mapping[str, Floats] | None = None,
 ) -> Predictor:
     """Calibrate on the labels of items; whatever a fit is worth, the labels correct it."""
     # Each label that raters gave is one of its own, which weighs what their share is.
@@ -232,7 +250,10 @@ def calibrated(
     model: Any
     if counts.ndim == 2:
         gold = scales[1].labels[place]
-        model = quiet(calibrate)(counts, gold, **own, prior=prior, weights=weights).model
+        own |= {"prior": prior, "weights": weights}
+        if covariates:
+            own["covariates"] = {name: values[row] for name, values in covariates.items()}
+        model = quiet(calibrate)(counts, gold, **own).model
     else:
         fit = quiet(calibrate_panel)
         model = fit(counts, place - 1, weights=weights, groups=groups[row]).model
@@ -345,15 +366,20 @@ class PredictedItems:
         codes = None
         if items.strata is not None and not any(name is None for name in items.strata[labelled]):
             codes = as_groups(items.strata[labelled], "labels", len(labelled), "strata")
+        known = tuple(items.covariates.values())
         first, place = distinct_rows(*array.reshape(n, -1).T)
+        if known:  # with which items of equal counts differ
+            first = place = np.arange(n)
         rows, outcomes = array[first], outcomes[labelled]
         if model is None:
             numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
             own_sign = None if sign is None else sign[labelled]
             own = array[labelled], outcomes, numbers
-            tables, fold = cross_fitted(*own, rows, prior, seed, own_sign, scales)
+            covariates = known_of(items.covariates, first, centred=not items.scale.mirrored).named
+            of_folds: Any = rows, prior, seed, own_sign, scales, covariates, labelled
+            tables, fold = cross_fitted(*own, *of_folds)
         else:
-            tables, fold = fixed(model, rows, len(labelled), scales)
+            tables, fold = fixed(model, rows, len(labelled), scales, columns_for(model, items))
         known = scales, rows, place, labelled, outcomes, group, weights
         draw = population, drawn, codes, is_draw_known
         return cls(*known, *draw, tables, fold, model is not None)

@@ -314,6 +314,7 @@ def estimate(
     population: Population = "new",
     units: ArrayLike | None = None,
     strata: ArrayLike | None = None,
+    covariates: Any = None,
     model: Predictor | None = None,
     prior: Any = "weak",
     level: float = 0.95,
@@ -360,6 +361,9 @@ def estimate(
         With `probabilities`, for a finite population: of which stratum units are, where so many of
         each were drawn, as `btdagg.estimates.choose` does. Otherwise units are taken to be drawn
         independently of each other. Those of items without a label are not used.
+    covariates : optional
+        What else is known of items; as of `btdagg.votes.Items.with_covariates`. It makes intervals
+        narrower where it helps to tell labels, and is used for nothing else.
     model : DavidsonModel, PanelModel, GradeModel or other with `predict_proba`, optional
         A model that was calibrated on other labels; of a panel, the column `judge` of votes says
         whose they are. By default models are calibrated on these,
@@ -415,6 +419,7 @@ def estimate(
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
     how |= {"scale": scale, "label_scale": label_scale, "by": by, "model": model}
     items = items_of(counts, labels, **how)
+    items = items if covariates is None else items.with_covariates(covariates)
     told, inside = [], {}
     if items.by is not None:
         names, numbers = _values_of(items.by, len(items))

@@ -121,6 +121,7 @@ def compare(
     label_scale: Scale | None = None,
     methods: Aggregator | tuple[Aggregator | None, Aggregator | None] | None = None,
     n_votes: int | tuple[int | None, int | None] | None = None,
+    covariates: Any = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
     population: Literal["new", "finite"] = "new",
@@ -146,6 +147,9 @@ def compare(
         By default `Calibrated` with the weak prior, or of the judges of a panel.
     n_votes : int or two of them, optional
         Use only the first so many votes of each item, of tables; see `Votes.counts`.
+    covariates : optional
+        What else is known of items, for both ways or a tuple of two, of which one may be None; as
+        of `btdagg.votes.Items.with_covariates`.
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt; tables of labels have a column `group`.
     level : float
@@ -175,13 +179,14 @@ def compare(
     if isinstance(names, str) or len(names) != 2:
         raise InputError(argument="names", came=names, expected="two names")
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
+    known = _two(covariates, "covariates")
     own, other = zip(of_methods, of_numbers, _two(scale, "scale"), strict=True)
-    if first is second and own == other:
+    if first is second and own == other and known[0] is known[1]:
         raise InputError("first and second are the same votes, decided in the same way")
     ways, used, unlabelled = zip(
         *(
-            _labelled(way, labels, groups, label_scale, *settings)
-            for way, settings in ((first, own), (second, other))
+            _labelled(way, labels, groups, label_scale, beside, *settings)
+            for way, settings, beside in zip((first, second), (own, other), known, strict=True)
         ),
         strict=True,
     )
@@ -265,6 +270,7 @@ def _labelled(
     labels: Labels | ArrayLike,
     groups: ArrayLike | None,
     label_scale: Scale | None,
+    covariates: Any,
     method: Aggregator | None,
     n_votes: int | None,
     scale: Scale | None,
@@ -285,10 +291,12 @@ def _labelled(
         votes = way if isinstance(way, Votes) else None
         own = Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
         joined = join(votes, labels, own)
+        joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}
     else:
         items = Items.of(way, labels, groups, scale=scale, label_scale=label_scale)
+        items = items if covariates is None else items.with_covariates(covariates)
         ids = np.arange(len(items))  # whatever they are called
         items = replace(items, ids=ids, units=ids if items.groups is None else items.groups)
     if needs.some_decisions:

@@ -29,7 +29,7 @@ from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Table
 from btdagg.votes.items import Items
-from btdagg.votes.join import labels_of, require_labels, with_task
+from btdagg.votes.join import join, labels_of, require_labels, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
@@ -65,6 +65,7 @@ def evaluate(
     scale: Scale | None = None,
     label_scale: Scale | None = None,
     groups: ArrayLike | None = None,
+    covariates: Any = None,
     n_votes: Sequence[int] | None = None,
     n_labels: Sequence[int] | None = None,
     partial: Callable[[Scores], object] | None = None,
@@ -87,6 +88,9 @@ def evaluate(
         another: (n, J) numbers of votes for each point, and (n,) points.
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt. They are split and tested together.
+    covariates : optional
+        What else is known of items, which `Calibrated` then uses: columns of arrays, and of tables
+        names; as of `btdagg.votes.Items.with_covariates`.
     n_votes : sequence of int, optional
         Numbers of votes per item to compare at; the first votes of each item are used. By default
         all votes.
@@ -127,6 +131,8 @@ def evaluate(
     for name in options.keys() - Options.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {name!r}")
     if isinstance(votes, Items) and labels is None:
+        if covariates is not None:
+            votes, covariates = votes.with_covariates(covariates), None
         votes = votes.labelled()
         labels, groups, label_scale = votes.labels, votes.groups, votes.label_scale
     of_arrays = not isinstance(votes, Votes) and not isinstance(labels, Labels)
@@ -149,6 +155,7 @@ def evaluate(
                     f"{name} is for tables of votes and labels, and labels is an array"
                 )
         items = Items.of(votes, labels, groups, scale=scales[0], label_scale=scales[1])
+        items = items if covariates is None else items.with_covariates(covariates)
         require_splits(items, protocol.splitter)  # errors of the splits come first
         items.require_two_labels()
         step = None if start is None else start(n_splits)
@@ -193,7 +200,7 @@ def evaluate(
 
     for place, (key, part) in enumerate(parts.items(), 1):
         try:
-            joined = functools.partial(part.labelled, gold, **needed)
+            joined = functools.partial(_joined, part, gold, covariates, **needed)
             cells += _of_part(key, joined, gold.source, numbers, methods, protocols, step, around)
         except InputError as error:
             if len(parts) == 1:
@@ -206,6 +213,17 @@ def evaluate(
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
     return scores()
+
+
+def _joined(
+    votes: Votes, labels: Labels, covariates: Any, n_votes: int | None = None, **needed: Any
+) -> Items:
+    """Return the labelled items, whose covariates are those of all."""
+    if covariates is None:
+        return votes.labelled(labels, n_votes, **needed)
+    items: Items = join(votes, labels, votes.items(n_votes=n_votes, **needed))
+    labelled: Items = items.with_covariates(covariates).labelled()
+    return labelled
 
 
 def _protocols(protocol: Protocol, n_labels: Sequence[int] | None) -> dict[int | None, Protocol]:

@@ -14,6 +14,7 @@ from btdagg.methods.base import Needs, OnScale, not_fitted
 from btdagg.model.absolute_error import calibrate_by_mae
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import Bounds, quiet, warn_of
+from btdagg.model.covariates import columns_for
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import decisions_under, refitted
 from btdagg.votes.items import Items
@@ -97,7 +98,9 @@ class Calibrated(OnScale):
         """Label of each item, (n,); equal risks give a tie."""
         if self.calibration is None:
             raise not_fitted(self.name)
-        labels: NDArray[Any] = self.calibration.model.decide(self._counts(counts))
+        model, known = self.calibration.model, columns_for(self.calibration.model, counts)
+        more = {} if known is None else {"covariates": known}
+        labels: NDArray[Any] = model.decide(self._counts(counts), **more)
         return labels
 
     def for_any_votes(self) -> Self:
@@ -112,7 +115,7 @@ class Calibrated(OnScale):
         self, counts: ArrayLike, labels: NDArray[Any], weights: NDArray[np.float64]
     ) -> Callable[[ArrayLike], NDArray[Any]] | None:
         """Fit Davidson's model with each row of weights; see `Refittable`."""
-        if not self.scale.mirrored or self.needs.time:
+        if not self.scale.mirrored or self.needs.time or getattr(counts, "covariates", None):
             return None
         items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
         gold = self.label_scale.sides(labels)

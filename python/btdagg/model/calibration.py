@@ -15,6 +15,7 @@ from btdagg._util.validation import (
     as_checked_counts,
     as_integer,
     as_number,
+    columns_of,
     effective_weights,
     same_index,
     same_length,
@@ -29,7 +30,7 @@ from btdagg.model.calibration_set import (
     quiet,
     warning,
 )
-from btdagg.model.covariates import Covariate, Design, KnownOfItems, columns_of, known_of
+from btdagg.model.covariates import Covariate, Design, KnownOfItems, known_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
@@ -63,7 +64,7 @@ WEAK = cast("Literal['weak']", _Default.WEAK)
 
 @warning
 def calibrate(
-    counts: ArrayLike,
+    counts: Any,
     labels: ArrayLike | None = None,
     *,
     scale: Scale | None = None,
@@ -125,7 +126,8 @@ def calibrate(
         What else is known of items, a number of each or NaN: of pairs one that changes its sign
         when A and B are swapped, as a difference does. Labels may then be NaN: all rows together
         give a covariate its scale. The model then decides items with these columns alone.
-        `btdagg.standing` makes standings.
+        `btdagg.standing` makes standings. Of items, or votes and labels, also names of what they
+        have, as of `btdagg.votes.Items.with_covariates`.
     n_threads : int
         Threads over the distinct rows; they do not change a bit of the result.
 
@@ -163,6 +165,11 @@ def calibrate(
     """
     more: dict[str, Any] = {}
     known: KnownOfItems | None = None
+    if covariates is not None and isinstance(labels, Labels):
+        counts, labels = tables_only(counts, weights).items(labels), None
+    if isinstance(counts, Items):
+        counts = counts if covariates is None else counts.with_covariates(covariates)
+        covariates = counts.covariates or None
     if covariates is not None:
         scales = scales_of(counts, labels, scale, label_scale)
         counts, labels, weights, known = labelled_and_known(
@@ -185,7 +192,8 @@ def calibrate(
         return quiet(calibrate_panel)(counts, **more)
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     if provenance is None:
-        provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
+        table: Any = votes if isinstance(votes, CountsItself) else None
+        provenance = Provenance() if table is None else Provenance.of(table)
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
@@ -240,8 +248,7 @@ def labelled_and_known(
     label_scale: Scale,
 ) -> tuple[Any, Any, Any, KnownOfItems]:
     """Return the rows that have a label, and what is known of them on scales of all rows."""
-    if isinstance(labels, Labels):
-        counts, labels = tables_only(counts, weights).items(labels), None
+    standings = counts.standings if isinstance(counts, Items) else None
     given, of_items = labels, isinstance(counts, Items) and labels is None
     if of_items:
         given, counts = counts.labels, counts.labelled()
@@ -252,7 +259,7 @@ def labelled_and_known(
     rows = np.arange(n_items)
     if given is not None:
         rows = np.flatnonzero(label_scale.places(given, partial=True) >= 0)
-    known = known_of(columns, rows, centred=not scale.mirrored)
+    known = known_of(columns, rows, centred=not scale.mirrored, standings=standings)
     if not of_items:
         same_index(counts=counts, labels=labels, weights=weights)
         panel = not isinstance(counts, CountsItself) and has_judges(counts)

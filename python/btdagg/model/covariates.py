@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_number, as_numbers, column_names, require_rows, same_length
+from btdagg._util.validation import as_number, columns_of
 from btdagg.model.intervals import ParameterInterval
 
 if TYPE_CHECKING:
@@ -72,34 +72,6 @@ class Covariate:
         return scaled
 
 
-def columns_of(covariates: Any, n_items: int, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the columns of covariates by name, (n,) float64 each, NaN where one is missing.
-
-    They are a mapping or a data frame, or an (n, d) array, whose columns are named by their place
-    unless `names` are given. With names there have to be these, and no other.
-    """
-    columns = list(covariates) if isinstance(covariates, Mapping) else column_names(covariates)
-    if columns is None:
-        array = as_numbers(covariates, "covariates")
-        if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
-            d = "d" if names is None else len(names)
-            came, expected = f"an array of shape {array.shape}", f"(n, {d}), or columns by name"
-            raise InputError(argument="covariates", came=came, expected=expected)
-        columns = [f"x{place}" for place in range(array.shape[1])] if names is None else [*names]
-        covariates = dict(zip(columns, array.T, strict=True))
-    elif names is not None and {*columns} != {*names}:
-        expected = f"{', '.join(names)}, which the model was fitted with, and no other"
-        raise InputError(argument="covariates", came=[*map(str, columns)], expected=expected)
-    read = {}
-    for name in columns if names is None else names:
-        values = as_numbers(covariates[name], f"covariates[{name!r}]").astype(np.float64)
-        same_length(f"covariates[{name!r}]", len(values), "counts", n_items)
-        expected = "a number, or NaN where it is missing"
-        require_rows(~np.isinf(values), values, f"covariates[{name!r}]", expected)
-        read[str(name)] = values
-    return read
-
-
 def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
     """Return the offset of each item, (n,), or None of a model without covariates."""
     own: tuple[Covariate, ...] = model.covariates
@@ -124,6 +96,14 @@ def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
     return np.clip(offsets, -_FARTHEST, _FARTHEST, out=offsets)
 
 
+def columns_for(model: Any, items: Any) -> dict[str, Floats] | None:
+    """Return the covariates of items that a model needs, or None if it needs none."""
+    if not getattr(model, "covariates", ()):
+        return None
+    known = getattr(items, "covariates", {})
+    return {own.name: known[own.name] for own in model.covariates if own.name in known} or None
+
+
 def weights_in_words(covariates: Sequence[Covariate]) -> str:
     """Write the weights of covariates after the numbers of a model; nothing without any."""
     return "".join(f", {own.name} {own.weight:.4g}" for own in covariates)
@@ -135,6 +115,12 @@ class KnownOfItems(NamedTuple):
     covariates: tuple[Covariate, ...]
     columns: Floats
     remarks: tuple[str, ...]
+
+    @property
+    def named(self) -> dict[str, Floats]:
+        """The columns, in their scales, by name."""
+        names = (covariate.name for covariate in self.covariates)
+        return dict(zip(names, self.columns.T, strict=True))
 
     def weighted(self, weights: Floats) -> tuple[Covariate, ...]:
         """Return the covariates with their weights."""

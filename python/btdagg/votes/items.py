@@ -101,6 +101,9 @@ class Items:
         Confidences of the votes, if there are any.
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
+    covariates : mapping of str to (n,) array of float64
+        What else is known, NaN where it is missing; models are then fitted and decide with it.
+        `with_covariates` makes them.
     decisions : mapping of str to (n,) array of float64
         Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
     ratings : (n, K) array of int, or None
@@ -141,6 +144,7 @@ class Items:
     confidences: Confidences | None = field(default=None, repr=False)
     no_confidences: str = field(default="", repr=False)
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    covariates: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ratings: Any = field(default=None, repr=False)
     probabilities: Any = field(default=None, repr=False)
     units: Any = field(default=None, repr=False)
@@ -151,6 +155,8 @@ class Items:
     told: Any = field(default=None, repr=False)
     sides: Sides = field(default=UNNAMED, repr=False)
     least_probability: float | None = field(default=None, repr=False)
+    # Of the systems that covariates are of, by covariate.
+    standings: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
     # The votes that are counted, and names of items that differ where an id is in several tasks.
     table: Any = field(default=None, repr=False)
     alone: Any = field(default=None, repr=False)
@@ -189,10 +195,13 @@ class Items:
             sums = self.confidences._asdict()
             columns |= {f"confidences.{name}": values for name, values in sums.items()}
         columns |= {f"decisions of {name}": decided for name, decided in decisions.items()}
+        known = {k: np.asarray(v, dtype=np.float64) for k, v in self.covariates.items()}
+        columns |= {f"covariates of {name}": values for name, values in known.items()}
         for name, column in columns.items():
             if column is not None:
                 same_length(name, len(column), "counts", n)
-        own = {"counts": counts, "ids": ids, "judges": judges, "decisions": decisions}
+        own: dict[str, Any] = {"counts": counts, "ids": ids, "judges": judges}
+        own |= {"decisions": decisions, "covariates": known}
         self.__dict__.update(rows | own, label_scale=label_scale)
 
     @classmethod
@@ -253,7 +262,8 @@ class Items:
         chosen = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         kept = {name: _some(getattr(self, name), chosen) for name in _ROWS}
-        kept["decisions"] = {name: own[chosen] for name, own in self.decisions.items()}
+        for name in ("decisions", "covariates"):
+            kept[name] = {k: own[chosen] for k, own in getattr(self, name).items()}
         own = object.__new__(type(self))
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         own.__dict__.update(plain | kept)
@@ -274,7 +284,7 @@ class Items:
     def decided_by(self) -> NDArray[Any] | Self:
         """What aggregators get, which see no label: an array if there is nothing but counts."""
         is_plain = self.confidences is None and not self.no_confidences and self.signs is None
-        if is_plain and not self.decisions and not self.judges:
+        if is_plain and not self.decisions and not self.judges and not self.covariates:
             return self.pooled
         nothing: dict[str, Any] = dict.fromkeys(("labels", "shares", "ratings", "groups", "told"))
         return replace(self, **nothing)
@@ -305,6 +315,30 @@ class Items:
             remarks=self.remarks if is_said else (*self.remarks, *remarks),
         )
         return own
+
+    def with_covariates(self, covariates: Any, *, model: Any = None) -> Self:
+        """Return the items with what else is known of them, for models to use.
+
+        Parameters
+        ----------
+        covariates : "auto", str, sequence of str, mapping, data frame or (n, d) array
+            ``"auto"`` is all that the items have of ``"standing"`` (of systems: columns `system_a`
+            and `system_b` of the votes, or of grades `system`), ``"group-standing"`` (grades) and
+            ``"length"`` (columns `chars_a` and `chars_b`, or `response_a` and `response_b`; of
+            grades without a side). Other names are columns of numbers. Or columns, as of
+            `btdagg.calibrate`.
+        model : optional
+            Whose standings of systems are taken: those it was fitted with.
+        """
+        from btdagg.votes.standings import known_columns
+
+        if isinstance(covariates, str | list | tuple) and not np.ndim(covariates) > 1:
+            columns, standings = known_columns(self, covariates, model)
+        else:
+            from btdagg._util.validation import columns_of
+
+            columns, standings = columns_of(covariates, len(self)), {}
+        return replace(self, covariates=columns, standings=standings)
 
     def parts(self, column: str) -> dict[str, Self]:
         """Return the items of each task or criterion, by its name; see `Votes.items`."""

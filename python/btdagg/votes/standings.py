@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.votes.items import Items
 
     Floats = NDArray[np.float64]
 
@@ -65,6 +68,13 @@ def standing(
     >>> standing(counts, ["x", "x", "y", "y"], ["y", "z", "z", "x"]).round(2).tolist()
     [0.75, 0.62, -0.08, -0.75]
     """
+    return _standing(counts, system_a, system_b, scale)[0]
+
+
+def _standing(
+    counts: Any, system_a: Any, system_b: Any, scale: Scale
+) -> tuple[Floats, dict[str, float]]:
+    """Return the standing of each item, and of each system without leaving an item out."""
     if (system_b is None) == scale.mirrored:
         came = "none" if system_b is None else "given"
         expected = "an array where votes are pairs" if scale.mirrored else "none of grades"
@@ -77,21 +87,25 @@ def standing(
     n = array.sum(axis=1, dtype=np.float64)
     means = array @ scale.floats / np.where(n > 0, n, 1)
     means[n == 0] = np.nan
-    of = np.unique(np.concatenate(names), return_inverse=True)[1].reshape(len(names), -1)
-    return _of_grades(means, of[0]) if system_b is None else _of_pairs(means, *of)
+    systems, of = np.unique(np.concatenate(names), return_inverse=True)
+    of = of.reshape(len(names), -1)
+    of_items, of_systems = _of_grades(means, of[0]) if system_b is None else _of_pairs(means, *of)
+    both = zip(systems.tolist(), of_systems.tolist(), strict=True)
+    return of_items, {str(system): value for system, value in both if not np.isnan(value)}
 
 
-def _of_grades(means: Floats, of: NDArray[Any]) -> Floats:
+def _of_grades(means: Floats, of: NDArray[Any]) -> tuple[Floats, Floats]:
     seen = ~np.isnan(means)
-    others = np.bincount(of, seen)[of] - seen
+    n_items = np.bincount(of, seen)
+    total, others = _sums(of[seen], means[seen], len(n_items)), n_items[of] - seen
     with np.errstate(invalid="ignore", divide="ignore"):
-        total = _sums(of[seen], means[seen], of)
-        return np.where(others > 0, (total - np.where(seen, means, 0)) / others, np.nan)
+        left_out = (total[of] - np.where(seen, means, 0)) / others
+        return np.where(others > 0, left_out, np.nan), total / n_items
 
 
-def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats:
-    if len(a) and (a == a[0]).all() and (b == b[0]).all():
-        return np.zeros(len(a))
+def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> tuple[Floats, Floats]:
+    if not len(a) or ((a == a[0]).all() and (b == b[0]).all()):
+        return np.zeros(len(a)), np.zeros(int(a.max(initial=-1)) + 1)
     seen = ~np.isnan(means) & (a != b)
     n_items = np.bincount(np.concatenate([a[seen], b[seen]]), minlength=max(a.max(), b.max()) + 1)
     meetings = np.diag(_RIDGE + n_items)
@@ -100,16 +114,139 @@ def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats:
     inverse = np.linalg.inv(meetings)
     inverse = (inverse + inverse.T) / 2
     both, signed = np.concatenate([a[seen], b[seen]]), np.concatenate([means[seen], -means[seen]])
-    strengths = inverse @ _sums(both, signed, np.arange(len(meetings)))
+    strengths = inverse @ _sums(both, signed, len(meetings))
     fitted = strengths[a] - strengths[b]
     leverage = np.where(seen, inverse[a, a] + inverse[b, b] - 2 * inverse[a, b], 0.0)
     left_out = (fitted - leverage * np.where(seen, means, 0)) / (1 - leverage)
     has_others = np.minimum(n_items[a], n_items[b]) > seen
-    return np.where(has_others | (a == b), left_out, np.nan)
+    return np.where(has_others | (a == b), left_out, np.nan), strengths
 
 
-def _sums(of: NDArray[Any], values: Floats, wanted: NDArray[Any]) -> Floats:
-    """Return the sum of each group, which does not depend on the order of the values."""
+def _sums(of: NDArray[Any], values: Floats, n: int) -> Floats:
+    """Return the sum of each of n groups, which does not depend on the order of the values."""
     order = np.lexsort((values, of))
-    sums = np.bincount(of[order], values[order], minlength=int(wanted.max(initial=-1)) + 1)
-    return np.asarray(sums[wanted])
+    return np.asarray(np.bincount(of[order], values[order], minlength=n), dtype=np.float64)
+
+
+class KnownColumns(NamedTuple):
+    """Covariates of items by name, and standings by covariate of the systems they are of."""
+
+    columns: dict[str, Floats]
+    standings: dict[str, dict[str, float]]
+
+
+def known_columns(items: Items, names: Any, model: Any = None) -> KnownColumns:
+    """Return what is known of items: by name, or all that they have if that is "auto".
+
+    Standings are of each task alone. Those of a model, if it has any, are of the systems that it
+    was fitted with.
+    """
+    wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    found = {name: make for name, make in _KNOWN.items() if make(items) is not None}
+    columns: dict[str, Floats] = {}
+    standings: dict[str, dict[str, float]] = {}
+    for name in [*found] if wanted == ["auto"] else wanted:
+        values = items.covariates.get(name)
+        if values is not None:
+            columns[name] = values
+            continue
+        own = {} if model is None else {c.name: c.standings for c in model.covariates}
+        if name not in _KNOWN:
+            values = _numbers(_facts(items, name), name)
+        elif name in found:
+            values = found[name](items)
+        if values is None:
+            expected = ", ".join([*found, *items.covariates]) or "none, as the items have nothing"
+            raise InputError(argument="covariates", came=name, expected=f"{expected}, or a column")
+        if name == "length":
+            columns[name] = values
+        elif name in _KNOWN:
+            columns[name], known = _by_task(items, values, own.get(name))
+            if known is not None and name == "standing":
+                standings[name] = known
+        else:
+            columns[name] = values
+    return KnownColumns(columns, standings)
+
+
+def _by_task(
+    items: Items, names: NDArray[Any], own: Mapping[str, float] | None
+) -> tuple[Floats, dict[str, float] | None]:
+    if own is not None:
+        values = np.array([[own.get(str(name), np.nan) for name in row] for row in names])
+        return (values[:, 0] - values[:, 1] if items.scale.mirrored else values[:, 0]), None
+    tasks = np.zeros(len(items), dtype=np.int64)
+    if items.keys is not None and "task" in items.keys.columns:
+        tasks = np.unique(items.keys["task"].to_numpy(), return_inverse=True)[1]
+    values, known = np.full(len(items), np.nan), None
+    for task in np.unique(tasks):
+        rows = tasks == task
+        a, b = [*names[rows].T, None][:2]
+        values[rows], known = _standing(items.pooled[rows], a, b, items.scale)
+    return values, known if len(np.unique(tasks)) == 1 else None
+
+
+def _facts(items: Items, name: str) -> Any:
+    """Return what a column of the votes, or of the labels, says of each item; None if neither."""
+    import polars as pl
+
+    from btdagg.votes.join import facts_of
+
+    if items.table is not None and name in items.table.columns:
+        if "task" not in items.table.columns:
+            return facts_of(items.table, items.ids, [name])[name]
+        both = zip(items.parts("task").values(), strict=True)
+        of_tasks = [facts_of(part.table, part.ids, [name])[name] for (part,) in both]
+        return pl.concat(of_tasks)
+    if items.told is not None and name in items.told.columns:
+        return items.told[name].cast(pl.String)
+    return None
+
+
+def _numbers(facts: Any, name: str) -> Floats | None:
+    import polars as pl
+
+    if facts is None:
+        return None
+    numbers = facts.cast(pl.Float64, strict=False)
+    bad = facts.filter(numbers.is_null() & facts.is_not_null())
+    if len(bad):
+        raise InputError(argument="covariates", came=bad[0], expected=f"a number in column {name}")
+    values: Floats = numbers.fill_null(float("nan")).to_numpy()
+    return values
+
+
+def _names(items: Items) -> NDArray[Any] | None:
+    """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
+    if items.systems is not None:
+        return np.asarray(items.systems)
+    names = ("system_a", "system_b") if items.scale.mirrored else ("system",)
+    facts = [_facts(items, name) for name in names]
+    if any(own is None or own.null_count() for own in facts):
+        return None
+    return np.array([own.to_list() for own in facts], dtype=object).T
+
+
+def _prompts(items: Items) -> NDArray[Any] | None:
+    return None if items.scale.mirrored or items.groups is None else items.groups[:, None]
+
+
+def _lengths(items: Items) -> Floats | None:
+    """Return the logarithm of 1 and the characters of each response, of pairs the difference."""
+    logs = []
+    for side in ("_a", "_b") if items.scale.mirrored else ("",):
+        n_chars = _numbers(_facts(items, f"chars{side}"), f"chars{side}")
+        if n_chars is None:
+            texts = _facts(items, f"response{side}")
+            if texts is None:
+                return None
+            n_chars = texts.str.len_chars().to_numpy().astype(np.float64)
+        logs.append(np.log1p(n_chars))
+    return logs[0] - logs[1] if len(logs) == 2 else logs[0]
+
+
+_KNOWN: dict[str, Callable[[Items], Any]] = {
+    "standing": _names,
+    "group-standing": _prompts,
+    "length": _lengths,
+}
