@@ -11,6 +11,7 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
+    CovariatesOption,
     FirstVotes,
     Json,
     Reading,
@@ -31,6 +32,7 @@ from btdagg.cli.prior import (
     what_was_done,
 )
 from btdagg.model.calibration_set import quiet
+from btdagg.model.covariates import used_in_words
 from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def calibrate(
     ] = Path("model.json"),
     n_votes: FirstVotes = None,
     prior: PriorOption = None,
+    covariates: CovariatesOption = None,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
@@ -80,15 +83,20 @@ def calibrate(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
     is_alone = prior not in (None, "neighbours")
-    table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
+    known = None if covariates == "none" else covariates
+    table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone, known)
     scales = items.scale, items.label_scale
     fitted_prior = chosen_prior(prior, neighbours, *scales)
     how: Any = {
         "prior": fitted_prior,
         "provenance": replace(Provenance.of(table), n_votes=n_votes),
     }
-    how |= dict(zip(("scale", "label_scale"), scales, strict=True))
-    calibration = quiet(btdagg.calibrate)(items.counts, items.labels, **how)  # warnings come below
+    fit: Any = quiet(btdagg.calibrate)  # warnings come below
+    if known is None:
+        how |= dict(zip(("scale", "label_scale"), scales, strict=True))
+        calibration = fit(items.counts, items.labels, **how)
+    else:
+        calibration, items = fit(items, **how), items.labelled()
     done = what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
     remarks = [*what_is_pooled(table, "fits"), *items.remarks, *about]
@@ -107,6 +115,8 @@ def calibrate(
         )
         return
     say(str(replace(calibration, warnings=())))
+    if calibration.model.covariates:
+        say(used_in_words(calibration.model, calibration.weights()))
     if prior != "none":
         say(done)
     if items.n_unlabelled or items.n_without_votes:
@@ -118,7 +128,12 @@ def calibrate(
 
 
 def _read(
-    votes: str | None, labels: Path | None, reading: Reading, n_votes: int | None, is_alone: bool
+    votes: str | None,
+    labels: Path | None,
+    reading: Reading,
+    n_votes: int | None,
+    is_alone: bool,
+    covariates: str | None,
 ) -> tuple[Votes | Histogram, Items, Mapping[str, Any], list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength
@@ -131,8 +146,10 @@ def _read(
     if labels is not None or (not is_histogram and project.file("labels") is not None):
         data = reading.data(votes, labels)
         items = data.votes.labelled(data.gold, n_votes)
+        if covariates is not None:
+            items = data.votes.items(data.gold, n_votes=n_votes).with_covariates(covariates)
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
-        if data.votes.kind == "none":
+        if data.votes.kind == "none" or covariates is not None:
             return data.votes, items, neighbours, []
         return data.votes, items, neighbours, about_strength(items, warn=True)
     assert raw is not None
@@ -143,6 +160,7 @@ def _read(
         )
     said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
     said["--set full_margin"] = project.keys.get("full_margin")
+    said["--covariates"] = covariates
     for option, value in said.items():
         if value is not None:
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
@@ -154,7 +172,11 @@ def _read(
 
 
 def _as_json(calibration: btdagg.Calibration) -> dict[str, Any]:
-    fields = asdict(replace(calibration, posterior=None))
+    fields = asdict(replace(calibration, posterior=None, _design=None))
+    if not fields["model"].get("covariates"):
+        fields["model"].pop("covariates", None)
+    elif weights := calibration.weights():
+        fields["weights"] = {name: own._asdict() for name, own in weights.items()}
     if (posterior := calibration.posterior) is not None:
         fields["posterior"] = {
             "n_labels": posterior.n_labels,

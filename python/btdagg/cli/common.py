@@ -89,6 +89,18 @@ FirstVotes = Annotated[
         rich_help_panel="Data",
     ),
 ]
+CovariatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--covariates",
+        metavar="NAMES",
+        help="What else is known of items, separated by commas: standing (of systems: columns "
+        "system_a and system_b, of grades system), group-standing (of grades), length (columns "
+        "chars_a and chars_b, or response_a and response_b), or any column of numbers that says "
+        "something of items. auto is all of these but a column; none is nothing.",
+        show_default="none",
+    ),
+]
 OwnModel = Annotated[
     Path | None,
     typer.Option(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
+    CovariatesOption,
     Data,
     Json,
     LabelsFile,
@@ -62,24 +63,30 @@ def compare(
             show_default="strength; or the second judge or template",
         ),
     ] = None,
+    covariates: CovariatesOption = None,
     json: Json = False,
 ) -> None:
     """Say which of two ways of deciding the same items is better.
 
     Two judges or templates, signs and strength, three votes and six, two methods. Every item is
     decided by models that were calibrated without its group, by ten-fold cross-validation with the
-    same folds for both; with the weak prior, unless a method is named. The interval of the
-    difference is for new items, or of these items by --set population=finite.
+    same folds for both; with the weak prior, unless a method is named. With --covariates and no
+    ways, votes alone and with covariates. The interval of the difference is for new items, or of
+    these items by --set population=finite.
 
     Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
     """
     data = reading.data(votes, labels)
     both = parse_filters(first, "first"), parse_filters(second, "second")
-    if not any(both):
+    known: Any = None if covariates == "none" else covariates
+    names: list[str] | None = None
+    if not any(both) and known is not None:
+        known, names = (None, known), ["votes alone", "with covariates"]
+    elif not any(both):
         both = _usual(data.votes, reading.project.setting("strength"))
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
-    names = [_name(*pair, data.votes) for pair in (both, both[::-1])]
+    names = names or [_name(*pair, data.votes) for pair in (both, both[::-1])]
     is_said = any("task" in settings for settings in both)
     tasks = ([] if is_said else criteria_of(data.votes)) or [""]
     results, skipped, notes = {}, {}, []
@@ -87,7 +94,7 @@ def compare(
         ways = [way | ({"task": [task]} if task else {}) for way in both]
         where = f"{task}: " if task else ""
         try:
-            results[task], remarks = _compared(ways, names, data, reading)
+            results[task], remarks = _compared(ways, names, data, reading, known)
             notes += [f"{where}{remark}" for remark in remarks]
         except InputError as error:
             if not task:
@@ -118,6 +125,7 @@ def _compared(
     names: Sequence[str],
     data: Data,
     reading: Reading,
+    covariates: Any,
 ) -> tuple[Comparison, list[str]]:
     """Compare two ways; also return remarks."""
     ways = [_way(settings, data, reading) for settings in both]
@@ -129,6 +137,7 @@ def _compared(
         n_votes=(ways[0][2], ways[1][2]),
         names=(names[0], names[1]),
         population=reading.population,
+        covariates=covariates,
     )
     remarks = [*labels_of(data.gold, ways[0][3]).remarks]
     for way, *_, table in ways:

@@ -11,6 +11,7 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
+    CovariatesOption,
     Data,
     FirstVotes,
     Json,
@@ -67,6 +68,7 @@ def estimate(
     ] = None,
     model: OwnModel = None,
     n_votes: FirstVotes = None,
+    covariates: CovariatesOption = None,
     width: Annotated[
         float | None,
         typer.Option(
@@ -111,6 +113,9 @@ def estimate(
         systems=columns if len(columns) == 2 else None,
         n_votes=n_votes,
     )
+    known = [own.name for own in fitted.covariates] if fitted is not None else covariates
+    if known and known != "none":
+        items = items.with_covariates(known, model=fitted)
     has_design = items.probabilities is not None or not np.isnan(items.shares).any()
     of_panel = panel or ("judge" if items.judges else None)
     pooled = [name for name in (by, of_panel) if name is not None]

@@ -12,6 +12,7 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
+    CovariatesOption,
     Json,
     LabelsFile,
     Reading,
@@ -110,6 +111,7 @@ class Evaluated(ReportOption):
     by: By = None
     methods: Methods = None
     n_votes: NumbersOfVotes = None
+    covariates: CovariatesOption = None
     json: Json = False
 
 
@@ -171,6 +173,8 @@ def compare(
         "protocol": protocol,
         "neighbours": beside,
     }
+    if evaluated.covariates not in (None, "none"):
+        options["covariates"] = evaluated.covariates
     evaluation, is_whole = _scored(table, gold, by=by, **options)
     # Missing votes are among the remarks of the evaluation.
     about_data = [

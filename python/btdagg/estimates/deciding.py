@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import column_names
+from btdagg.model.covariates import columns_for
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.table import PLACE, counts_of
@@ -74,12 +75,13 @@ def decisions(
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
     names = [*fitted.scale.columns]
-    every, counts = _counted(items, fitted, n_votes)
+    every, counts, known = _counted(items, fitted, n_votes)
     every = every.with_row_index(PLACE)
     rows = every
     if not fitted.scale.mirrored:  # without a vote there is no mean
         has_votes = np.asarray(counts.any(axis=1))
         rows, counts = every.filter(has_votes), counts[has_votes]
+        known = known and {name: values[has_votes] for name, values in known.items()}
     if fitted.provenance is not None:
         # How strong votes are was said where they were read.
         origin = replace(fitted.provenance, strength="")
@@ -93,7 +95,7 @@ def decisions(
         item = repr(rows["item"][int(beyond.argmax())])
         raise InputError(f"item {item} has more votes than the {rule.n} of the rule")
     by = fitted if rule is None else rule
-    columns = decided_columns(by, counts, probabilities=probabilities)
+    columns = decided_columns(by, counts, probabilities=probabilities, covariates=known)
     if certificate is not None:  # whose model may decide otherwise by labels of looks
         decider: Any = certificate.model
         decider = replace(decider, provenance=None)
@@ -118,13 +120,17 @@ def decisions(
     return decided.select(*first, pl.exclude(PLACE, *first))
 
 
-def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame, NDArray[Any]]:
-    """Return items with columns of counts, those of all judges together, and their counts."""
+def _counted(
+    items: Any, fitted: Any, n_votes: int | None
+) -> tuple[pl.DataFrame, NDArray[Any], dict[str, Any] | None]:
+    """Return items with columns of counts, those of all judges together, counts and covariates."""
     import polars as pl
 
     judges, names = fitted.judges, [*fitted.scale.columns]
     if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
-        return items, counts_of(items, names)
+        wanted = [own.name for own in fitted.covariates if own.name in items.columns]
+        of_frame = {name: items[name].to_numpy() for name in wanted}
+        return items, counts_of(items, names), of_frame or None
     if "item" in (column_names(items) or ()):
         items = read_votes(items, scale=fitted.scale)
     if isinstance(items, Votes | Items):
@@ -132,30 +138,43 @@ def _counted(items: Any, fitted: Any, n_votes: int | None) -> tuple[pl.DataFrame
     if isinstance(items, Votes):
         if fitted.provenance is not None and not items.is_chosen:
             items = items.as_fitted(fitted.provenance)
-        if not judges:  # ids stay a column from file to file
+        if not judges and not fitted.covariates:  # ids stay a column from file to file
             every = items.tally(n_votes)
-            return every, counts_of(every, names)
+            return every, counts_of(every, names), None
         items = items.items(judges=judges, n_votes=n_votes)
     own = Items.of(items, scale=fitted.scale)
+    wanted = [covariate.name for covariate in fitted.covariates]
+    if isinstance(items, Items) and not {*wanted} <= {*own.covariates}:
+        own = own.with_covariates(wanted, model=fitted)
+        if any(c.name == "standing" and c.standings is None for c in fitted.covariates):
+            warn_of(["standings are those in these votes, since the model keeps none"])
+    known = columns_for(fitted, own)
+    for name, values in (known or {}).items():
+        if n_missing := int(np.isnan(values).sum()):
+            warn_of([f"{name} is not known of {n_missing} items, which it says nothing of"])
     counts = own.of_judges(judges) if judges else own.pooled
     keys = pl.DataFrame({"item": own.ids.tolist()}) if own.keys is None else own.keys
     columns = dict(zip(names, own.pooled.T, strict=True))
-    return keys.with_columns(pl.Series(name, column) for name, column in columns.items()), counts
+    keys = keys.with_columns(pl.Series(name, column) for name, column in columns.items())
+    return keys, counts, known
 
 
-def decided_columns(by: Any, counts: ArrayLike, *, probabilities: bool = True) -> dict[str, Any]:
+def decided_columns(
+    by: Any, counts: ArrayLike, *, probabilities: bool = True, covariates: Any = None
+) -> dict[str, Any]:
     """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays.
 
     A rule says which items are settled and, if it has chances, the risk that all votes would decide
     otherwise. It is NaN where votes are missing to a stop: what the rule has there is the risk of
     the label that it would give after them.
     """
-    columns: dict[str, Any] = {"label": by.decide(counts)}
+    how: Any = {} if covariates is None else {"covariates": covariates}
+    columns: dict[str, Any] = {"label": by.decide(counts, **how)}
     model = by.model if hasattr(by, "stops") else by
     if probabilities:
         if hasattr(model, "means"):
             columns["mean"] = model.means(counts)
-        chances = zip(model.label_names, model.predict_proba(counts).T, strict=True)
+        chances = zip(model.label_names, model.predict_proba(counts, **how).T, strict=True)
         columns |= {f"p_{name}": own for name, own in chances}
     if hasattr(by, "stops"):
         columns["settled"] = by.stops(counts)

@@ -104,6 +104,21 @@ def columns_for(model: Any, items: Any) -> dict[str, Floats] | None:
     return {own.name: known[own.name] for own in model.covariates if own.name in known} or None
 
 
+def used_in_words(model: Any, intervals: Mapping[str, ParameterInterval]) -> str:
+    """Say in a sentence what a model knows of items, and what each weighs; nothing if nothing."""
+    texts = []
+    for own in model.covariates:
+        of = f" of {len(own.standings)} systems" if own.standings else ""
+        ends = intervals.get(own.name)
+        between = "" if ends is None else f" ({ends.low:.2f} to {ends.high:.2f})"
+        texts.append(f"{own.name}{of}, weight {own.weight:.2f}{between}")
+    if not texts:
+        return ""
+    is_standing = any("standing" in own.name for own in model.covariates)
+    warning = " Labels that lean on standing are no evidence of who is better." * is_standing
+    return f"Covariates: {'; '.join(texts)}.{warning}"
+
+
 def weights_in_words(covariates: Sequence[Covariate]) -> str:
     """Write the weights of covariates after the numbers of a model; nothing without any."""
     return "".join(f", {own.name} {own.weight:.4g}" for own in covariates)

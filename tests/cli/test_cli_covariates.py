@@ -1,0 +1,72 @@
+"""Commands with --covariates say what Python says."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.cli import run
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("covariates")
+    rng = np.random.default_rng(7)
+    n, names = 200, np.array(["a", "b", "c", "d"])
+    first, second = np.array([rng.choice(4, 2, replace=False) for _ in range(n)]).T
+    u = 1.5 * (np.array([1.0, 0.4, -0.3, -1.0])[[first, second]] * [[1], [-1]]).sum(axis=0)
+    labels = np.sign(np.round(u + rng.logistic(size=n))).astype(int)
+    votes = np.sign(np.round(0.4 * u[:, None] + rng.logistic(size=(n, 2)))).astype(int)
+    item = np.array([f"item {i:03}" for i in range(n)])
+    facts = {"item": item, "system_a": names[first], "system_b": names[second]}
+    frame = pl.DataFrame(facts | {"mine": rng.normal(size=n)}).join(
+        pl.DataFrame({"item": item.repeat(2), "vote": votes.ravel()}), on="item"
+    )
+    frame.write_csv(folder / "votes.csv")
+    pl.DataFrame({"item": item[:80], "label": labels[:80]}).write_csv(folder / "labels.csv")
+    return folder, [str(folder / "votes.csv"), str(folder / "labels.csv")]
+
+
+def test_a_calibration_and_its_decisions_are_those_of_python(files, capsys):
+    folder, sources = files
+    model, decided = folder / "model.json", folder / "decided.csv"
+    assert run(["calibrate", *sources, "--covariates", "standing,mine", "-o", str(model)]) == 0
+    out = capsys.readouterr().out
+    assert "Covariates: standing of 4 systems, weight 0." in out
+    assert "Labels that lean on standing are no evidence of who is better." in out
+    votes, labels = btdagg.read_votes(sources[0]), btdagg.read_labels(sources[1])
+    wanted = btdagg.calibrate(votes, labels, covariates=("standing", "mine")).model
+    saved = btdagg.DavidsonModel.load(model)
+    assert saved == wanted
+    assert saved.covariates[0].standings == wanted.covariates[0].standings
+    assert run(["decide", str(model), sources[0], "-o", str(decided)]) == 0
+    items = votes.items().with_covariates(("standing", "mine"), model=saved)
+    found = pl.read_csv(decided)
+    assert found["item"].to_list() == items.ids.tolist()
+    by_python = saved.decide(items.counts, covariates=items.covariates)
+    np.testing.assert_array_equal(found["label"], by_python)
+    np.testing.assert_array_equal(btdagg.decisions(votes, saved)["label"], by_python)
+    assert run(["sql", str(model)]) == 2
+    assert "this one needs standing, mine" in capsys.readouterr().err
+
+
+def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):
+    _, sources = files
+    assert run(["compare", *sources, "--covariates", "auto", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    votes, labels = btdagg.read_votes(sources[0]), btdagg.read_labels(sources[1])
+    names = "votes alone", "with covariates"
+    wanted = btdagg.compare(votes, votes, labels, covariates=(None, "auto"), names=names)
+    assert compared["difference"] == wanted.difference.mean
+    assert wanted.difference.mean > 0
+    for command, options in (("evaluate", ["--methods", "calibrated"]), ("estimate", [])):
+        texts = []
+        for known in ("none", "auto"):
+            assert run([command, *sources, *options, "--covariates", known, "--json"]) == 0
+            texts.append(capsys.readouterr().out)
+        assert run([command, *sources, *options, "--json"]) == 0
+        assert capsys.readouterr().out == texts[0] != texts[1]
+    assert run(["estimate", *sources, "--covariates", "lenght"]) == 2
+    assert "--covariates is 'lenght', expected standing, or a column" in capsys.readouterr().err
