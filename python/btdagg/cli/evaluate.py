@@ -173,9 +173,8 @@ def compare(
         "protocol": protocol,
         "neighbours": beside,
     }
-    if evaluated.covariates not in (None, "none"):
-        options["covariates"] = evaluated.covariates
-    evaluation, is_whole = _scored(table, gold, by=by, **options)
+    known = None if evaluated.covariates == "none" else evaluated.covariates
+    evaluation, is_whole = _scored(table, gold, by=by, covariates=known, **options)
     # Missing votes are among the remarks of the evaluation.
     about_data = [
         *evaluation.about_data,

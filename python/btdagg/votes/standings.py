@@ -105,7 +105,7 @@ def _of_grades(means: Floats, of: NDArray[Any]) -> tuple[Floats, Floats]:
 
 def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> tuple[Floats, Floats]:
     if not len(a) or ((a == a[0]).all() and (b == b[0]).all()):
-        return np.zeros(len(a)), np.zeros(int(a.max(initial=-1)) + 1)
+        return np.zeros(len(a)), np.zeros(len(np.unique([a, b])))
     seen = ~np.isnan(means) & (a != b)
     n_items = np.bincount(np.concatenate([a[seen], b[seen]]), minlength=max(a.max(), b.max()) + 1)
     meetings = np.diag(_RIDGE + n_items)
