@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ from btdagg.votes.formats.nested import flat_table
 from btdagg.votes.formats.results import FEEDBACK
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in
 from btdagg.votes.labels import RATERS, Labels, read_labels
-from btdagg.votes.scale import Scale, written
+from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.source import ITEM_NAMES, suffix_of
@@ -41,11 +42,13 @@ _LEVEL = 0.9  # of two sides
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
     "item": "question_id qid conversation_id example_id sample_id pair_id traceid trace_id "
-    f"{' '.join(ITEM_NAMES)} context.span_id span_id call_id uid prompt_id instruction",
+    f"{' '.join(ITEM_NAMES)} context.span_id span_id call_id uid prompt_id conversation dialogue "
+    "dialog case case_id instruction",
     "vote": "winner verdict preference preferred choice judgment judgement comparison "
     "pairwise_choice",
     "score": "rating grade points judge_score value",
-    "label": "gold gold_label human human_label human_preference expert",
+    "label": "gold gold_label human human_label human_preference expert human_score "
+    "human_mean human_average mean_of_raters avg average mean",
     "judge": "judge_model grader evaluator judge_name",
     "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id "
     "reviewer colleague person",
@@ -56,6 +59,8 @@ _CALLED = {
     "system_a": "generator_1",
     "system_b": "generator_2",
 }
+# Columns that may be a part of the key of items: whose response it is.
+_SYSTEMS = ("system", "bot", "chatbot", "assistant", "system_name", "variant", "model")
 # Columns of which each has the scores by a criterion.
 _SCORES = re.compile(
     r"^(?:feedback|(?:output\.)?scores|metrics)[./](?P<name>[^,=]+)|^(?P<of>[^,=]+)[./_ ]score$"
@@ -77,6 +82,17 @@ _OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in 
 _MOST_WORDS = 8  # different ones, in a column of verdicts
 
 
+_SCHEMA = "https://btdagg.github.io/btdagg/schemas/project.schema.json"
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bare(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
 @readable
 @dataclass
 class FileCheck:
@@ -84,7 +100,8 @@ class FileCheck:
 
     `kind` is votes, labels, pairs, responses or unknown, `format` btdagg for our own tables,
     `options` what the commands have to be told to read it, and `command` what imports it, with a
-    "..." for what only you know.
+    "..." for what only you know. `keys` are those of its table in a project file, where "?" has a
+    question in `questions`.
     """
 
     source: str
@@ -94,6 +111,16 @@ class FileCheck:
     problems: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
     command: str = ""
+    keys: dict[str, Any] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
+
+    def line(self, path: str, name: str, value: object) -> list[str]:
+        """Return the line of a key, below its question if it has one."""
+        question = self.questions.get(path)
+        if value in ("...", "?") or question is not None:
+            question = question or self.questions.get(path.partition(".")[0], "what is it?")
+            return [f"# {question}", f'{_bare(name)} = "?"']
+        return [f"{_bare(name)} = {_toml(value)}"]
 
     def __str__(self) -> str:
         facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
@@ -114,6 +141,29 @@ class Check:
     files: tuple[FileCheck, ...]
     supports: tuple[str, ...]
     command: str
+    next_with_project: str = ""
+
+    @property
+    def project(self) -> str:
+        """The text of a project file, in which "?" stands below each question."""
+        lines = [f"#:schema {_SCHEMA}"]
+        for own in self.files:
+            kind = {"responses": "pairs"}.get(own.kind, own.kind)
+            if kind == "unknown":
+                kind = "labels" if own.command.endswith("labels.csv") else "votes"
+            if f"[{kind}]" in lines or (own.kind == "unknown" and not own.command):
+                lines.append(f"# {own.source} is not read: one file of {kind} is")
+                continue
+            lines += ["", f"[{kind}]", f"file = {_toml(own.source)}"]
+            # Tables within a table come after its keys.
+            for name, value in sorted(own.keys.items(), key=lambda key: isinstance(key[1], dict)):
+                if isinstance(value, dict):
+                    lines += [f"[{kind}.{name}]"] * bool(value)
+                    for word, meaning in value.items():
+                        lines += own.line(f"{name}.{word}", word, meaning)
+                else:
+                    lines += own.line(name, name, value)
+        return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
         lines = [*map(str, self.files), *self.supports]
@@ -135,15 +185,18 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
         raise InputError("; ".join(problem for own in checks for problem in own.problems))
     tables = {own.kind: table for own, table in reversed(opened) if table is not None}
     judged, gold = tables.get("votes"), tables.get("labels")
-    scale = label_scale = wrong = None
+    scales: dict[str, tuple[Scale | None, Scale | None]] = {}
+    wrong = None
     remarks: list[str] = []
     try:
-        scale = None if judged is None else _likely(judged, remarks)
-        if scale is not None and scale.mirrored:
-            scale = None  # another file has its own
-        label_scale = None if gold is None else _scale_of_labels(gold, scale, remarks)
+        for name in _criteria(judged, gold):
+            own_votes, own_labels = (None if t is None else _of(t, name) for t in (judged, gold))
+            scales[name] = _both_scales(own_votes, own_labels, remarks)
+        same = [{*of_kind} - {None} for of_kind in zip(*scales.values(), strict=True)]
+        if all(len(of_kind) < 2 for of_kind in same):
+            scales = {"": (next(iter(same[0]), None), next(iter(same[1]), None))}
     except InputError as error:
-        wrong = error
+        wrong, scales = error, {"": (None, None)}
     parts: dict[str, Any] = {}
     for own, table in opened:
         if table is None or own.kind not in ("votes", "labels"):
@@ -151,23 +204,159 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
         try:
             if wrong is not None and wrong.source in (None, table.source):
                 raise wrong
-            is_votes = own.kind == "votes"
-            flag, own_scale = ("votes", scale) if is_votes else ("labels", label_scale)
-            if scale is not None and own_scale is not None:
-                own.options.append(f"--set {flag}.scale={written(own_scale.points)}")
-            rows: Any = (read_votes if is_votes else read_labels)(table, scale=own_scale)
-            facts = _facts_of_votes(rows) if is_votes else _facts_of_labels(rows, table)
-            own.facts = facts | own.facts
-            if not own.facts[own.kind]:
-                raise InputError(f"{own.source}: no row has a {own.kind[:-1]}")
+            rows = _rows_of(own, table, scales)
+            other = gold if own.kind == "votes" else judged
+            _say_scales(own, table, other, scales)
             parts.setdefault(own.kind, rows)
         except InputError as error:
             own.problems, own.command = [str(error)], ""
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
-    both = (parts.get("votes"), parts.get("labels"))
-    supports, verb = _supports(*both) if is_whole else ([], "")
-    supports += remarks if is_whole else []
-    return Check(tuple(checks), tuple(supports), _next(checks, verb))
+    supports, verb, where = [], "", ""
+    for name in scales if is_whole else ():
+        both = [parts.get(kind, {}).get(name) for kind in ("votes", "labels")]
+        texts, own_verb = _supports(*both)
+        with_labels = name and both[1] is not None
+        supports += [f"{name}: {text}" if with_labels else text for text in texts]
+        if own_verb and not verb:
+            verb = own_verb
+            where = f" --filter {shlex.quote(f'criterion={name}')}" if name else ""
+    supports = [*dict.fromkeys(supports), *(remarks if is_whole else [])]
+    short = f"btdagg {verb}{where}" if verb else ""
+    if verb == "choose":
+        short = f"btdagg choose --items 50 -o {_unused('to_label.csv')}"
+    elif not verb and tables.keys() == {"pairs"}:
+        short = "btdagg judge --model simulated -n 8 --store votes.db"
+    return Check(tuple(checks), tuple(supports), _next(checks, verb, where), short)
+
+
+def _criteria(*tables: Table | None) -> list[str]:
+    """Return the criteria of tables that have a column of them; else one without a name."""
+    named = [table for table in tables if table is not None and "criterion" in table.columns]
+    values = {value for table in named for value in table.values("criterion").drop_nulls()}
+    return sorted(values) if len(values) > 1 else [""]
+
+
+def _of(table: Table, criterion: str) -> Table | None:
+    """Return the rows of a criterion, None if there are none."""
+    if not criterion or "criterion" not in table.columns:
+        return table
+    with suppress(InputError):
+        return table.filter({"criterion": [criterion]})
+    return None
+
+
+def _both_scales(
+    judged: Table | None, gold: Table | None, remarks: list[str]
+) -> tuple[Scale | None, Scale | None]:
+    """Return the scales of votes and labels; None where another file has its own."""
+    scale = None if judged is None else _likely(judged, remarks)
+    if scale is not None and scale.mirrored:
+        scale = None
+    return scale, None if gold is None else _scale_of_labels(gold, scale, remarks)
+
+
+def _rows_of(
+    own: FileCheck, table: Table, scales: dict[str, tuple[Scale | None, Scale | None]]
+) -> dict[str, Any]:
+    """Read a file, criterion by criterion where they have scales of their own; say what it has."""
+    is_votes = own.kind == "votes"
+    rows: dict[str, Any] = {}
+    for name, pair in scales.items():
+        if (part := _of(table, name)) is not None:
+            own_scale = pair[not is_votes]
+            rows[name] = (read_votes if is_votes else read_labels)(part, scale=own_scale)
+    all_facts = {
+        name: _facts_of_votes(read) if is_votes else _facts_of_labels(read, table)
+        for name, read in rows.items()
+    }
+    facts = next(iter(all_facts.values()), {})
+    if len(scales) > 1:
+        means = sum(facts.get("means of raters", 0) for facts in all_facts.values())
+        of_kind = {name: facts[own.kind] for name, facts in all_facts.items()}
+        each = {n for facts in all_facts.values() for n in facts.get("votes an item", ())}
+        facts = {"items": table.values("item").len(), own.kind: sum(of_kind.values())}
+        facts |= {"votes an item": sorted({min(each), max(each)})} if each else {}
+        facts |= {"of each criterion": of_kind, **({"means of raters": means} if means else {})}
+    own.facts = facts | own.facts
+    if not own.facts[own.kind]:
+        raise InputError(f"{own.source}: no row has a {own.kind[:-1]}")
+    if is_votes and (absent := _absent(table)):
+        own.facts["cells of item, judge, sample and criterion are absent"] = absent
+    return rows
+
+
+def _absent(table: Table) -> int:
+    """Return how many combinations of item, criterion, judge and sample have no row."""
+    key = [n for n in ("item", "criterion", "judge", "sample") if n in table.columns]
+    if not {"judge", "sample"} & {*key} or "sample" not in key:
+        return 0
+    rows = table.frame.select(key).unique()
+    return math.prod(rows[name].n_unique() for name in key) - rows.height
+
+
+def _say_scales(
+    own: FileCheck,
+    table: Table,
+    other: Table | None,
+    scales: dict[str, tuple[Scale | None, Scale | None]],
+) -> None:
+    """Keep the scales of a file as options and keys, or the questions that they are."""
+    is_labels = own.kind == "labels"
+    texts = {}
+    for name, pair in scales.items():
+        scale = pair[is_labels]
+        if scale is None or scale.mirrored or pair[0] is None:
+            continue
+        texts[name] = written(scale.points)
+        if "scale" in own.keys:  # which makes the grades
+            continue
+        path = "scale" + f".{name}" * bool(name)
+        if question := _question(own, _of(table, name), other and _of(other, name), scale):
+            own.questions[path] = question
+    if not texts:
+        return
+    prefix = f"{own.kind}.scale"
+    said = ",".join(f"{prefix}{f'.{n}' if n else ''}={text}" for n, text in texts.items())
+    own.options.append(f"--set {shlex.quote(said)}")
+    own.keys.setdefault("scale", texts.get("", texts))
+
+
+def _question(own: FileCheck, table: Table | None, other: Table | None, scale: Scale) -> str | None:
+    """Ask for a scale that is not certain; it is where votes and labels have the same ends."""
+    low, high = scale.points[0], scale.points[-1]
+    if table is None or scale == PASS_FAIL or "grades" in table.columns:
+        return None
+    seen = _numbers_in(table)
+    if len(scale.points) > 3 == len(seen) and max(seen) - min(seen) > 2:
+        listed = ",".join(f"{number:g}" for number in sorted(seen))
+        what = f'{own.kind} are {listed}; which is their scale: "{listed}"'
+        return f'{what} or "{written(scale.points)}"?'
+    is_seen = [_ends(part) == (low, high) for part in (table, other) if part is not None]
+    if is_seen[0] and (high in (5, 10, 100) or is_seen == [True, True]):
+        return None
+    least, most = _ends(table)
+    wider = next((top for top in (5, 10, 100) if top > high), None)
+    other_answer = f"{low:g}-{wider}" if wider else f"{least:g}-{most:g}"
+    what = f"{own.kind} are from {least:g} to {most:g}"
+    return f'{what}; which is their scale: "{written(scale.points)}" or "{other_answer}"?'
+
+
+def _ends(table: Table) -> tuple[float, float]:
+    """Return the least and the greatest number of a table of votes or labels."""
+    numbers = _numbers_in(table)
+    return min(numbers, default=math.nan), max(numbers, default=math.nan)
+
+
+def _numbers_in(table: Table) -> list[float]:
+    """Return the different numbers of a table of votes or labels; none where there are words."""
+    column = next((n for n in ("score", "label", "grade", "vote") if n in table.columns), None)
+    texts: Iterable[str] = (
+        [] if column is None else table.values(column).drop_nulls().str.strip_chars()
+    )
+    try:
+        return [float(text) for text in texts if text]
+    except ValueError:
+        return []
 
 
 def _kind_of(table: Table) -> str:
@@ -201,6 +390,8 @@ def _likely(
 
 def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> Scale | None:
     """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
+    if scale is not None and _are_means(labels, scale):
+        return scale
     if scale is not None:
         return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
     with suppress(InputError):
@@ -210,11 +401,26 @@ def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> 
     return None
 
 
+def _are_means(labels: Table, scale: Scale) -> bool:
+    """Whether labels are means of a few raters on a scale."""
+    numbers = _numbers_in(labels)
+    between = [number for number in numbers if number not in scale.points]
+    inside = all(scale.points[0] <= number <= scale.points[-1] for number in numbers)
+    few = (min(abs(n * k - round(n * k)) for k in range(2, 8)) < 0.01 for n in between)
+    return bool(between) and inside and all(few)
+
+
 def _opened(own: FileCheck) -> Table | None:
     """Read a file as one of ours, of another tool, or of a stranger."""
     with suppress(InputError):
         table = read_table(own.source, [])
         own.kind = _kind_of(table)
+        names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
+        if own.kind in ("votes", "labels") and _has_two_parts(table, names):
+            columns = {"item": ["item", *names["item"][1:]]}
+            own.keys = columns
+            own.options = [f"--set {own.kind}.item={'+'.join(columns['item'])}"]
+            return read_table(table, [], columns=columns)
         if own.kind != "unknown":
             own.facts = _facts_of_rows(table) if own.kind == "pairs" else {}
             return table
@@ -252,6 +458,12 @@ def _imported(own: FileCheck, options: str = "", **how: Any) -> Table:
     own.facts = {"missing": dict(imported.unread)}
     name = _unused("votes.parquet" if own.kind == "votes" else "labels.csv")
     own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
+    own.keys = {"format": own.format, **({"scale": "x10"} if "scale=x10" in options else {})}
+    for name, columns in how.get("columns", {}).items():
+        own.keys["criteria" if name == "criterion" and isinstance(columns, dict) else name] = (
+            columns
+        )
+    own.keys |= {name: value for name, value in how.items() if name == "words" and value}
     return Table(imported.frame, own.source)
 
 
@@ -290,6 +502,14 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
         missing += [] if verdict or wide else ["a vote, label or score"]
         own.problems = [f"no column is called as {' nor '.join(missing)} is"]
         names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
+    is_key = not own.problems and _has_two_parts(table, names)
+    if is_key is None:
+        item, names["item"] = names["item"], "..."
+        own.problems = ["a model may be whose response it is, or the judge"]
+        own.questions["item"] = (
+            f'is model whose response it is, item = ["{item}", "model"], or the judge, '
+            f'item = "{item}" and judge = "model"?'
+        )
     wide_columns = {"criterion": wide} if wide else {}
     other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
     mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
@@ -297,20 +517,61 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
     meanings = _meanings(own, table, names[str(verdict)] or "") if is_named else {}
     orders = _orders(own, table, names["order"])
     said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
-    keys = ",".join(f"{key}{name}={value}" for key, pairs in said for name, value in pairs.items())
-    options = f" --set {shlex.quote(keys)}" if keys else ""
+    options = _options(said)
     if own.problems:
         own.kind = "unknown"
+        own.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
+        asked = f"{'; '.join(own.problems)}: A, B, tie or missing"
+        own.questions = {"words": asked, "orders": f"{own.problems[-1]}: AB or BA", **own.questions}
+        found = f"which column of {listing(columns)} is it?"
+        unknown = {name: found for name, column in mapping.items() if column == "..."}
+        own.questions = unknown | own.questions
         name = _unused("labels.csv" if verdict == "label" else "votes.parquet")
         own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
         return None
-    if is_named and not meanings and suffix_of(own.source) != ".json":
+    is_plain = (is_named and not meanings) or is_key
+    if is_plain and suffix_of(own.source) != ".json":
         table = read_table(table, [], columns=mapping)
-        own.kind, own.facts = _kind_of(table), {}
-        keys = ",".join(f"{own.kind}.{name}={column}" for name, column in mapping.items())
-        own.options = [f"--set {shlex.quote(keys)}"] if keys else []
+        own.kind, own.facts, own.keys = _kind_of(table), {}, mapping
+        own.options = [text] if (text := _options([(f"{own.kind}.", mapping)]).strip()) else []
         return table
     return _imported(own, options, words=meanings, columns=mapping | wide_columns)
+
+
+def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return --set with keys, each after its prefix."""
+    keys = ",".join(
+        f"{prefix}{name}={'+'.join(value) if isinstance(value, list) else value}"
+        for prefix, pairs in said
+        for name, value in pairs.items()
+    )
+    return f" --set {shlex.quote(keys)}" if keys else ""
+
+
+def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
+    """Whether a row is told only by its item and by whose response it is; then names have both.
+
+    None if that is a model, which may be the judge.
+
+    The item is then the group, since what was asked is the same.
+    """
+    units = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
+    key = [name for unit in units if (name := names.get(unit))]
+    if names["item"] is None or "response" in table.columns:
+        return False
+    rows = table.frame.select(key)
+    if (names["sample"] is None and names["vote"]) or rows.height == rows.n_unique():
+        return False
+    own = [c for c in _SYSTEMS if c in table.columns and c not in key]
+    own = [c for c in own if rows.height == table.frame.select(*key, c).n_unique()]
+    if not own:
+        return False
+    if own[0] == "model" and not names["judge"] and not names["label"]:
+        return None
+    names["system"] = own[0]
+    names["group"] = names["group"] or (names["item"] if names["item"] != "item" else None)
+    names["item"] = [names["item"], own[0]]
+    return True
 
 
 def _scores_in(table: Table) -> dict[str, str]:
@@ -329,8 +590,8 @@ def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
     """Return what words of a column mean, "..." where that is not sure."""
     words = table.values(column).drop_nulls().str.to_lowercase().unique(maintain_order=True)
     own.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
-    is_grade = words.str.contains(r"^\d+$").all() and not {*words} <= _NUMBERS
-    if {*words} <= {*PASS_WORDS} or (is_grade and column in _CALLED["label"].split()):
+    is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not {*words} <= _NUMBERS
+    if {*words} <= {*PASS_WORDS} or (is_grade and column in ("label", *_CALLED["label"].split())):
         return {}
     if len(words) > _MOST_WORDS and not own.problems:
         own.problems = [f"{column} has {len(words)} different values, which are no verdicts"]
@@ -388,6 +649,8 @@ def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
     facts: dict[str, Any] = {"labels": len(labels.labels)}
     of_each = "of each, by most raters" if labels.n_disputed else "of each"
     facts |= {"items without a label": labels.n_missing, of_each: each}
+    if "rater" not in table.columns and labels.n_disputed:
+        facts["means of raters"] = labels.n_disputed
     if labels.groups is not None:
         facts["groups"] = len({*labels.groups.tolist()})
     if "rater" in table.columns:
@@ -486,7 +749,7 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
     )
 
 
-def _next(checks: Sequence[FileCheck], verb: str) -> str:
+def _next(checks: Sequence[FileCheck], verb: str, where: str = "") -> str:
     """Return the command that follows, if nothing is to be mended before."""
     if any(own.kind == "unknown" or (own.problems and not own.command) for own in checks):
         return ""
@@ -503,7 +766,7 @@ def _next(checks: Sequence[FileCheck], verb: str) -> str:
             n_items = min(50, own.facts["items"])
             output = _unused("to_label.csv")
             return f"btdagg choose {paths['votes']} --items {n_items} -o {output}{told}"
-        return f"btdagg {verb} {paths['votes']} {paths['labels']}{told}"
+        return f"btdagg {verb} {paths['votes']} {paths['labels']}{told}{where}"
     if "pairs" in paths:
         return f"btdagg judge {paths['pairs']} --model simulated -n 8 --store votes.db"
     return ""

@@ -208,6 +208,7 @@ class Project:
                 tables.append(self._foreign(kind, place) if is_foreign else read_table(place, []))
             except InputError as error:
                 is_own = place == self.file(kind) and (kind, "file") not in self.typed
+                is_own = is_own and not str(error).startswith(str(self.path))
                 raise (error.within(f"{self.where(kind, 'file')}: ") if is_own else error) from None
         shared = self._names()
         every = {column for table in tables for column in table.columns}
@@ -255,7 +256,8 @@ class Project:
         wide = {"criterion": self._mapping("criteria", *kinds)}
         wide["judge"] = self._mapping("judges", *kinds)
         wide = {name: named for name, named in wide.items() if named}
-        text = self.keys.get(table, self.keys).get("scale")
+        path = (table, "scale") if table else ("scale",)
+        text = self._answer(path, self.keys.get(table, self.keys).get("scale"))
         orders = self._mapping("orders", *kinds)
         if text is None and not wide:
             return read(files, format, order=orders, **how)
@@ -293,8 +295,8 @@ class Project:
         path = (kind, "scale") if "scale" in self.keys.get(kind, {}) else ("scale",)
         value = self.keys.get(kind, {}).get("scale", self.keys.get("scale"))
         value = self._answer(path, value)
-        if value is None or (isinstance(value, str) and _FACTOR.fullmatch(value)):
-            return None  # an imported table says its own
+        if value is None:
+            return None
         if isinstance(value, str):
             return self._scale(path, value)
         columns = () if table is None else ("criterion", "task")
@@ -398,6 +400,8 @@ class Project:
 
         if self._answer(path, text).strip().lower() == "pairs":
             return PAIRS
+        if _FACTOR.fullmatch(text):  # fractions are multiplied as they are imported
+            return Scale(tuple(range(int(text[1:]) + 1)))
         points, is_mirrored, _ = text.partition("mirrored")
         try:
             return Scale(points_of(points, "scale"), mirrored=bool(is_mirrored))

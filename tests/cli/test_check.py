@@ -2,12 +2,15 @@
 
 import json
 import math
+import random
 import shlex
+import tomllib
 
 import numpy as np
 import polars as pl
 import pytest
 
+import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.check import check
 from btdagg.estimates import not_worse
@@ -385,3 +388,114 @@ def test_people_and_orders_in_own_words(folder):
     ]
     assert "label=preferred" in gold.files[0].command
     assert gold.files[0].command.endswith(",words.new=... -o new_labels.csv")
+
+
+# The project file
+
+
+def scores(of_people):
+    """Scores by conversation and bot for two criteria; people's are means of three."""
+    rng, rows = random.Random(0), []
+    for item in range(40):
+        for bot in ("new", "old"):
+            for aspect, top in (("facts", 1), ("tone", 3)):
+                grades = [max(rng.randint(top == 3, top), int(top == 3)) for _ in range(3)]
+                key = f"c{item},{bot},{aspect}"
+                if of_people:
+                    mean = "" if item > 29 else round(sum(grades) / 3, 4)
+                    rows.append(f"{key},{mean}\n")
+                else:
+                    rows += [f"{key},g,{run},{grade}\n" for run, grade in enumerate(grades)]
+    return "".join(rows)
+
+
+def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
+    (folder / "s.csv").write_text("conversation,bot,aspect,grader,run,rating\n" + scores(False))
+    (folder / "human.csv").write_text("conversation,bot,aspect,avg\n" + scores(True))
+    status, out, err = cli("check", "s.csv", "human.csv", "--save")
+    assert (status, err) == (0, "wrote btdagg.toml\n")
+    assert "means of raters" in out
+    command = out.splitlines()[-1].removeprefix("Next: btdagg ")
+    keys = tomllib.loads((folder / "btdagg.toml").read_text())
+    assert keys["votes"]["item"] == keys["labels"]["item"] == ["conversation", "bot"]
+    assert keys["votes"]["scale"] == keys["labels"]["scale"] == {"facts": "0,1", "tone": "1-3"}
+    assert (keys["labels"]["label"], keys["votes"]["system"]) == ("avg", "bot")
+    assert cli(*shlex.split(command))[0] == 0
+    for criterion, what in (("facts", "pass rate"), ("tone", "mean grade")):
+        status, out, _ = cli("estimate", "-f", f"criterion={criterion}", "--json")
+        assert (status, json.loads(out)["n_labels"]) == (0, 60)
+        assert what in json.loads(out)["estimates"]
+    # It is written again, and one that was edited is kept unless forced.
+    assert cli("check", "s.csv", "human.csv", "--save")[0] == 0
+    (folder / "btdagg.toml").write_text((folder / "btdagg.toml").read_text().replace("avg", "mean"))
+    status, out, err = cli("check", "s.csv", "human.csv", "--save")
+    assert (status, err) == (2, "btdagg: btdagg.toml exists and differs; --force replaces it\n")
+    assert '-label = "mean"\n+label = "avg"\n' in out
+    assert cli("check", "s.csv", "human.csv", "--save", "--force")[0] == 0
+    assert 'label = "avg"' in (folder / "btdagg.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("votes", "question", "answer"),
+    [
+        (
+            "id,score\n" + "".join(f"{k},{2 + k % 3}\n" for k in range(30)),
+            'votes are from 2 to 4; which is their scale: "1-4" or "1-5"?',
+            '"1-5"',
+        ),
+        (
+            "id,score\n" + "".join(f"{k},{(0, 1, 4)[k % 3]}\n" for k in range(30)),
+            'votes are 0,1,4; which is their scale: "0,1,4" or "0-4"?',
+            '"0,1,4"',
+        ),
+        (
+            "q,model,score\n" + "".join(f"{k},{m},{1 + k % 5}\n" for k in range(30) for m in "xy"),
+            'is model whose response it is, item = ["question_id", "model"], or the judge, '
+            'item = "question_id" and judge = "model"?',
+            '["question_id", "model"]',
+        ),
+        (
+            "id,winner\n" + "".join(f"{k},{'meh' if k % 2 else 'A'}\n" for k in range(30)),
+            "the words meh in winner are not known: A, B, tie or missing",
+            '"tie"',
+        ),
+    ],
+    ids=["range", "gaps", "model", "word"],
+)
+def test_what_is_not_certain_is_a_question_with_an_answer(cli, folder, votes, question, answer):
+    (folder / "s.csv").write_text(votes.replace("q,", "question_id,", 1))
+    status, out, _ = cli("check", "s.csv", "--save")
+    assert (status, out.splitlines()[-1][:26]) == (0, "Next: answer each question")
+    text = (folder / "btdagg.toml").read_text()
+    assert f"# {question}\n" in text
+    status, _, err = cli("votes")
+    assert status == 2
+    assert err.endswith(f": {question}; expected an answer in place of '?'\n"), err
+    assert err.splitlines()[-1].startswith("btdagg: btdagg.toml, line ")
+    (folder / "btdagg.toml").write_text(text.replace('"?"', answer))
+    status, _, err = cli("votes", *(["--set", "votes.scale=1-5"] if "model" in question else []))
+    assert status == 0, err
+
+
+@pytest.mark.parametrize("name", [*EXPORTS])
+def test_the_project_file_of_an_export_is_read(cli, folder, name):
+    file, text = EXPORTS[name][:2]
+    (folder / file).write_text(text)
+    assert cli("check", file, "--save")[0] == 0
+    keys = tomllib.loads((folder / "btdagg.toml").read_text())
+    if "votes" in keys:
+        status, _, err = cli("votes")
+        assert status == 0 or "expected an answer in place of '?'" in err, err
+    else:
+        project = btdagg.Project.load()
+        assert project.read(("labels", project.place("labels")))[0].height
+
+
+def test_status_2_where_something_is_wrong(cli, folder):
+    (folder / "gold.csv").write_text("id,label\n1,A\n2,B\n")
+    (folder / "s.csv").write_text("id,vote,,\n1,A,,\n2,B,,\n")
+    status, out, _ = cli("check", "s.csv", "gold.csv")
+    assert (status, "columns 3, 4 have no name; name or delete them" in out) == (2, True)
+    (folder / "s.csv").write_text("id,vote\r1,A\r2,B\r")
+    status, out, _ = cli("check", "s.csv", "gold.csv")
+    assert (status, "lines end in carriage returns alone" in out) == (2, True)

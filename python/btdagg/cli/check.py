@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from difflib import unified_diff
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from btdagg.cli.common import Json, print_json, say, say_in_words
+from btdagg._util.errors import InputError
+from btdagg._util.files import replace_file
+from btdagg.cli.common import Json, note, print_json, say, say_in_words
+from btdagg.cli.flags import CommandLine
+from btdagg.project import FILE
 
 
 def check(
+    typed: CommandLine,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -18,12 +25,19 @@ def check(
             help="Votes, labels or pairs: tables, vote stores, and files of other tools.",
         ),
     ],
+    save: Annotated[
+        bool, typer.Option("--save", help="Write a project file, by which commands read the files.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a project file that differs.")
+    ] = False,
     json: Json = False,
-) -> None:
+) -> int:
     """Say what is in files, what is wrong with it, what it can support, and what to do next.
 
     Votes and labels that are named together are looked at together. A table with columns of your
-    own is read as far as its names and words tell; what they do not tell is left open with "...".
+    own is read as far as its names and words tell; what they do not tell is left open with "...",
+    and in the project file of --save with a question.
 
     Example: btdagg check votes.csv labels.csv
     """
@@ -32,6 +46,30 @@ def check(
     checked = look(files)
     if json:
         print_json(asdict(checked))
-        return
-    for line in str(checked).splitlines():  # a command is copied whole
-        (say if line.startswith("Next") else say_in_words)(line)
+    else:
+        for line in str(checked).splitlines():  # a command is copied whole
+            if not (save and line.startswith("Next")):
+                (say if line.startswith("Next") else say_in_words)(line)
+    if save:
+        path, text = Path(typed.named_project or FILE), checked.project
+        _save(path, text, force=force)
+        note(f"wrote {path}")
+        step = checked.next_with_project
+        if '"?"' in text:
+            step = f"answer each question in {path} in place of its ?"
+        if step and not json:
+            say(f"Next: {step}")
+    is_wrong = any(own.problems and not own.command for own in checked.files)
+    return 2 if is_wrong and not checked.command else 0
+
+
+def _save(path: Path, text: str, *, force: bool) -> None:
+    """Write a project file; one that somebody has edited is shown, and kept unless forced."""
+    before = path.read_text(encoding="utf-8") if path.exists() else text
+    if before != text and not force:
+        for line in unified_diff(
+            before.splitlines(), text.splitlines(), str(path), "as written now", lineterm=""
+        ):
+            say(line)
+        raise InputError(f"{path} exists and differs; --force replaces it")
+    replace_file(path, text)

@@ -218,6 +218,9 @@ def _lower(titles: Sequence[str], source: str) -> list[str]:
     """Return names of columns without blanks around them and in lower case, all different."""
     names = [title.strip().lower() for title in titles]
     for name, n in Counter(names).items():
+        if n > 1 and not name:
+            places = listing(str(place) for place, own in enumerate(names, start=1) if not own)
+            raise InputError(f"{source}: columns {places} have no name; name or delete them")
         if n > 1:
             raise InputError(f"{source}: two columns are called {name!r}")
     return names
@@ -361,6 +364,10 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     import polars as pl
 
     lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n").lstrip(b" \r\n")
+    if b"\r" in lines and b"\n" not in lines:
+        raise InputError(
+            f"{name}: lines end in carriage returns alone; save it as CSV UTF-8, with line feeds"
+        )
     try:
         # The header is read as a row: polars would rename the second of two equal column names.
         frame = pl.read_csv(lines, separator=separator, has_header=False, infer_schema=False)
