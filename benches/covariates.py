@@ -229,10 +229,10 @@ def show_votes(data, n_splits):
             print(f"| {cell.name} | " + " | ".join(texts) + " |", flush=True)
 
 
-def show_times():
+def show_times(sizes=(50, 1_000, 100_000, 1_000_000)):
     rng = np.random.default_rng(0)
     print("\nTimes, one thread\n")
-    for n in (50, 1_000, 100_000, 1_000_000):
+    for n in sizes:
         counts = rng.multinomial(8, [0.3, 0.2, 0.5], size=n)
         labels = np.sign(counts[:, 2] - counts[:, 0] + rng.normal(0, 3, n)).astype(np.int8)
         known = {f"x{i}": rng.normal(size=n) for i in range(3)}
@@ -263,7 +263,7 @@ def main():
     n_splits = 2 if options.smoke else options.splits
     shared = os.environ.get("BTDAGG_SHARED")
     if shared is None:
-        return show_times()
+        return show_times(*[(50, 1_000)] * options.smoke)
     if options.votes:
         return show_votes(Path(shared) / "data", n_splits)
     for family in options.families:
@@ -271,7 +271,7 @@ def main():
         if family != "rubric":
             show(family, cells, n_splits, 0, family in ("vicuna80", "topical"))
         show(f"{family}, with noise", cells, n_splits, options.noise, by_cell=False)
-    show_times()
+    show_times(*[(50, 1_000)] * options.smoke)
 
 
 if __name__ == "__main__":

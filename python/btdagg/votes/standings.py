@@ -106,20 +106,39 @@ def _of_grades(means: Floats, of: NDArray[Any]) -> tuple[Floats, Floats]:
 def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> tuple[Floats, Floats]:
     if not len(a) or ((a == a[0]).all() and (b == b[0]).all()):
         return np.zeros(len(a)), np.zeros(len(np.unique([a, b])))
-    seen = ~np.isnan(means) & (a != b)
-    n_items = np.bincount(np.concatenate([a[seen], b[seen]]), minlength=max(a.max(), b.max()) + 1)
-    meetings = np.diag(_RIDGE + n_items)
-    np.subtract.at(meetings, (a[seen], b[seen]), 1.0)
-    np.subtract.at(meetings, (b[seen], a[seen]), 1.0)
-    inverse = np.linalg.inv(meetings)
-    inverse = (inverse + inverse.T) / 2
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    seen, n = ~np.isnan(means) & (a != b), int(max(a.max(), b.max())) + 1
     both, signed = np.concatenate([a[seen], b[seen]]), np.concatenate([means[seen], -means[seen]])
-    strengths = inverse @ _sums(both, signed, len(meetings))
+    sums, n_items = _sums(both, signed, n), np.bincount(both, minlength=n)
+    # Systems that never meet, even through others, are solved apart: there may be thousands.
+    meetings = coo_array((np.ones(len(a)), (a, b)), shape=(n, n))
+    n_parts, part = connected_components(meetings, directed=False)
+    strengths, leverage, place = np.zeros(n), np.zeros(len(a)), np.zeros(n, dtype=np.int64)
+    for systems, rows in zip(_members(part, n_parts), _members(part[a], n_parts), strict=True):
+        place[systems] = np.arange(len(systems))
+        first, second = place[a[rows]], place[b[rows]]
+        own = seen[rows]
+        matrix = np.diag(_RIDGE + n_items[systems])
+        np.subtract.at(matrix, (first[own], second[own]), 1.0)
+        np.subtract.at(matrix, (second[own], first[own]), 1.0)
+        inverse = np.linalg.inv(matrix)
+        inverse = (inverse + inverse.T) / 2
+        strengths[systems] = inverse @ sums[systems]
+        leverage[rows] = own * (
+            inverse[first, first] + inverse[second, second] - 2 * inverse[first, second]
+        )
     fitted = strengths[a] - strengths[b]
-    leverage = np.where(seen, inverse[a, a] + inverse[b, b] - 2 * inverse[a, b], 0.0)
     left_out = (fitted - leverage * np.where(seen, means, 0)) / (1 - leverage)
     has_others = np.minimum(n_items[a], n_items[b]) > seen
     return np.where(has_others | (a == b), left_out, np.nan), strengths
+
+
+def _members(group: NDArray[Any], n: int) -> list[NDArray[Any]]:
+    """Return the places of each of n groups, in ascending order."""
+    order = np.argsort(group, kind="stable")
+    return np.split(order, np.searchsorted(group[order], np.arange(1, n)))
 
 
 def _sums(of: NDArray[Any], values: Floats, n: int) -> Floats:
