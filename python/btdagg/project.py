@@ -34,7 +34,7 @@ CHOICES = {
     "strength": ("margin", "strength", "probabilities", "confidence", "none"),
     "population": ("new", "finite"),
 }
-SETTINGS = (*CHOICES, "full_margin", "panel", "a", "b")
+SETTINGS = (*CHOICES, "covariates", "full_margin", "panel", "a", "b")
 COLUMNS = (
     *("item", "vote", "score", "label", "grade", "grades", "judge", "rater", "n_raters"),
     *("task", "criterion", "group", "system", "system_a", "system_b", "order", "sample"),
@@ -198,7 +198,8 @@ class Project:
         InputError
             If a table cannot be read, or has no column of a name; the message says where that is.
         """
-        from btdagg.votes.source import read_table, read_tables
+        from btdagg.votes.source import read_table
+        from btdagg.votes.table import listing
 
         present = [(kind, place) for kind, place in sources if place is not None]
         tables = []
@@ -210,30 +211,28 @@ class Project:
                 is_own = place == self.file(kind) and (kind, "file") not in self.typed
                 is_own = is_own and not str(error).startswith(str(self.path))
                 raise (error.within(f"{self.where(kind, 'file')}: ") if is_own else error) from None
-        shared = self._names()
-        every = {column for table in tables for column in table.columns}
-        for name, column in [*shared.items()]:
-            parts = parts_of(column)
-            if (name,) not in self.typed and {*parts, "+".join(parts)}.isdisjoint(every):
-                del shared[name]  # of another table
-        used = [column for column in shared.values() if isinstance(column, str)]
+        shared, read = self._names(), []
+        for name in (name for name in shared if (name,) in self.typed):
+            if all(_absent(shared[name], table) for table in tables):
+                each = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+                absent = _absent(shared[name], *tables)
+                column = "+".join(parts_of(shared[name]))
+                raise InputError(f"--set {name}={column}: no column {absent!r}; {each}")
         # The labels' column may be called as the votes' is, which stays in the table of votes.
-        same = {c: c for c in used if c in ("vote", "label") and c not in shared}
-        named = read_tables({**same, **shared}, *tables)
-        read = []
-        for (kind, _), raw, table in zip(present, tables, named, strict=True):
-            names = {} if _FOREIGN & self.keys.get(kind, {}).keys() else self._names(kind)
-            for name, column in names.items():
-                if column not in raw.columns:
-                    absent = [c for c in parts_of(column) if c not in raw.columns]
-                    if absent:
-                        raise InputError(
-                            f"{self.where(kind, name)}: {raw.source} has no column "
-                            f"{absent[0]!r}; found {', '.join(raw.columns)}"
-                        )
-            kept = {c: c for c in shared if c not in names and c in table.columns}
-            read.append(read_table(raw, [], columns={**kept, **names}) if names else table)
-        return [self._with_items(*pair) for pair in zip((k for k, _ in present), read, strict=True)]
+        used = [column for column in shared.values() if column in ("vote", "label")]
+        kept = {column: column for column in used if column not in shared}
+        for (kind, _), table in zip(present, tables, strict=True):
+            own = {} if _FOREIGN & self.keys.get(kind, {}).keys() else self._names(kind)
+            for name, column in own.items():
+                if absent := _absent(column, table):
+                    raise InputError(
+                        f"{self.where(kind, name)}: {table.source} has no column {absent!r}; found "
+                        + listing(table.columns)
+                    )
+            names = {n: c for n, c in {**kept, **shared}.items() if not _absent(c, table)} | own
+            names = {n: c if isinstance(c, str) else _literal(c, table) for n, c in names.items()}
+            read.append(self._with_items(kind, read_table(table, [], columns=names)))
+        return read
 
     def imported(
         self, files: Sequence[Any], format: str | None = None, table: str = "", **how: Any
@@ -250,7 +249,7 @@ class Project:
                 for name, column in keys.items()
                 if name not in (*SETTINGS, *TABLES, *_TABLE_KEYS) and not isinstance(column, dict)
             },
-            "words": self.words(*kinds),
+            "words": self._mapping("words", *kinds),
             "constants": self._mapping("constants", *kinds),
         }
         wide = {"criterion": self._mapping("criteria", *kinds)}
@@ -281,14 +280,6 @@ class Project:
     def names_column(self, name: str) -> bool:
         """Whether the project says which column of the votes is called so."""
         return name in self._names("votes") or name in self._names()
-
-    def words(self, *kinds: str) -> dict[str, Any]:
-        """Return what words of some tables mean."""
-        return self._mapping("words", *kinds)
-
-    def orders(self, kind: str = "votes") -> dict[str, Any]:
-        """Return what the words of the column `order` mean."""
-        return self._mapping("orders", kind)
 
     def scale(self, kind: str, table: Table | None = None) -> Scale | None:
         """Return the scale of a table that is said, of the criterion that it has."""
@@ -325,7 +316,7 @@ class Project:
         from btdagg.votes.grades import scales_in
 
         said = self.scale("votes", votes), None if labels is None else self.scale("labels", labels)
-        return scales_in(votes, labels, *said, self.words("votes", "labels") or None)
+        return scales_in(votes, labels, *said, self._mapping("words", "votes", "labels") or None)
 
     @property
     def votes(self) -> Votes:
@@ -353,7 +344,7 @@ class Project:
         """Return how votes are read, as arguments of `btdagg.read_votes`."""
         names = ("a", "b") if signs else ("a", "b", "strength", "full_margin")
         said = {name: self.setting(name) for name in names}
-        words, orders = self.words("votes"), self.orders()
+        words, orders = self._mapping("words", "votes"), self._mapping("orders", "votes")
         said |= {"words": words or None, "order": orders or None}
         return said | ({"strength": "none"} if signs else {})
 
@@ -372,7 +363,10 @@ class Project:
     @property
     def how_labelled(self) -> dict[str, Any]:
         """How labels are read, as arguments of `btdagg.read_labels`."""
-        return {"raters": self.setting("raters", "mean"), "words": self.words("labels") or None}
+        return {
+            "raters": self.setting("raters", "mean"),
+            "words": self._mapping("words", "labels") or None,
+        }
 
     def _names(self, kind: str | None = None) -> dict[str, Any]:
         """Return the columns of a table by our names, or those that are of every table."""
@@ -469,6 +463,19 @@ def parts_of(column: str | Sequence[str]) -> list[str]:
     """Return the names of the columns that make one, in lower case."""
     parts = column.split("+") if isinstance(column, str) else column
     return [part.strip().lower() for part in parts]
+
+
+def _absent(column: str | Sequence[str], *tables: Table) -> str | None:
+    """Return the first part of a column, or key, that tables do not have."""
+    every = {name for table in tables for name in table.columns}
+    parts = parts_of(column)
+    absent = [part for part in parts if part not in every]
+    return absent[0] if absent and "+".join(parts) not in every else None
+
+
+def _literal(parts: Sequence[str], table: Table) -> str | Sequence[str]:
+    """Return a key, or the column whose name has the plus signs."""
+    return "+".join(parts) if "+".join(parts) in table.columns else parts
 
 
 def _faults(

@@ -11,7 +11,6 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    CovariatesOption,
     FirstVotes,
     Json,
     Reading,
@@ -62,7 +61,6 @@ def calibrate(
     ] = Path("model.json"),
     n_votes: FirstVotes = None,
     prior: PriorOption = None,
-    covariates: CovariatesOption = None,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
@@ -83,7 +81,7 @@ def calibrate(
                 f"{output} exists and holds no model; name the file to write by --output"
             ) from None
     is_alone = prior not in (None, "neighbours")
-    known = None if covariates == "none" else covariates
+    known = reading.covariates
     table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone, known)
     scales = items.scale, items.label_scale
     fitted_prior = chosen_prior(prior, neighbours, *scales)
@@ -160,7 +158,7 @@ def _read(
         )
     said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
     said["--set full_margin"] = project.keys.get("full_margin")
-    said["--covariates"] = covariates
+    said["--set covariates"] = covariates
     for option, value in said.items():
         if value is not None:
             raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")

@@ -65,8 +65,8 @@ Keys = Annotated[
         "elsewhere: votes.item=case reads the column case as item (item=case in every file, "
         "item=conversation+bot makes one key of two), votes.scale=1-5 and labels.scale=pass/fail "
         "say that votes and labels are grades, words.draw=tie what a word means, a=chat-new what A "
-        "is called; raters, strength, full_margin, population and panel are on the page on the "
-        "project file. Repeat for more.",
+        "is called; the page on the project file has the others, such as raters, strength, "
+        "population, panel and covariates. Repeat for more.",
     ),
 ]
 Filters = Annotated[
@@ -87,18 +87,6 @@ FirstVotes = Annotated[
         show_default="all",
         min=1,
         rich_help_panel="Data",
-    ),
-]
-CovariatesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--covariates",
-        metavar="NAMES",
-        help="What else is known of items, separated by commas: standing (of systems: columns "
-        "system_a and system_b, of grades system), group-standing (of grades), length (columns "
-        "chars_a and chars_b, or response_a and response_b), or any column of numbers that says "
-        "something of items. auto is all of these but a column; none is nothing.",
-        show_default="none",
     ),
 ]
 OwnModel = Annotated[
@@ -161,6 +149,12 @@ class ProjectOption:
         """The column of the judges of a panel."""
         name: str | None = self.project.setting("panel")
         return None if name is None else name.strip().lower()
+
+    @property
+    def covariates(self) -> str | None:
+        """What else is known of items, names with commas between; None where nothing is."""
+        names: str | None = self.project.setting("covariates")
+        return None if names == "none" else names
 
     @property
     def population(self) -> Any:

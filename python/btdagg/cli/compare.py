@@ -9,7 +9,6 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    CovariatesOption,
     Data,
     Json,
     LabelsFile,
@@ -63,14 +62,13 @@ def compare(
             show_default="strength; or the second judge or template",
         ),
     ] = None,
-    covariates: CovariatesOption = None,
     json: Json = False,
 ) -> None:
     """Say which of two ways of deciding the same items is better.
 
     Two judges or templates, signs and strength, three votes and six, two methods. Every item is
     decided by models that were calibrated without its group, by ten-fold cross-validation with the
-    same folds for both; with the weak prior, unless a method is named. With --covariates and no
+    same folds for both; with the weak prior, unless a method is named. With covariates and no
     ways, votes alone and with covariates. The interval of the difference is for new items, or of
     these items by --set population=finite.
 
@@ -78,7 +76,7 @@ def compare(
     """
     data = reading.data(votes, labels)
     both = parse_filters(first, "first"), parse_filters(second, "second")
-    known: Any = None if covariates == "none" else covariates
+    known: Any = reading.covariates
     names: list[str] | None = None
     if not any(both) and known is not None:
         known, names = (None, known), ["votes alone", "with covariates"]

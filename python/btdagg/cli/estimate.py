@@ -11,7 +11,6 @@ import typer
 import btdagg
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    CovariatesOption,
     Data,
     FirstVotes,
     Json,
@@ -68,7 +67,6 @@ def estimate(
     ] = None,
     model: OwnModel = None,
     n_votes: FirstVotes = None,
-    covariates: CovariatesOption = None,
     width: Annotated[
         float | None,
         typer.Option(
@@ -113,7 +111,7 @@ def estimate(
         systems=columns if len(columns) == 2 else None,
         n_votes=n_votes,
     )
-    known = [own.name for own in fitted.covariates] if fitted is not None else covariates
+    known = [own.name for own in fitted.covariates] if fitted is not None else reading.covariates
     if known and known != "none":
         items = items.with_covariates(known, model=fitted)
     has_design = items.probabilities is not None or not np.isnan(items.shares).any()

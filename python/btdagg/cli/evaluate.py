@@ -12,7 +12,6 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
-    CovariatesOption,
     Json,
     LabelsFile,
     Reading,
@@ -111,7 +110,6 @@ class Evaluated(ReportOption):
     by: By = None
     methods: Methods = None
     n_votes: NumbersOfVotes = None
-    covariates: CovariatesOption = None
     json: Json = False
 
 
@@ -173,7 +171,7 @@ def compare(
         "protocol": protocol,
         "neighbours": beside,
     }
-    known = None if evaluated.covariates == "none" else evaluated.covariates
+    known = reading.covariates
     evaluation, is_whole = _scored(table, gold, by=by, covariates=known, **options)
     # Missing votes are among the remarks of the evaluation.
     about_data = [

@@ -28,7 +28,7 @@ _OPTIONS = {
     "scale": "--set votes.scale=",
     "label_scale": "--set labels.scale=",
     "grades": "--set labels.scale=",
-    **{name: f"--set {name}=" for name in ("a", "b", "full_margin", "panel")},
+    **{name: f"--set {name}=" for name in ("a", "b", "covariates", "full_margin", "panel")},
     **{name: f"--set {name}=" for name in ("population", "raters", "strength")},
     "epsilon": "--stop epsilon",
     "price": "--stop price",
