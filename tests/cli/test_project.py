@@ -207,3 +207,33 @@ def test_settings_of_a_judge_are_used_only_where_they_are_named(cli, folder):
     for named in ("--project", "--config"):
         status, out, err = cli("judge", "--dry-run", named, "btdagg.toml")
         assert (status, "2 calls" in out) == (0, True), (out, err)
+
+
+def test_a_key_of_columns_comes_back_as_them():
+    columns = btdagg.Columns(item=["Talk", "bot"], vote="won", words={"draw": "tie"})
+    frame = pl.DataFrame(
+        {"Talk": [1, 1, 2, 2, 3, 3], "bot": ["x"] * 6, "won": ["A", "A", "B", "draw", "A", "A"]}
+    )
+    people = pl.DataFrame({"talk": [1, 2], "bot": ["x", "x"], "label": ["A", "B"]})
+    decided = btdagg.decide(frame, people, columns=columns)
+    assert decided.columns[:4] == ["Talk", "bot", "label", "source"]
+    assert decided.select("Talk", "bot", "label").rows() == [(1, "x", 1), (2, "x", -1), (3, "x", 1)]
+    with pytest.raises(btdagg.InputError, match="itm is 'q', expected item"):
+        btdagg.Columns(itm="q")
+
+
+def test_a_gate_of_a_panel_and_the_names_of_sides(cli, folder):
+    project(folder, "panel")
+    gate = ["gate", "--candidate", "red", "--baseline", "blue", "--margin", "0.5", "--json"]
+    panel = json.loads(cli(*gate)[1])[0]
+    text = Path("btdagg.toml").read_text()
+    Path("btdagg.toml").write_text(text.replace('panel = "judge"', ""))
+    pooled = json.loads(cli(*gate)[1])[0]
+    assert panel["estimate"] != pooled["estimate"]
+    votes, labels = btdagg.Project.load().votes, btdagg.Project.load().labels
+    wanted = btdagg.estimate(votes.items(labels, panel="judge"), level=0.9)
+    assert panel["estimate"] == wanted.estimates["net win rate"].value
+    cli("calibrate", "-f", "judge=one", "-o", "m.json")
+    said = ["--set", "a=red,b=blue"]
+    out = cli("decide", "m.json", "-f", "judge=one", "-o", "d.csv", *said)[1]
+    assert re.search(r"\d+ for blue, \d+ tie, \d+ for red; wrote d.csv", out), out

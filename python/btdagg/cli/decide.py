@@ -175,7 +175,9 @@ def decide(
         )
         return
     joint = " " if scale.mirrored else " as "
-    shares = ", ".join(f"{count}{joint}{name}" for name, count in by_label.items())
+    of_side = {"minus": table.sides.b, "plus": table.sides.a} if table.own_sides else {}
+    named = {f"for {of_side[n]}" if n in of_side else n: k for n, k in by_label.items()}
+    shares = ", ".join(f"{count}{joint}{name}" for name, count in named.items())
     shares += "".join(f"; {number} {name}" for name, number in marked.items())
     say(f"decided {frame.height} items: {shares}; wrote {output}")
     for line in left:

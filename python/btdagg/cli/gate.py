@@ -107,7 +107,7 @@ def gate(
         values = data.votes.values(by).drop_nulls().sort().to_list()
         parts = {value: data.votes.filter({by: [value]}) for value in values}
     told: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
-    told["population"] = reading.population
+    told |= {"population": reading.population, "panel": reading.panel}
     results = {}
     for name, part in parts.items():
         try:

@@ -125,8 +125,14 @@ def decide(
     probability = pl.Series(shares[np.arange(len(shares)), place], nan_to_null=True)
     decided = decided.with_columns(probability=probability)
     of_promise = ["trusted"] if agreement is not None else []
+    titles = {name.strip().lower(): name for name in getattr(own, "columns", ())}
+    key = [pl.col("item").alias(_title_of(table, titles.values()))]
+    if len(parts := names.get("item", [])) > 1:  # a key of several columns, which come back
+        keys = table.frame.select("item", *(pl.col(c).alias(f"\0{c}") for c in parts))
+        decided = decided.join(keys.unique("item"), on="item", how="left", maintain_order="left")
+        key = [pl.col(f"\0{column}").alias(titles.get(column, column)) for column in parts]
     decided = decided.select(
-        pl.col("item").alias(_title_of(table, getattr(own, "columns", ()))),
+        *key,
         "label",
         "source",
         "probability",

@@ -129,6 +129,7 @@ def not_worse(
     level: float = 0.95,
     quantity: str | None = None,
     by: Any = None,
+    panel: str | None = None,
     than: tuple[Votes, Labels] | None = None,
     **options: Any,
 ) -> NonInferiority:
@@ -158,6 +159,8 @@ def not_worse(
     by : (N,) array or str, optional
         Of grades, the system or run of each item; of tables a column, ``"system"`` unless given.
         Items that share a group pair the two.
+    panel : str, optional
+        Of tables of pairs, the column of the judges of a panel.
     than : tuple of Votes and Labels, optional
         Those of the baseline; `counts` and `labels`, tables too, are then those of the candidate.
         Items of the same name, or that share a group, pair the two.
@@ -183,7 +186,7 @@ def not_worse(
         raise InputError(argument="level", came=level, expected="a number above 0.5 and below 1")
     options["level"], pair = 2 * level - 1, (candidate, baseline)
     told = {name: options.pop(name, None) for name in _OF_ITEMS}
-    items = _items_of(counts, labels, by, than, pair, model=options.get("model"), **told)
+    items = _items_of(counts, labels, by, than, pair, panel, model=options.get("model"), **told)
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
@@ -221,7 +224,7 @@ def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[
 
 
 def _items_of(
-    counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], **how: Any
+    counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], panel: Any, **how: Any
 ) -> Items:
     """Return the items of two systems, which are the sides of pairs, or values of `by`."""
     is_graded = not scales_of(counts, labels, how["scale"], how["label_scale"])[0].mirrored
@@ -240,4 +243,7 @@ def _items_of(
         by = by or "system"
     elif isinstance(counts, Votes) and counts.sides == UNNAMED and {*_COLUMNS} <= {*counts.columns}:
         systems = _COLUMNS
+    if panel is not None and isinstance(counts, Votes):
+        judged = counts.items(labels, panel=panel, by=by, systems=systems)
+        return judged.of_pair(*pair)
     return items_of(counts, labels, by=by, systems=systems, **how).of_pair(*pair)
