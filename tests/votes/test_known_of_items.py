@@ -103,6 +103,23 @@ def test_functions_of_data_use_what_is_known(pairs):
         btdagg.compare(votes, votes, labels, covariates="auto")
 
 
+def test_sides_that_are_swapped_turn_covariates_round(pairs):
+    votes, labels, *_ = pairs
+    items = votes.items(labels, systems=("system_a", "system_b")).with_covariates("auto")
+    own = items.of_pair("a", "b")
+    rows = np.flatnonzero([{*pair} == {"a", "b"} for pair in items.systems.tolist()])
+    turned = items.systems[rows, 0] != own.sides.a
+    assert turned.any()
+    for name, values in own.covariates.items():
+        wanted = items.covariates[name][rows]
+        np.testing.assert_array_equal(values, np.where(turned, -wanted, wanted))
+    gate = btdagg.estimates.not_worse(items, candidate="a", baseline="b", margin=0.5)
+    assert gate.n_items == len(rows)
+    for refused in (btdagg.certify, btdagg.estimates.worth_a_look):
+        with pytest.raises(InputError, match=r"\['standing', 'length'\], expected items without"):
+            refused(items)
+
+
 def test_grades_have_systems_prompts_and_lengths():
     rng = np.random.default_rng(3)
     n, scale = 120, btdagg.Scale((1, 2, 3))

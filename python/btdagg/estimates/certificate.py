@@ -340,6 +340,7 @@ def certify(
     how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
     how |= {"probabilities": probabilities, "least_probability": least_probability}
     items = items_of(counts, labels, **how)
+    items.require_votes_alone("a certificate")
     if isinstance(labels, Labels) and provenance is None:
         provenance = Provenance.of(counts)
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2

@@ -100,6 +100,7 @@ def worth_a_look(
         raise InputError(argument="share", came=share, expected="a number above 0 and below 1")
     how: Any = {"groups": groups, "probabilities": probabilities, "model": model}
     items = items_of(counts, labels, scale=scale, label_scale=label_scale, **how)
+    items.require_votes_alone("worth_a_look")
     population = PredictedItems.of(items, model=model, prior=prior)
     values = items.label_scale.floats
     distances = np.abs(values[:, None] - values)

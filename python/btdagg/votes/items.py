@@ -340,6 +340,13 @@ class Items:
             columns, standings = columns_of(covariates, len(self)), {}
         return replace(self, covariates=columns, standings=standings)
 
+    def require_votes_alone(self, user: str) -> Self:
+        """Refuse items with covariates for who uses votes alone; return the items."""
+        if self.covariates:
+            expected = f"items without covariates, which {user} does not use"
+            raise InputError(argument="counts", came=[*self.covariates], expected=expected)
+        return self
+
     def parts(self, column: str) -> dict[str, Self]:
         """Return the items of each task or criterion, by its name; see `Votes.items`."""
         name = "task" if column == "criterion" else column
@@ -485,7 +492,9 @@ class Items:
         labels = own.labels
         if labels is not None:
             labels = np.where(is_turned, sum(self.label_scale.points[::2]) - labels, labels)
-        return replace(own, systems=None, sides=sides, labels=labels)
+        sign = np.where(is_turned, -1.0, 1.0)
+        known = {name: sign * values for name, values in own.covariates.items()}
+        return replace(own, systems=None, sides=sides, labels=labels, covariates=known)
 
 
 def _some(values: Any, rows: NDArray[Any]) -> Any:
