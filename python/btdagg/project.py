@@ -318,6 +318,21 @@ class Project:
         said = self.scale("votes", votes), None if labels is None else self.scale("labels", labels)
         return scales_in(votes, labels, *said, self._mapping("words", "votes", "labels") or None)
 
+    def criteria_on(self, scale: Scale, label_scale: Scale) -> list[str] | None:
+        """Return the criteria that have these scales; None where scales are of whole tables."""
+        of_kinds = [
+            {name for name, text in said.items() if self._scale((kind, "scale", name), text) == own}
+            for kind, own in (("votes", scale), ("labels", label_scale))
+            if isinstance(said := self.keys.get(kind, {}).get("scale"), Mapping)
+        ]
+        return sorted(set.intersection(*of_kinds)) if of_kinds else None
+
+    def name_of(self, column: str) -> str:
+        """Return our name of a column, in lower case, that is called otherwise in the files."""
+        named = [self._names(), *map(self._names, TABLES)]
+        pairs = (pair for names in named for pair in names.items())
+        return next((name for name, own in pairs if str(own).lower() == column), column)
+
     @property
     def votes(self) -> Votes:
         """The votes."""

@@ -1,5 +1,6 @@
 """The project file: each command with it does what it does with --set, and faults name the line."""
 
+import io
 import json
 import re
 from pathlib import Path
@@ -167,10 +168,41 @@ def test_criteria_have_scales_of_their_own(cli, folder):
     assert status == 2
     assert "criteria have scales of their own" in err
     assert err.endswith("--filter criterion=facts\n")
+    status, _, err = cli("calibrate", "-f", "criterion=tone", "-o", "tone.json")
+    assert (status, err) == (0, "project: btdagg.toml\nvotes are grades: 1, 2 or 3\n")
     loaded = btdagg.Project.load()
     assert loaded.items("tone").scale.points == (1, 2, 3)
     with pytest.raises(btdagg.InputError, match="scales of their own"):
         _ = loaded.votes
+
+
+def test_filters_know_columns_by_the_names_in_the_files(cli, folder):
+    project(folder, "pairs")
+    ours, theirs = (
+        cli("estimate", "--filter", f"{name}=0", "--json") for name in ("sample", "run")
+    )
+    assert ours == theirs
+    assert ours[0] == 0
+    status, _, err = cli("estimate", "--filter", "runs=0")
+    assert status == 2
+    assert "no column 'runs'" in err
+
+
+def test_votes_of_standard_input_are_read_once_and_a_histogram_needs_no_labels(
+    cli, folder, monkeypatch
+):
+    project(folder, "pairs")
+    assert cli("calibrate", "-o", "file.json")[0] == 0
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("votes.csv").read_bytes())))
+    status, _, err = cli("calibrate", "-", "-o", "piped.json")
+    assert status == 0, err
+    assert json.loads(Path("piped.json").read_text()) == json.loads(Path("file.json").read_text())
+    rows = "minus,tie,plus,label,number\n0,1,4,1,20\n1,3,1,0,10\n4,1,0,-1,9\n"
+    Path("histogram.csv").write_text(rows)
+    Path("btdagg.toml").write_text('[labels]\nfile = "labels.csv"\n')
+    status, out, err = cli("calibrate", "histogram.csv", "-o", "counted.json")
+    assert status == 0, err
+    assert "39 labelled items" in out
 
 
 def test_words_and_data_of_items(folder):

@@ -20,6 +20,7 @@ from btdagg.cli.common import (
     parse_filters,
     print_json,
     say,
+    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.flags import FILE, CommandLine
@@ -138,11 +139,14 @@ def _read(
     from btdagg.votes.items import Items
 
     project = reading.project
-    place = project.place("votes", votes)
-    (raw,) = project.read(("votes", place)) if labels is None else (None,)
-    is_histogram = raw is not None and "number" in raw.columns
-    if labels is not None or (not is_histogram and project.file("labels") is not None):
-        data = reading.data(votes, labels)
+    kinds = ["votes"]
+    if labels is not None or project.file("labels") is not None:
+        kinds.append("labels")
+    given = {"votes": votes, "labels": labels}
+    raw = tables_of(project, *((kind, project.place(kind, given[kind])) for kind in kinds))
+    is_histogram = labels is None and "number" in raw[0].columns
+    if len(raw) == 2 and not is_histogram:
+        data = reading.data_of(raw)
         items = data.votes.labelled(data.gold, n_votes)
         if covariates is not None:
             items = data.votes.items(data.gold, n_votes=n_votes).with_covariates(covariates)
@@ -150,19 +154,18 @@ def _read(
         if data.votes.kind == "none" or covariates is not None:
             return data.votes, items, neighbours, []
         return data.votes, items, neighbours, about_strength(items, warn=True)
-    assert raw is not None
     if not is_histogram:
         raise InputError(
-            f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
-            "sql --labels has"
+            f"LABELS is missing: {raw[0].source} has no column 'number', which a histogram of "
+            "btdagg sql --labels has"
         )
     said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
     said["--set full_margin"] = project.keys.get("full_margin")
     said["--set covariates"] = covariates
     for option, value in said.items():
         if value is not None:
-            raise InputError(f"{option} is for single votes, and {raw.source} is a histogram")
-    everything = btdagg.votes.read_histogram(raw)
+            raise InputError(f"{option} is for single votes, and {raw[0].source} is a histogram")
+    everything = btdagg.votes.read_histogram(raw[0])
     table = everything.filter(parse_filters(reading.filters))
     counts, gold = table.items()
     of_histogram = Items(counts=counts, labels=gold, n_unlabelled=table.n_unlabelled)

@@ -139,7 +139,7 @@ class ProjectOption:
     typed: CommandLine
     keys: Keys = None
 
-    @property
+    @cached_property
     def project(self) -> Project:
         """The project."""
         return self.typed.project.with_keys(self.keys or ())
@@ -174,7 +174,13 @@ class Reading(ProjectOption):
         from btdagg.votes.source import with_item
         from btdagg.votes.table import filtered
 
-        return filtered(parse_filters(self.filters), *map(with_item, tables))
+        return filtered(self._wanted(*tables), *map(with_item, tables))
+
+    def _wanted(self, *tables: Table) -> dict[str, list[str]]:
+        """Return the values that pass, of columns by our names or those in the files."""
+        columns = {column for table in tables for column in table.columns}
+        wanted = parse_filters(self.filters).items()
+        return {n if n in columns else self.project.name_of(n): values for n, values in wanted}
 
     def scales(
         self, votes: Table, labels: Table | None = None, model: AnyModel | None = None
@@ -221,6 +227,12 @@ class Reading(ProjectOption):
         model: AnyModel | None = None,
     ) -> Data:
         """Read votes and labels, as a model was fitted to them if there is one."""
+        project, places = self.project, (("votes", votes), ("labels", labels))
+        raw = tables_of(project, *((kind, project.place(kind, given)) for kind, given in places))
+        return self.data_of(raw, model)
+
+    def data_of(self, raw: Sequence[Table], model: AnyModel | None = None) -> Data:
+        """Read tables of votes and of labels, whose columns are named."""
         from btdagg.votes.join import with_task
         from btdagg.votes.labels import read_labels
         from btdagg.votes.provenance import Provenance
@@ -228,8 +240,6 @@ class Reading(ProjectOption):
         from btdagg.votes.votes import read_votes
 
         project = self.project
-        places = (("votes", votes), ("labels", labels))
-        raw = tables_of(project, *((kind, project.place(kind, given)) for kind, given in places))
         raw_votes, raw_labels = self.filtered(*raw)
         scale, label_scale = self.scales(raw_votes, raw_labels, model)
         origin = None if model is None else model.provenance
@@ -238,12 +248,15 @@ class Reading(ProjectOption):
         own = with_task(self.votes(raw_votes, origin, scale), gold)
 
         def beside() -> tuple[Labels, Votes]:
-            filters = parse_filters(self.filters)
+            filters = self._wanted(*raw)
             wider = {
                 name: values
                 for name, values in filters.items()
                 if name not in ("task", "criterion", "judge") or name not in raw[0].columns
             }
+            criteria = project.criteria_on(scale, label_scale)
+            if criteria is not None and "criterion" in filters:  # others have other scales
+                wider["criterion"] = criteria
             if wider == filters:
                 return gold, own
             all_votes, all_labels = filtered(wider, *raw)
