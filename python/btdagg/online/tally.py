@@ -124,6 +124,8 @@ class OnlineTally:
         if not isinstance(self.model, DavidsonModel | None):
             expected = "a DavidsonModel: an online tally counts votes of pairs, not grades"
             raise InputError(argument="model", came=self.model, expected=expected)
+        if self.model is not None:
+            self.model.require_votes_alone("a running tally")
         if self.model is not None and self.model.provenance is not None:
             told = self.model.provenance.other_strength("none")
             warn_of(f"{text}: a tally counts signs" for text in told)

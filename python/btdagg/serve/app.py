@@ -129,6 +129,8 @@ def create_app(
     """
     if token is not None and not token.strip():
         raise InputError("token is empty, expected a text")
+    for model in models.values():
+        model.require_votes_alone("the service")
     served = {
         name: _Served(replace(model, provenance=None), digest_of(model), model.provenance)
         for name, model in models.items()
