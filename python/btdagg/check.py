@@ -708,6 +708,10 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}, with the votes of "
         "the other items more closely. They are enough to calibrate on."
     )
+    for column in {"system", "task"} & {*labels.columns}:
+        numbers = labels.frame[column].value_counts().iter_rows()
+        if few := sorted(str(name) for name, number in numbers if number < _FEWEST):
+            texts.append(f"Fewer than {_FEWEST} labels are of {listing(few)}.")
     if labels.scale.mirrored:
         estimates = None if votes is None else _estimated(votes, labels)
         texts.append(_of_a_gate(estimates, spread, n_labels))

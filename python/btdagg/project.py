@@ -198,9 +198,11 @@ class Project:
         InputError
             If a table cannot be read, or has no column of a name; the message says where that is.
         """
-        from btdagg.votes.source import read_table
+        from btdagg.votes.source import STANDARD_INPUT, read_table
         from btdagg.votes.table import listing
 
+        if sum(str(place) == STANDARD_INPUT for _, place in sources) > 1:
+            raise InputError("standard input is named twice, expected it for one table only")
         present = [(kind, place) for kind, place in sources if place is not None]
         tables = []
         for kind, place in present:

@@ -415,6 +415,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     status, out, err = cli("check", "s.csv", "human.csv", "--save")
     assert (status, err) == (0, "wrote btdagg.toml\n")
     assert "means of raters" in out
+    assert "Fewer than 10 labels are of" not in out
     command = out.splitlines()[-1].removeprefix("Next: btdagg ")
     keys = tomllib.loads((folder / "btdagg.toml").read_text())
     assert keys["votes"]["item"] == keys["labels"]["item"] == ["conversation", "bot"]
@@ -499,3 +500,11 @@ def test_status_2_where_something_is_wrong(cli, folder):
     (folder / "s.csv").write_text("id,vote\r1,A\r2,B\r")
     status, out, _ = cli("check", "s.csv", "gold.csv")
     assert (status, "lines end in carriage returns alone" in out) == (2, True)
+
+
+def test_systems_with_few_labels_are_named(folder):
+    (folder / "labels.csv").write_text(
+        "item,system,label\n"
+        + "".join(f"{k},{'new' if k < 4 else 'old'},{k % 2}\n" for k in range(40))
+    )
+    assert "Fewer than 10 labels are of new." in check(["labels.csv"]).supports

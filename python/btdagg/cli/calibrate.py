@@ -20,7 +20,6 @@ from btdagg.cli.common import (
     parse_filters,
     print_json,
     say,
-    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.flags import FILE, CommandLine
@@ -143,7 +142,7 @@ def _read(
     if labels is not None or project.file("labels") is not None:
         kinds.append("labels")
     given = {"votes": votes, "labels": labels}
-    raw = tables_of(project, *((kind, project.place(kind, given[kind])) for kind in kinds))
+    raw = project.read(*((kind, project.place(kind, given[kind])) for kind in kinds))
     is_histogram = labels is None and "number" in raw[0].columns
     if len(raw) == 2 and not is_histogram:
         data = reading.data_of(raw)

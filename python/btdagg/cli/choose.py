@@ -18,7 +18,6 @@ from btdagg.cli.common import (
     note,
     out,
     say,
-    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -75,7 +74,7 @@ def choose(
         _refuse_to_lose_labels(output)
     project = selection.project
     sources = (("votes", project.place("votes", votes)), ("labels", after))
-    raw_votes, *before = tables_of(project, *sources)
+    raw_votes, *before = project.read(*sources)
     table = selection.votes(selection.filtered(raw_votes)[0])
     drawing = Drawing(table, None if group is None else group.strip().lower())
     if before:

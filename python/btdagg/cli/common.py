@@ -228,7 +228,7 @@ class Reading(ProjectOption):
     ) -> Data:
         """Read votes and labels, as a model was fitted to them if there is one."""
         project, places = self.project, (("votes", votes), ("labels", labels))
-        raw = tables_of(project, *((kind, project.place(kind, given)) for kind, given in places))
+        raw = project.read(*((kind, project.place(kind, given)) for kind, given in places))
         return self.data_of(raw, model)
 
     def data_of(self, raw: Sequence[Table], model: AnyModel | None = None) -> Data:
@@ -315,15 +315,6 @@ def parse_filters(filters: Sequence[str] | None, argument: str = "filters") -> d
     for column, value in parse_pairs(filters, argument, "COLUMN=VALUE"):
         values.setdefault(column.lower(), []).append(value)
     return values
-
-
-def tables_of(project: Project, *sources: tuple[str, Any]) -> list[Table]:
-    """Read tables as a project says, of which one may be standard input."""
-    from btdagg.votes.source import STANDARD_INPUT
-
-    if sum(str(place) == STANDARD_INPUT for _, place in sources) > 1:
-        raise InputError("standard input is named twice, expected it for one table only")
-    return project.read(*sources)
 
 
 def print_json(value: Any) -> None:

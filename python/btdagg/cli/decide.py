@@ -21,7 +21,6 @@ from btdagg.cli.common import (
     note,
     print_json,
     say,
-    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
@@ -115,7 +114,7 @@ def decide(
     scale: Scale = fitted.scale
     project = reading.project
     people = (("labels", place) for place in labels or ())
-    raw = tables_of(project, ("votes", project.place("votes", votes)), *people)
+    raw = project.read(("votes", project.place("votes", votes)), *people)
     raw_votes, *raw_labels = reading.filtered(*raw)
     reading.scales(raw_votes, model=fitted)
     table = reading.votes(raw_votes, fitted.provenance, scale)

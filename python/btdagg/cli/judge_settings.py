@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Keys, differences_said, note, parse_pairs, tables_of
+from btdagg.cli.common import Keys, differences_said, note, parse_pairs
 from btdagg.cli.flags import CommandLine
 from btdagg.judge.client import SIMULATED
 from btdagg.judge.judging import Judging
@@ -126,7 +126,7 @@ class JobFlags:
     def tables(self, columns: Mapping[str, str], *sources: tuple[str, Any]) -> list[Table]:
         """Read tables, with the columns of the settings too."""
         said = [f"{name}={column}" for name, column in columns.items()]
-        return tables_of(self.project.with_keys(said), *sources)
+        return self.project.with_keys(said).read(*sources)
 
     def _judge_of_project(self) -> dict[str, Any]:
         """The keys of the judge that are typed, and those of a project that was named.

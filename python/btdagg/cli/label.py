@@ -16,7 +16,6 @@ from btdagg.cli.common import (
     note,
     parse_pairs,
     say,
-    tables_of,
 )
 from btdagg.cli.flags import TABLE
 
@@ -138,7 +137,7 @@ def label(
 
     project = reading.project
     pairs = project.place("pairs", pairs)
-    raw = tables_of(project, ("pairs", pairs), ("labels", drawn), ("votes", votes))
+    raw = project.read(("pairs", pairs), ("labels", drawn), ("votes", votes))
     asked = dict(parse_pairs(criteria, "criteria", "NAME=RUBRIC"))
     all_pairs = read_pairs(raw[0], criteria=asked)
     chosen = (

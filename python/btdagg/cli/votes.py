@@ -19,7 +19,6 @@ from btdagg.cli.common import (
     out,
     print_json,
     say,
-    tables_of,
 )
 from btdagg.cli.flags import TABLE
 from btdagg.cli.reporting import ReportOption, show_exhibits
@@ -96,9 +95,7 @@ def votes(
     elif is_store(votes) and not looks:
         _show_store(votes, json=json)
     else:
-        table = selection.votes(
-            selection.filtered(*tables_of(selection.project, ("votes", votes)))[0]
-        )
+        table = selection.votes(selection.filtered(*selection.project.read(("votes", votes)))[0])
         folder = reporting.open(f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 

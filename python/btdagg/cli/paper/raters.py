@@ -9,7 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, Signs, Splits, progress_bar, tables_of
+from btdagg.cli.common import Json, Signs, Splits, progress_bar
 from btdagg.cli.reporting import (
     ReportOption,
     numbers_of_votes,
@@ -73,7 +73,7 @@ def raters(
         )
     budgets = numbers_of_votes(n_votes)
     sources = (("labels", ratings), ("votes", votes))
-    raw_ratings, *raw_votes = selection.filtered(*tables_of(selection.project, *sources))
+    raw_ratings, *raw_votes = selection.filtered(*selection.project.read(*sources))
     sheet = btdagg.paper.read_ratings(raw_ratings)
     table = selection.votes(raw_votes[0]) if raw_votes else None
     if table is not None:

@@ -9,7 +9,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Json, Signs, Splits, VotesFile, note, progress_bar, tables_of
+from btdagg.cli.common import Json, Signs, Splits, VotesFile, note, progress_bar
 from btdagg.cli.reporting import ReportOption, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
 from btdagg.evaluation.protocol import Protocol
@@ -54,7 +54,7 @@ def votes(
     """
     project = selection.project
     sources = (("votes", project.place("votes", votes)), ("labels", labels))
-    raw_votes, *raw_labels = selection.filtered(*tables_of(project, *sources))
+    raw_votes, *raw_labels = selection.filtered(*project.read(*sources))
     table = selection.votes(raw_votes)
     gold = btdagg.read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
     if gold_ties and gold is None:
