@@ -192,7 +192,7 @@ def _likeness(
     """
     import polars as pl
 
-    from btdagg.votes.join import facts_of
+    from btdagg.votes.table import facts_of
 
     judges = getattr(certificate.model, "judges", ())
     rows = decided["label"].is_not_null().to_numpy()

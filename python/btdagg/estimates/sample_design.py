@@ -21,10 +21,9 @@ from btdagg._util.validation import (
 )
 from btdagg.methods.majority import majority_vote
 from btdagg.votes.items import Items
-from btdagg.votes.join import facts_of
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
-from btdagg.votes.table import Table, refuse_duplicates, require
+from btdagg.votes.table import Table, facts_of, refuse_duplicates, require
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:

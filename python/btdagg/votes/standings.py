@@ -10,11 +10,10 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.validation import as_names, same_length
 from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.table import facts_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from btdagg.votes.items import Items
 
     Floats = NDArray[np.float64]
 
@@ -154,7 +153,7 @@ class KnownColumns(NamedTuple):
     standings: dict[str, dict[str, float]]
 
 
-def known_columns(items: Items, names: Any, model: Any = None) -> KnownColumns:
+def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
     """Return what is known of items: by name, or all that they have if that is "auto".
 
     Standings are of each task alone. Those of a model, if it has any, are of the systems that it
@@ -189,7 +188,7 @@ def known_columns(items: Items, names: Any, model: Any = None) -> KnownColumns:
 
 
 def _by_task(
-    items: Items, names: NDArray[Any], own: Mapping[str, float] | None
+    items: Any, names: NDArray[Any], own: Mapping[str, float] | None
 ) -> tuple[Floats, dict[str, float] | None]:
     if own is not None:
         values = np.array([[own.get(str(name), np.nan) for name in row] for row in names])
@@ -205,11 +204,9 @@ def _by_task(
     return values, known if len(np.unique(tasks)) == 1 else None
 
 
-def _facts(items: Items, name: str) -> Any:
+def _facts(items: Any, name: str) -> Any:
     """Return what a column of the votes, or of the labels, says of each item; None if neither."""
     import polars as pl
-
-    from btdagg.votes.join import facts_of
 
     if items.table is not None and name in items.table.columns:
         if "task" not in items.table.columns:
@@ -235,7 +232,7 @@ def _numbers(facts: Any, name: str) -> Floats | None:
     return values
 
 
-def _names(items: Items) -> NDArray[Any] | None:
+def _names(items: Any) -> NDArray[Any] | None:
     """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
     if items.systems is not None:
         return np.asarray(items.systems)
@@ -246,11 +243,11 @@ def _names(items: Items) -> NDArray[Any] | None:
     return np.array([own.to_list() for own in facts], dtype=object).T
 
 
-def _prompts(items: Items) -> NDArray[Any] | None:
+def _prompts(items: Any) -> NDArray[Any] | None:
     return None if items.scale.mirrored or items.groups is None else items.groups[:, None]
 
 
-def _lengths(items: Items) -> Floats | None:
+def _lengths(items: Any) -> Floats | None:
     """Return the logarithm of 1 and the characters of each response, of pairs the difference."""
     logs = []
     for side in ("_a", "_b") if items.scale.mirrored else ("",):
@@ -264,7 +261,7 @@ def _lengths(items: Items) -> Floats | None:
     return logs[0] - logs[1] if len(logs) == 2 else logs[0]
 
 
-_KNOWN: dict[str, Callable[[Items], Any]] = {
+_KNOWN: dict[str, Callable[[Any], Any]] = {
     "standing": _names,
     "group-standing": _prompts,
     "length": _lengths,
