@@ -32,7 +32,7 @@ def files(tmp_path_factory):
 def test_a_calibration_and_its_decisions_are_those_of_python(files, capsys):
     folder, sources = files
     model, decided = folder / "model.json", folder / "decided.csv"
-    assert run(["calibrate", *sources, "--set", "covariates=standing,mine", "-o", str(model)]) == 0
+    assert run(["calibrate", *sources, "--covariates", "standing,mine", "-o", str(model)]) == 0
     out = capsys.readouterr().out
     assert "Covariates: standing of 4 systems, weight 0." in out
     assert "Labels that lean on standing are no evidence of who is better." in out
@@ -54,7 +54,7 @@ def test_a_calibration_and_its_decisions_are_those_of_python(files, capsys):
 
 def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):
     _, sources = files
-    assert run(["compare", *sources, "--set", "covariates=auto", "--json"]) == 0
+    assert run(["compare", *sources, "--covariates", "auto", "--json"]) == 0
     compared = json.loads(capsys.readouterr().out)
     votes, labels = btdagg.read_votes(sources[0]), btdagg.read_labels(sources[1])
     names = "votes alone", "with covariates"
@@ -68,5 +68,5 @@ def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):
             texts.append(capsys.readouterr().out)
         assert run([command, *sources, *options, "--json"]) == 0
         assert capsys.readouterr().out == texts[0] != texts[1]
-    assert run(["estimate", *sources, "--set", "covariates=lenght"]) == 2
-    assert "--set covariates is 'lenght', expected standing, or a column" in capsys.readouterr().err
+    assert run(["estimate", *sources, "--covariates", "lenght"]) == 2
+    assert "--covariates is 'lenght', expected standing, or a column" in capsys.readouterr().err

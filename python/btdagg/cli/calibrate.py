@@ -14,6 +14,7 @@ from btdagg.cli.common import (
     FirstVotes,
     Json,
     Reading,
+    ReadingWithCovariates,
     VotesFile,
     model_or_panel,
     note,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 def calibrate(
     typed: CommandLine,
-    reading: Reading,
+    reading: ReadingWithCovariates,
     votes: VotesFile = None,
     labels: Annotated[
         Path | None,
@@ -160,7 +161,7 @@ def _read(
         )
     said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
     said["--set full_margin"] = project.keys.get("full_margin")
-    said["--set covariates"] = covariates
+    said["--covariates"] = covariates
     for option, value in said.items():
         if value is not None:
             raise InputError(f"{option} is for single votes, and {raw[0].source} is a histogram")

@@ -142,7 +142,11 @@ class ProjectOption:
     @cached_property
     def project(self) -> Project:
         """The project."""
-        return self.typed.project.with_keys(self.keys or ())
+        return self.typed.project.with_keys([*(self.keys or ()), *self._own_keys])
+
+    @property
+    def _own_keys(self) -> list[str]:
+        return []
 
     @property
     def panel(self) -> str | None:
@@ -268,6 +272,27 @@ class Reading(ProjectOption):
             )
 
         return Data(gold, own, beside)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingWithCovariates(Reading):
+    """How votes and labels are read, and what else is known of items."""
+
+    known: Annotated[
+        str | None,
+        typer.Option(
+            "--covariates",
+            metavar="NAMES",
+            help="What else is known of items: standing (of systems), group-standing (of prompts, "
+            "where votes are grades), length, any column of numbers; auto is the first three that "
+            "the data have.",
+            show_default="none, or covariates of btdagg.toml",
+        ),
+    ] = None
+
+    @property
+    def _own_keys(self) -> list[str]:
+        return [] if self.known is None else [f"covariates={self.known}"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     Reading,
+    ReadingWithCovariates,
     VotesFile,
     criteria_of,
     note,
@@ -43,7 +44,7 @@ _WAY = (
 
 
 def compare(
-    reading: Reading,
+    reading: ReadingWithCovariates,
     votes: VotesFile = None,
     labels: LabelsFile = None,
     first: Annotated[

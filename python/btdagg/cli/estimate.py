@@ -16,7 +16,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     OwnModel,
-    Reading,
+    ReadingWithCovariates,
     VotesFile,
     criteria_of,
     differences_said,
@@ -45,7 +45,7 @@ _MOST_COMPARED = 8  # values of a column whose differences are printed
 
 
 def estimate(
-    reading: Reading,
+    reading: ReadingWithCovariates,
     reporting: ReportOption,
     votes: VotesFile = None,
     labels: LabelsFile = None,

@@ -15,6 +15,7 @@ from btdagg.cli.common import (
     Json,
     LabelsFile,
     Reading,
+    ReadingWithCovariates,
     VotesFile,
     note,
     print_json,
@@ -113,7 +114,9 @@ class Evaluated(ReportOption):
     json: Json = False
 
 
-def evaluate(evaluated: Evaluated, reading: Reading, prior: PriorOption = None) -> None:
+def evaluate(
+    evaluated: Evaluated, reading: ReadingWithCovariates, prior: PriorOption = None
+) -> None:
     """Compare the calibrated model with other methods on your labelled items.
 
     Every item is decided by models that were calibrated without its group, by repeated ten-fold

@@ -28,7 +28,8 @@ _OPTIONS = {
     "scale": "--set votes.scale=",
     "label_scale": "--set labels.scale=",
     "grades": "--set labels.scale=",
-    **{name: f"--set {name}=" for name in ("a", "b", "covariates", "full_margin", "panel")},
+    "covariates": "--covariates ",
+    **{name: f"--set {name}=" for name in ("a", "b", "full_margin", "panel")},
     **{name: f"--set {name}=" for name in ("population", "raters", "strength")},
     "epsilon": "--stop epsilon",
     "price": "--stop price",
@@ -38,7 +39,7 @@ _OPTIONS = {
 
 
 _PANELS = {
-    **dict.fromkeys(("filters", "keys"), "Data"),
+    **dict.fromkeys(("filters", "keys", "known"), "Data"),
     **dict.fromkeys(("export", "json", "junit", "output", "report", "store"), "Output"),
     **dict.fromkeys(("summary", "to_label"), "Output"),
 }
