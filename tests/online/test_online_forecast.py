@@ -101,7 +101,9 @@ def test_the_command_line(cli, tmp_path):
     text = one_line(*cli("plan", "--prior", tmp_path / "prior.json", "-n", 9))
     assert text.startswith("-n is 9, expected at most 8")
     assert "VOTES and LABELS" in one_line(*cli(*given, "-o", "r.json"))
-    assert "VOTES and LABELS" in one_line(*cli("plan", "model.json", "-n", 8))
+    btdagg.DavidsonModel(1.2, 0.3, 0.8).save(tmp_path / "model.json")
+    text = one_line(*cli("plan", tmp_path / "model.json", "-n", 8))
+    assert text.startswith("VOTES is missing: name a file, or have it in btdagg.toml")
 
 
 def test_votes_that_come_in_pairs_are_stopped_in_pairs():
