@@ -34,7 +34,7 @@ CHOICES = {
     "strength": ("margin", "strength", "probabilities", "confidence", "none"),
     "population": ("new", "finite"),
 }
-SETTINGS = (*CHOICES, "covariates", "full_margin", "panel", "a", "b")
+SETTINGS = (*CHOICES, "covariates", "full_margin", "panel", "a", "b", "title")
 COLUMNS = (
     *("item", "vote", "score", "label", "grade", "grades", "judge", "rater", "n_raters"),
     *("task", "criterion", "group", "system", "system_a", "system_b", "order", "sample"),

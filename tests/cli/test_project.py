@@ -176,6 +176,16 @@ def test_criteria_have_scales_of_their_own(cli, folder):
         _ = loaded.votes
 
 
+def test_a_report_has_the_title_of_the_project(cli, folder):
+    project(folder, "pairs")
+    for keys, title in (
+        ((), "Estimates of votes.csv"),
+        (("--set", "title=Q3 <bots>"), "Q3 &lt;bots&gt;"),
+    ):
+        assert cli("estimate", *keys, "--report", "page")[0] == 0
+        assert f"<h1>{title}</h1>" in Path("page/index.html").read_text()
+
+
 def test_filters_know_columns_by_the_names_in_the_files(cli, folder):
     project(folder, "pairs")
     ours, theirs = (

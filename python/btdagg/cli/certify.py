@@ -87,7 +87,7 @@ def certify(
     share = None if people is None else _share(people)
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)
-    folder = reporting.open(f"Trusted labels of {Path(data.votes.source).name}")
+    folder = reporting.open(reading.project, f"Trusted labels of {Path(data.votes.source).name}")
     panel, judges = reading.panel, () if fitted is None else fitted.judges
     items = data.votes.items(data.gold, panel=panel, judges=judges, n_votes=n_votes)
     looks, origin = None, Provenance.of(data.votes)

@@ -96,7 +96,7 @@ def estimate(
     data = reading.data(votes, labels, fitted)
     columns = _columns_of_systems(systems, 2 if data.votes.scale.mirrored else 1)
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
-    folder = reporting.open(title)
+    folder = reporting.open(reading.project, title)
     by, panel = None if by is None else by.strip().lower(), reading.panel
     population = reading.population
     if len(columns) == 1:

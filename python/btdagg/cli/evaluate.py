@@ -166,7 +166,7 @@ def compare(
         aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
     is_varied = is_papers and evaluated.report
     varied = _varied(table, evaluated, reading) if is_varied else {}
-    folder = evaluated.open(f"Evaluation of {Path(table.source).name}")
+    folder = evaluated.open(reading.project, f"Evaluation of {Path(table.source).name}")
     options: dict[str, Any] = {
         "n_votes": budgets,
         "aggregators": aggregators,

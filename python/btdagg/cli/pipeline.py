@@ -117,7 +117,7 @@ def run(
         )
     kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]
     names = _files(pipeline.tasks, kinds)
-    title = f"{judging.setup.judge} on {Path(pairs_file).name}"
+    title = project.setting("title", f"{judging.setup.judge} on {Path(pairs_file).name}")
     open_report(typed, title, page)  # which is refused before the work
     folder = OutputFolder(output, reads=typed.files("output")).claim(names)
     place = settings.store or str(output / "votes.db")

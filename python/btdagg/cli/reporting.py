@@ -25,6 +25,7 @@ from btdagg.report.tables.scores import answers_table, scores_table
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
+    from btdagg.project import Project
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
 
@@ -43,9 +44,11 @@ class ReportOption:
         ),
     ] = None
 
-    def open(self, title: str) -> ReportFolder | None:
-        """Return the report, if there is one; nothing is written yet."""
-        return None if self.report is None else open_report(self.typed, title, self.report)
+    def open(self, project: Project, title: str) -> ReportFolder | None:
+        """Return the report, if there is one, with the project's title or else this one."""
+        if self.report is None:
+            return None
+        return open_report(self.typed, project.setting("title", title), self.report)
 
 
 def open_report(typed: CommandLine, title: str, path: Path) -> ReportFolder:

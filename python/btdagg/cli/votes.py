@@ -96,7 +96,7 @@ def votes(
         _show_store(votes, json=json)
     else:
         table = selection.votes(selection.filtered(*selection.project.read(("votes", votes)))[0])
-        folder = reporting.open(f"Votes of {Path(table.source).name}")
+        folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
 
 

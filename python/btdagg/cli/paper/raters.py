@@ -79,7 +79,7 @@ def raters(
     if table is not None:
         table.refuse_of_counts(n_votes=budgets)
     (aggregator,) = by_name([method])
-    folder = reporting.open(f"Raters of {Path(sheet.source).name}")
+    folder = reporting.open(selection.project, f"Raters of {Path(sheet.source).name}")
     n_used: list[int | None] = [None] if budgets is None else [*budgets]
     with progress_bar("comparing") as progress:
         step = progress(len(sheet.raters) * len(n_used))

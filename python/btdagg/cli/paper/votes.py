@@ -59,7 +59,7 @@ def votes(
     gold = btdagg.read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
     if gold_ties and gold is None:
         raise InputError("gold_ties is given without --labels", argument="gold_ties")
-    folder = reporting.open(f"Votes of {Path(table.source).name}")
+    folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
     exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol_of(splits))
     show_exhibits(exhibits, folder, "votes", "What votes look like", json=json)
 
