@@ -346,9 +346,14 @@ class Project:
         return self._rows({})[1]
 
     def items(self, criterion: str | None = None) -> Items:
-        """Return the items with votes and labels, of one criterion where there are several."""
+        """Return the items with votes and labels, of one criterion where there are several.
+
+        Where votes name systems, the items know them.
+        """
+        from btdagg.votes.sides import columns_of_systems
+
         votes, labels = self._rows({} if criterion is None else {"criterion": [criterion]})
-        return votes.items(labels)
+        return votes.items(labels, **columns_of_systems(votes, mirrored=votes.scale.mirrored))
 
     def where(self, *path: str) -> str:
         """Return what a message calls a key: the option that was typed, or its line of the file."""

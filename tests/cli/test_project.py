@@ -186,6 +186,27 @@ def test_a_report_has_the_title_of_the_project(cli, folder):
         assert f"<h1>{title}</h1>" in Path("page/index.html").read_text()
 
 
+def test_items_of_a_project_know_their_systems(cli, folder):
+    project(folder, "pairs")
+    items = btdagg.Project.load().items()
+    assert {*items.systems.ravel().tolist()} == {"red", "blue"}
+    gate = btdagg.estimates.not_worse(items, candidate="red", baseline="blue", margin=0.5)
+    _, out, _ = cli("gate", "--candidate", "red", "--baseline", "blue", "--margin", "0.5")
+    assert out.startswith(f"{gate.answer}\n")
+    rows = [(f"{n}", system, 1 + (n + k) % 4) for n in range(30) for k, system in enumerate("xy")]
+    graded = pl.DataFrame(rows, schema=["case", "bot", "rating"], orient="row")
+    graded.write_csv("scores.csv")
+    graded.rename({"rating": "gold"}).write_csv("gold.csv")
+    Path("btdagg.toml").write_text(
+        '[votes]\nfile = "scores.csv"\nitem = ["case", "bot"]\nsystem = "bot"\nscore = "rating"\n'
+        'scale = "1-4"\n[labels]\nfile = "gold.csv"\nitem = ["case", "bot"]\nlabel = "gold"\n'
+        'scale = "1-4"\n'
+    )
+    items = btdagg.Project.load().items()
+    assert sorted({*items.by.tolist()}) == ["x", "y"]
+    assert btdagg.estimates.not_worse(items, candidate="x", baseline="y", margin=2).passed
+
+
 def test_filters_know_columns_by_the_names_in_the_files(cli, folder):
     project(folder, "pairs")
     ours, theirs = (

@@ -425,3 +425,14 @@ def test_the_answer_is_first_and_frames_have_the_numbers():
     assert row["value"] == found.by[1]["A"].value
     noise = np.tile([2, 2, 2], (300, 1))  # which votes that say nothing are
     assert "and the votes" not in estimate(noise, labels, model=MODEL).answer
+
+
+def test_the_width_with_more_labels_is_that_which_labels_for_looks_for():
+    counts, _, labels = drawn(300, 60)
+    found = estimate(counts, labels, model=MODEL)
+    mean = found.estimates["net win rate"]
+    assert found.width_with(60) == pytest.approx(mean.high - mean.low, rel=0.02)  # a forecast
+    wanted = found.labels_for(0.3)
+    assert found.width_with(wanted) <= 0.3 < found.width_with(wanted - 1)
+    with pytest.raises(InputError, match="n_labels is 301, expected"):
+        found.width_with(301)

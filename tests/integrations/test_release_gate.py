@@ -32,6 +32,10 @@ def test_better(release_gate):
     found = release_gate(*files("better"), **B, margin=0.05)
     assert found.passed and found.margin == 0.05
 
+def test_items(release_gate):
+    votes, labels = files("better")
+    assert release_gate(votes.items(labels), **B, margin=0.05).passed
+
 def test_worse(release_gate):
     release_gate(*files("worse"), **B)
 

@@ -620,6 +620,9 @@ def test_the_command_writes_grades_as_sql(tmp_path, cli):
         ),
     ):
         assert cli("sql", path, *arguments) == (0, printed + "\n", "")
+    status, _, error = cli("sql", path, "--votes", "v", "--set", "item=conversation+bot")
+    assert status == 2
+    assert "make a view with conversation || '|' || bot AS item" in error
     status, _, error = cli("sql", path, "--set", "plus=a")
     assert status == 2
     assert "expected one of each of mean" in " ".join(error.split())

@@ -215,7 +215,8 @@ def _show(estimates: Estimates, by: str | None) -> None:
 
 def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str:
     if n_labels is None:
-        enough = f"more than labels of all {estimates.n_items:,} items"
+        least = estimates.width_with(estimates.n_items)
+        enough = f"more items: labels of all {estimates.n_items:,} make it {least:.3g} wide"
     else:
         more = n_labels - estimates.n_labels
         enough = f"about {n_labels:,} labels{f', {more:,} more' if more > 0 else ''}"

@@ -82,7 +82,8 @@ def sql(
     With --votes the query has the columns item, minus, tie, plus and label, or of grades the number
     of votes of each and their mean. Without it, the decision is printed as one expression over
     three columns of counts, or a column of means. --labels needs no model: it
-    writes a query of votes and labels, whose few hundred rows btdagg calibrate reads.
+    writes a query of votes and labels, whose few hundred rows btdagg calibrate reads. btdagg.toml
+    is not read: a database has columns of its own.
 
     Example: btdagg sql model.json --votes votes --dialect postgresql
     """
@@ -153,6 +154,12 @@ def _columns(
         if name not in allowed or name in column:
             expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
             raise InputError(argument="keys", came=f"{name}={value}", expected=expected)
+        if name == "item" and "+" in value:
+            joined = " || '|' || ".join(value.split("+"))
+            raise InputError(
+                f"--set item={value} is several columns, and a query takes one: make a view with "
+                f"{joined} AS item"
+            )
         if name == "sample":
             samples.append(value)
         else:

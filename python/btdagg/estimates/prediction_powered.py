@@ -13,6 +13,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.extras import needs
+from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg._util.wording import counted, percent
@@ -181,6 +182,13 @@ class Estimates(Drawn):
         """
         bound, domains = as_number(bound, "bound"), self.compared(quantity, between)
         return self._fewest(domains, lambda low, high: (low > bound) | (high < bound))
+
+    def width_with(self, n_labels: int, quantity: str | None = None) -> float:
+        """How wide the interval would be with so many labels, at most those of all items."""
+        domains = self.compared(quantity, None)
+        n_labels = as_integer(n_labels, "n_labels", 2, domains[0].n_items)
+        low, high = limits_at(domains, self.level, np.array([n_labels]))
+        return float(high[0] - low[0])
 
     def _fewest(self, domains: list[DomainMean], enough: Callable[..., Any]) -> int | None:
         numbers = np.arange(2, sum(domain.n_items for domain in domains) + 1)

@@ -26,14 +26,14 @@ class ReleaseGate(Protocol):
     """What the fixture `release_gate` is."""
 
     def __call__(
-        self, votes: Any, labels: Any, *, name: str = "", **options: Any
+        self, votes: Any, labels: Any = None, *, name: str = "", **options: Any
     ) -> NonInferiority:
         """Fail the test unless a candidate is not worse than a baseline by more than a margin.
 
         Parameters
         ----------
         votes, labels
-            As `btdagg.estimates.not_worse` takes them.
+            As `btdagg.estimates.not_worse` takes them; the items of a project have both.
         name : str
             Of the gate; the test's unless given.
         **options
@@ -45,7 +45,7 @@ class ReleaseGate(Protocol):
 def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
     """Fail the test unless a candidate is not worse than a baseline by more than a margin."""
 
-    def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
+    def gate(votes: Any, labels: Any = None, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
 
         # The properties of a gate, from `gate` to `message`: pytest-xdist hands these over.

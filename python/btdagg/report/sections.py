@@ -17,6 +17,7 @@ from btdagg.methods.base import needs_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.report import figures, tables
 from btdagg.report.wording import key_of
+from btdagg.votes.sides import columns_of_systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -320,12 +321,9 @@ def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
     """Write which system is best, where the votes name their systems and have one scale."""
-    named: dict[str, Any] = {"systems": ("system_a", "system_b")}
-    if not votes.scale.mirrored:  # criteria have means of their own
-        parts = {"task", "criterion"} & {*votes.columns}
-        named = {"by": "system"} if all(len(votes.values(name)) < 2 for name in parts) else {}
-    columns = {"system"} if "by" in named else {*named.get("systems", ())}
-    if columns and columns <= {*votes.columns}:
+    named = columns_of_systems(votes, mirrored=votes.scale.mirrored)
+    parts = {"task", "criterion"} & {*votes.columns}  # criteria have means of their own
+    if named and (votes.scale.mirrored or all(len(votes.values(name)) < 2 for name in parts)):
         try:
             write_systems(report, estimate_systems(votes.items(labels, **named)))
         except InputError as error:

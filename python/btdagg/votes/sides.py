@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
@@ -32,6 +32,13 @@ class Sides(NamedTuple):
 
 
 UNNAMED = Sides()
+
+
+def columns_of_systems(table: Table, *, mirrored: bool = True) -> dict[str, Any]:
+    """Return the columns that name systems, as arguments of `Votes.items`; empty without any."""
+    named: dict[str, Any] = {"systems": ("system_a", "system_b")} if mirrored else {"by": "system"}
+    columns = {*named["systems"]} if mirrored else {"system"}
+    return named if columns <= {*table.columns} else {}
 
 
 def sides_of(

@@ -145,7 +145,8 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
         "systems",
         title,
         f"{counted(systems.n_items, 'item')}, {systems.n_labels:,} of them with a label.{what} "
-        f"Systems of one rank cannot be told apart. {100 * systems.level:.3g}% intervals {of}.",
+        "Systems of one rank cannot be told apart; a new rank begins where one of the last is "
+        f"better, and others of the two may not differ. {100 * systems.level:.3g}% intervals {of}.",
         ("system",),
         rows(),
     )
