@@ -242,6 +242,19 @@ def test_labels_and_ratings_of_a_table(cli):
         read("votes.csv", columns={"label": "gold"})
 
 
+def test_votes_that_agree_can_be_written_as_labels(cli):
+    Path("w.csv").write_text("id,winner\na,A\nb,tie\nc,B\nc,B\n")
+    named = ("--set", "item=id", "--set", "vote=winner", "-o", "labels.csv")
+    status, out, _ = cli("import", "w.csv", "--as", "labels", *named)
+    assert (status, out) == (0, "table: 3 labels; wrote labels.csv\n")
+    labels = btdagg.read_labels("labels.csv")
+    assert dict(labels.frame.select("item", "label").rows()) == {
+        "a": 1, "b": 0, "c": -1,
+    }  # fmt: skip
+    Path("w.csv").write_text("id,winner\nc,A\nc,B\n")
+    assert "'c'" in cli("import", "w.csv", "--as", "labels", *named)[2]
+
+
 def test_json_is_one_object_lines_or_a_list():
     votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
     for file in (lines(votes), document(votes), document({"data": votes}, "data.json"),

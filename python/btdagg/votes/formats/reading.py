@@ -102,7 +102,7 @@ def read(
     words: Mapping[str, object] | None = None,
     order: Mapping[str, str] | None = None,
     constants: Mapping[str, str] | None = None,
-    kind: Literal["votes", "ratings"] | None = None,
+    kind: Literal["votes", "ratings", "labels"] | None = None,
     name: str | None = None,
     custom_id: str | None = None,
     answer_pattern: str | None = None,
@@ -129,8 +129,9 @@ def read(
         What the words in the column `order` mean: AB where A was shown first.
     constants : mapping of str to str, optional
         Columns that have one value in all rows, such as ``{"judge": "gpt-5.4"}``.
-    kind : "votes" or "ratings", optional
-        What to return: ratings where the votes are people's, votes otherwise.
+    kind : "votes", "ratings" or "labels", optional
+        What to return: labels where `columns` has `label`, ratings where the votes are people's,
+        votes otherwise.
     name : str, optional
         Which scorer or assertions, where a file has several.
     custom_id : str, optional
@@ -147,7 +148,7 @@ def read(
     options = ImportOptions(
         *(columns or {}, words or {}, order or {}, _parsed(constants or {})),
         *(name, custom_id, answer_pattern),
-        are_labels=kind is None and "label" in (columns or {}),
+        are_labels=kind == "labels" or (kind is None and "label" in (columns or {})),
     )
     return _imported(files, format, options, kind)
 
@@ -219,9 +220,8 @@ def read_grades(
 def _imported(
     files: Source, format: str | None, options: ImportOptions, kind: str | None
 ) -> Imported:
-    kinds = ("votes", "ratings", *(["labels"] if options.grades else []))
-    if kind not in (None, *kinds):
-        raise InputError(argument="kind", came=kind, expected=" or ".join(kinds))
+    if kind not in (None, "votes", "ratings", "labels"):
+        raise InputError(argument="kind", came=kind, expected="votes, ratings or labels")
     by_format: dict[str, list[Content]] = {}
     for content in _contents(files):
         by_format.setdefault(_format_of(content, format, options).name, []).append(content)
