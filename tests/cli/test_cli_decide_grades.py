@@ -112,7 +112,7 @@ def test_labels_may_pass_or_fail(cli):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("decide pairs.json scores.csv", "scores.csv: no column 'vote'"),
+        ("decide pairs.json scores.csv", "scores.csv: column score has grades, and votes on pairs"),
         ("decide model.json votes.csv", "row 1, column vote: got 'A', expected 1, 2, 3, 4 or 5"),
         ("decide model.json high.csv", "row 2, column score: got '8', expected 1, 2, 3, 4 or 5"),
         (

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import Protocol, read_votes
+from btdagg import PAIRS, InputError, Protocol, read_votes
 from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated, MajorityVote
 from btdagg.paper import leave_one_rater_out, read_ratings
@@ -193,3 +193,10 @@ def test_real_raters_and_a_real_judge(shared):
         # The mean over splits of a rater who is not fitted is near that over all items.
         assert scores.compared.methods[1].accuracy.mean() == pytest.approx(accuracy, abs=0.02)
         assert scores.compared.methods[1].mae.mean() == pytest.approx(mae, abs=0.02)
+
+
+def test_grades_are_no_ratings_of_pairs():
+    rows = {"item": ["x", "x"], "rater": ["p", "q"], "score": [4, 5]}
+    for read in (read_ratings, lambda rows: read_votes(rows, scale=PAIRS)):
+        with pytest.raises(InputError, match="column score has grades, and votes on pairs are"):
+            read(rows)

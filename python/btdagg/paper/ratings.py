@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.votes.schema import RATINGS, parse
 from btdagg.votes.source import read_table, with_item
@@ -88,6 +89,10 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
     """
     table = with_item(read_table(source, [], columns=columns))
+    if "score" in table.columns and not {"vote", "label"} & {*table.columns}:
+        raise InputError(
+            f"{table.source}: column score has grades, and votes on pairs are expected"
+        )
     if "vote" not in table.columns and "label" in table.columns:
         table = table.with_data(table.data.rename({"label": "vote"}))
     rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)

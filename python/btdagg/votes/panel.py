@@ -28,7 +28,7 @@ def panel_items(
     import polars as pl
 
     if not votes.scale.mirrored:
-        expected = "nothing where votes are grades"
+        expected = "no panel where votes are grades, whose judges are pooled"
         raise InputError(argument="panel", came=panel, expected=expected)
     column = panel or "judge"
     parts = {key[0]: part for key, part in votes.partition([column])}

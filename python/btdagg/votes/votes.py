@@ -567,6 +567,10 @@ def read_votes(
         signed = kind_in(table, None) if kind is None else kind
         if signed is not None and signed != "confidence":
             table = with_votes(table, signed, scale)
+    if "score" in table.columns and "vote" not in table.columns:
+        raise InputError(
+            f"{table.source}: column score has grades, and votes on pairs are expected"
+        )
     require(table, ["vote"], "columns")
     try:
         votes = _votes_of(table, scale, kind, full_margin, words)
