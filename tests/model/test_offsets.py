@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.oracle import oracle
 
 import btdagg
 from btdagg import _core, reference
+from oracle import oracle
 
 
 @pytest.fixture(scope="module")
