@@ -26,6 +26,7 @@ from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
 from btdagg.evaluation.metrics import mean_interval
 from btdagg.methods import Decided, MajorityVote
 from btdagg.model import CalibrationWarning
+from btdagg.votes import Items
 from draws import comparison_of, random_splits
 
 # Splits
@@ -267,6 +268,8 @@ def test_arrays_are_evaluated_as_one_part_and_say_what_only_tables_have():
         expected = f"{name} is for tables of votes and labels, and labels is an array"
         with pytest.raises(InputError, match=expected):
             evaluate(sample.counts, sample.labels, **{name: value})
+        with pytest.raises(InputError, match=f"{name} is for tables .*, and these are items"):
+            evaluate(Items(counts=sample.counts, labels=sample.labels), **{name: value})
     votes, labels = read_votes(judged(sample, "g")), read_labels(sample.label_columns())
     with pytest.raises(InputError, match="groups is for arrays; a table of labels has a column"):
         evaluate(votes, labels, groups=sample.labels)
