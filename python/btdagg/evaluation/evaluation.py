@@ -151,7 +151,7 @@ def evaluate(
     if of_arrays:
         for name, value in {"n_votes": n_votes, **options}.items():
             if value is not None and name in ("n_votes", "by", "confidence", "neighbours"):
-                came = "these are items" if labels is None else "labels is an array"
+                came = "these are items" if isinstance(votes, Items) else "labels is an array"
                 raise InputError(f"{name} is for tables of votes and labels, and {came}")
         items = Items.of(votes, labels, groups, scale=scales[0], label_scale=scales[1])
         items = items if covariates is None else items.with_covariates(covariates)
