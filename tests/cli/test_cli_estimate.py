@@ -337,7 +337,7 @@ def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
         ({}, ("--systems", "a,b"), "--systems is 'a,b', expected the column that names the system"),
         ({}, ("--systems", "item"), "column item is the name of items"),
         ({}, ("--systems", "prompt"), "scores.csv: no column 'prompt'"),
-        ({}, ("--set", "panel=system"), "--set panel is 'system', expected nothing where"),
+        ({}, ("--set", "panel=system"), "--set panel is 'system', expected no panel where"),
     ],
 )
 def test_grades_that_cannot_be_estimated(cli, scores, labels, options, text):
