@@ -207,13 +207,14 @@ class Project:
         tables = []
         for kind, place in present:
             try:
-                is_foreign = _FOREIGN & self.keys.get(kind, {}).keys()
+                is_foreign = self._is_foreign(kind)
                 tables.append(self._foreign(kind, place) if is_foreign else read_table(place, []))
             except InputError as error:
                 is_own = place == self.file(kind) and (kind, "file") not in self.typed
                 is_own = is_own and not str(error).startswith(str(self.path))
                 raise (error.within(f"{self.where(kind, 'file')}: ") if is_own else error) from None
         shared, read = self._names(), []
+        of_items: Table | None = None
         for name in (name for name in shared if (name,) in self.typed):
             if all(_absent(shared[name], table) for table in tables):
                 each = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
@@ -224,7 +225,7 @@ class Project:
         used = [column for column in shared.values() if column in ("vote", "label")]
         kept = {column: column for column in used if column not in shared}
         for (kind, _), table in zip(present, tables, strict=True):
-            own = {} if _FOREIGN & self.keys.get(kind, {}).keys() else self._names(kind)
+            own = {} if self._is_foreign(kind) else self._names(kind)
             for name, column in own.items():
                 if absent := _absent(column, table):
                     raise InputError(
@@ -233,7 +234,12 @@ class Project:
                     )
             names = {n: c for n, c in {**kept, **shared}.items() if not _absent(c, table)} | own
             names = {n: c if isinstance(c, str) else _literal(c, table) for n, c in names.items()}
-            read.append(self._with_items(kind, read_table(table, [], columns=names)))
+            table = read_table(table, [], columns=names)
+            file = self.file("items") if kind in ("votes", "labels") else None
+            if file is not None:
+                of_items = self.read(("items", file))[0] if of_items is None else of_items
+                table = self._with_items(table, of_items)
+            read.append(table)
         return read
 
     def imported(
@@ -272,6 +278,9 @@ class Project:
             scale = int(text[1:]) if is_factor else Scale(points_of(text, "scale"))
         how["columns"] |= wide
         return read_grades(files, format, scale=scale, **how)
+
+    def _is_foreign(self, kind: str) -> bool:
+        return not _FOREIGN.isdisjoint(self.keys.get(kind, {}))
 
     def _foreign(self, kind: str, place: Any) -> Table:
         from btdagg.votes.table import Table
@@ -425,16 +434,13 @@ class Project:
             rest = str(error).removeprefix("scale")
             raise InputError(f"{self.where(*path)}{rest}" if rest != str(error) else rest) from None
 
-    def _with_items(self, kind: str, table: Table) -> Table:
-        """Add the columns of the items' own data, but to that table itself."""
-        place = None if kind not in ("votes", "labels") else self.file("items")
-        if place is None:
-            return table
+    def _with_items(self, table: Table, of_items: Table) -> Table:
+        """Add the columns of the items' own data."""
         import polars as pl
 
         from btdagg.votes.source import with_item
 
-        table, own = (with_item(t) for t in (table, *self.read(("items", place))))
+        table, own = map(with_item, (table, of_items))
         data = own.data.lazy().with_columns(pl.col("item").cast(table.schema["item"], strict=False))
         more = [name for name in own.columns if name not in table.columns]
         if data.select(pl.col("item").is_duplicated().any()).collect().item():
@@ -482,9 +488,10 @@ class Project:
 
 
 def parts_of(column: str | Sequence[str]) -> list[str]:
-    """Return the names of the columns that make one, in lower case."""
-    parts = column.split("+") if isinstance(column, str) else column
-    return [part.strip().lower() for part in parts]
+    """Return the names of the columns that make one, in lower case; a text may join them by +."""
+    from btdagg.votes.source import parts_of_column
+
+    return parts_of_column(column.split("+") if isinstance(column, str) else column)
 
 
 def _absent(column: str | Sequence[str], *tables: Table) -> str | None:

@@ -6,7 +6,10 @@ from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    import polars as pl
 
 # What to install, where that is not the name that is imported, with hyphens.
 _PACKAGES = {
@@ -48,3 +51,10 @@ def needs(extra: str, what: str) -> Iterator[None]:
         package = _PACKAGES.get(module, module.replace("_", "-"))
         message = f"{what} needs {package}: pip install 'btdagg[{extra}]'"
         raise MissingExtraError(message, name=error.name) from error
+
+
+def as_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return rows as a data frame, which needs polars."""
+    with needs("tables", "a data frame"):
+        import polars as pl
+    return pl.DataFrame(rows, infer_schema_length=None)

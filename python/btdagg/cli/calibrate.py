@@ -147,8 +147,9 @@ def _read(
     is_histogram = labels is None and "number" in raw[0].columns
     if len(raw) == 2 and not is_histogram:
         data = reading.data_of(raw)
-        items = data.votes.labelled(data.gold, n_votes)
-        if covariates is not None:
+        if covariates is None:
+            items = data.votes.labelled(data.gold, n_votes)
+        else:
             items = data.votes.items(data.gold, n_votes=n_votes).with_covariates(covariates)
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
         if data.votes.kind == "none" or covariates is not None:

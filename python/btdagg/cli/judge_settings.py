@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg.cli.common import Keys, differences_said, note, parse_pairs
-from btdagg.cli.flags import CommandLine
+from btdagg.cli.common import ProjectOption, differences_said, note, parse_pairs
 from btdagg.judge.client import SIMULATED
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
     from btdagg.online import StoppingRule
     from btdagg.online.rule import RuleKind
-    from btdagg.project import Project
     from btdagg.votes import Table
 
 PairsFile = Annotated[
@@ -72,11 +70,9 @@ def store_of(flag: str | None, key: str | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobFlags:
+class JobFlags(ProjectOption):
     """The settings that one changes by hand; None leaves a setting to the file."""
 
-    typed: CommandLine
-    keys: Keys = None
     config: Config = None
     model: Annotated[
         str | None,
@@ -117,11 +113,6 @@ class JobFlags:
         bool,
         _flag("--dry-run", help="Say how many calls it takes and what they cost.", panel="Run"),
     ] = False
-
-    @property
-    def project(self) -> Project:
-        """How pairs and labels are read."""
-        return self.typed.project.with_keys(self.keys or ())
 
     def tables(self, columns: Mapping[str, str], *sources: tuple[str, Any]) -> list[Table]:
         """Read tables, with the columns of the settings too."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.extras import needs
+from btdagg._util.extras import as_frame
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, as_number
@@ -295,15 +295,13 @@ class Estimates(Drawn):
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row for each quantity over all items, `by` empty, and for each value of `by`."""
-        with needs("tables", "a data frame"):
-            import polars as pl
         parts = [("", self.estimates), *((str(value), part) for value, part in self.by.items())]
         rows = [
             {"by": value, "quantity": name, **mean.as_dict()}
             for value, part in parts
             for name, mean in part.items()
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return as_frame(rows)
 
     def __str__(self) -> str:
         lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.extras import needs
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.mean import differences_of, numbers_of
@@ -156,9 +156,7 @@ class SystemEstimates(Drawn):
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row for each system, from the best to the worst."""
-        with needs("tables", "a data frame"):
-            import polars as pl
-        return pl.DataFrame([*map(self.record, self.systems)], infer_schema_length=None)
+        return as_frame([*map(self.record, self.systems)])
 
     def __str__(self) -> str:
         lines = [self.answer]

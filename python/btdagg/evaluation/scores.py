@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
-from btdagg._util.extras import needs
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import names_of
@@ -199,9 +199,7 @@ class Scores(Displayed):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the lines as a data frame."""
-        with needs("tables", "a data frame"):
-            import polars as pl
-        return pl.DataFrame([self.record(line) for line in self.lines], infer_schema_length=None)
+        return as_frame([self.record(line) for line in self.lines])
 
 
 def most_voted(cells: Sequence[Cell]) -> Cell:

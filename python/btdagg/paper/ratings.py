@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
+from btdagg.votes.grades import refuse_grades
 from btdagg.votes.schema import RATINGS, parse
 from btdagg.votes.source import read_table, with_item
 from btdagg.votes.table import Table, ids_of, without_repeats
@@ -89,10 +89,7 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
     """
     table = with_item(read_table(source, [], columns=columns))
-    if "score" in table.columns and not {"vote", "label"} & {*table.columns}:
-        raise InputError(
-            f"{table.source}: column score has grades, and votes on pairs are expected"
-        )
+    refuse_grades(table, "vote", "label")
     if "vote" not in table.columns and "label" in table.columns:
         table = table.with_data(table.data.rename({"label": "vote"}))
     rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)

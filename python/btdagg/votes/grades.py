@@ -20,6 +20,13 @@ _TOPS = (2, 3, 4, 5, 7, 10, 100)  # of scales from 0 or 1
 _MOST = 12  # points that are listed
 
 
+def refuse_grades(table: Table, *columns: str) -> None:
+    """Refuse scores where there are no votes on pairs, in one of these columns."""
+    if "score" in table.columns and not {*columns} & {*table.columns}:
+        text = f"{table.source}: column score has grades, and votes on pairs are expected"
+        raise InputError(text)
+
+
 def with_criteria(table: AnyTable) -> AnyTable:
     """Return a table whose column `criterion` is called `task`, beside a task a part of it."""
     import polars as pl

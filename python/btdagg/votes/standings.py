@@ -160,7 +160,8 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
     was fitted with.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    found = {name: make for name, make in _KNOWN.items() if make(items) is not None}
+    made = {name: make(items) for name, make in _KNOWN.items()}
+    found = {name: values for name, values in made.items() if values is not None}
     columns: dict[str, Floats] = {}
     standings: dict[str, dict[str, float]] = {}
     for name in [*found] if wanted == ["auto"] else wanted:
@@ -172,18 +173,15 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
         if name not in _KNOWN:
             values = _numbers(_facts(items, name), name)
         elif name in found:
-            values = found[name](items)
+            values = found[name]
         if values is None:
             expected = ", ".join([*found, *items.covariates]) or "none, as the items have nothing"
             raise InputError(argument="covariates", came=name, expected=f"{expected}, or a column")
-        if name == "length":
-            columns[name] = values
-        elif name in _KNOWN:
-            columns[name], known = _by_task(items, values, own.get(name))
+        if name in _STANDINGS:
+            values, known = _by_task(items, values, own.get(name))
             if known is not None and name == "standing":
                 standings[name] = known
-        else:
-            columns[name] = values
+        columns[name] = values
     return KnownColumns(columns, standings)
 
 
@@ -261,8 +259,5 @@ def _lengths(items: Any) -> Floats | None:
     return logs[0] - logs[1] if len(logs) == 2 else logs[0]
 
 
-_KNOWN: dict[str, Callable[[Any], Any]] = {
-    "standing": _names,
-    "group-standing": _prompts,
-    "length": _lengths,
-}
+_STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": _names, "group-standing": _prompts}
+_KNOWN = {**_STANDINGS, "length": _lengths}

@@ -25,7 +25,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.votes import schema
-from btdagg.votes.grades import VOTE_COLUMNS, scale_in, with_criteria
+from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_criteria
 from btdagg.votes.items import Confidences, Items
 from btdagg.votes.join import all_items, join
 from btdagg.votes.panel import panel_items
@@ -567,10 +567,7 @@ def read_votes(
         signed = kind_in(table, None) if kind is None else kind
         if signed is not None and signed != "confidence":
             table = with_votes(table, signed, scale)
-    if "score" in table.columns and "vote" not in table.columns:
-        raise InputError(
-            f"{table.source}: column score has grades, and votes on pairs are expected"
-        )
+    refuse_grades(table, "vote")
     require(table, ["vote"], "columns")
     try:
         votes = _votes_of(table, scale, kind, full_margin, words)
