@@ -30,6 +30,12 @@ def pairs_of(n_items, n_correct=1):
     return read_pairs(pl.DataFrame(rows))
 
 
+def asked_of(server, *options):
+    """The command that has a server judge `pairs.jsonl`."""
+    at = f"judge.base_url={server.url}"
+    return ["judge", "pairs.jsonl", "--model", "m", "--set", at, *options]
+
+
 def plan_of(n_items, n=4):
     """Work whose messages name item and order."""
     for number in range(n_items):

@@ -14,7 +14,7 @@ from btdagg.datasets import simulate
 from btdagg.estimates import Certificate
 from btdagg.online import StoppingRule, VoteDistribution
 from commands import one_line
-from judging import config, pairs_of, rows_of
+from judging import asked_of, config, pairs_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
@@ -50,16 +50,7 @@ def counts_by_item(rows):
 
 def test_judge_asks_as_far_as_the_rule_wants(cli, folder, judge_server):
     server = judge_server()
-    options = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={server.url}",
-        "-s",
-        "v.db",
-    ]
+    options = asked_of(server, "-s", "v.db")
     status, out, err = cli(*options, "--stop", "rule.json", "--dry-run")
     assert status == 0
     assert f"expected to ask for {RULE.expected_votes:.2f} of 8 a pair" in err

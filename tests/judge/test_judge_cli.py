@@ -13,7 +13,7 @@ from btdagg.judge.store import VoteStore
 from btdagg.judge.store.database import NoStoreError
 from commands import one_line
 from judge_endpoints import completion
-from judging import config, pairs_of, start, statuses_of
+from judging import asked_of, config, pairs_of, start, statuses_of
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
@@ -34,16 +34,7 @@ def folder(folder):
 def test_pairs_to_votes_and_on(cli, folder, judge_server):
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     server = judge_server("--api-key", SECRET)
-    options = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={server.url}",
-        "-s",
-        "v.db",
-    ]
+    options = asked_of(server, "-s", "v.db")
     status, out, err = cli(*options, "-n", "4", *config(prices={"prompt": 1, "completion": 2}))
     assert (status, err) == (0, "")
     assert "40 new votes, 0 there before: 40 ok" in out
@@ -74,16 +65,7 @@ def test_pairs_to_votes_and_on(cli, folder, judge_server):
 
 def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_server):
     server = judge_server()
-    options = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={server.url}",
-        "-s",
-        "v.db",
-    ]
+    options = asked_of(server, "-s", "v.db")
     status, out, _ = cli(*options, "--dry-run", "--json")
     found = json.loads(out)
     assert (status, found["n_calls"], found["cost"]) == (0, 480, None)
@@ -111,16 +93,7 @@ def test_a_dry_run_makes_no_store(cli, folder, store_place):
 
 def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
     server = endpoint(lambda _: time.sleep(0.1) or (200, completion()))
-    options = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={server.url}",
-        "-s",
-        "v.db",
-    ]
+    options = asked_of(server, "-s", "v.db")
     options += ["-n", "2"]
     process = start(folder, *options, *config(concurrency=4))
     while len(server.requests) < 10:

@@ -20,7 +20,7 @@ from btdagg.judge.runs import Limits
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.methods import RoundedMedian
 from btdagg.methods.registry import by_name
-from judging import config
+from judging import asked_of, config
 
 N_ITEMS = 12
 
@@ -238,16 +238,7 @@ def folder(folder):
 
 def test_methods_on_the_command_line(judge_server, cli, folder):
     server = judge_server()
-    common = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={server.url}",
-        "-n",
-        "4",
-    ]
+    common = asked_of(server, "-n", "4")
     for method in METHODS:
         labels = ["--labels", "labels.csv", *config(examples=3)] if method == "few-shot" else []
         name = method.replace("-", "_")
