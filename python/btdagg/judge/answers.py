@@ -42,12 +42,14 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from btdagg._util.errors import InputError
 from btdagg.judge.client import Verdict
 from btdagg.judge.statements import Kind, Scale, statement_of, verdict_of, words_of
-from btdagg.votes.scale import listed, points_of
+from btdagg.votes.scale import PAIRS, PASS_FAIL, listed
+from btdagg.votes.scale import Scale as VoteScale
 
 if TYPE_CHECKING:
     from btdagg.judge.client import Token
@@ -58,6 +60,15 @@ _FORMS = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}
 _SCORES = {"tag": "<scores>X, Y</scores>", "line": "{}: X, {}: Y", "json": '"{}": X, "{}": Y'}
 _GRADES = {"tag": "[[N]]", "line": "Grade: N", "json": '"grade": N'}
 _OF_PAIRS = ("first", "second", "tie", "scale")  # what has no meaning beside grades
+
+
+class _Asked(NamedTuple):
+    """The words of a verdict, none for numbers; how it is written; its fields in JSON."""
+
+    words: tuple[str, ...]
+    form: str
+    where: str
+    fields: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -97,9 +108,7 @@ class AnswerFormat:
 
     def __post_init__(self) -> None:
         if self.grades is not None:
-            points: Any = self.grades
-            text = points if isinstance(points, str) else ",".join(map(str, points))
-            object.__setattr__(self, "grades", points_of(text))
+            self.__dict__["grades"] = VoteScale(self.grades).points
             for name in _OF_PAIRS:
                 came = getattr(self, name)
                 if came != getattr(AnswerFormat, name):
@@ -121,39 +130,50 @@ class AnswerFormat:
             raise InputError(argument="pattern", came=self.pattern, expected=expected)
 
     @property
-    def is_passing(self) -> bool:
-        """Whether the grades are pass and fail."""
-        return self.grades == (0, 1)
+    def votes(self) -> VoteScale:
+        """The scale of the votes: pairs, or grades of one response."""
+        return PAIRS if self.grades is None else VoteScale(self.grades)
+
+    @cached_property
+    def _asked(self) -> _Asked:
+        first, second, tie = self.first, self.second, self.tie
+        if self.scale == "scores":
+            where = f", where X and Y are the scores of {first} and {second}"
+            where += ", whole numbers from 1 to 10" + (" that differ" if tie is None else "")
+            score = {"type": "integer"}
+            return _Asked(
+                (), _SCORES[self.kind].format(first, second), where, {first: score, second: score}
+            )
+        if self.scale == "steps":
+            words = [f"{first}>>{second}", f"{first}>{second}", tie and f"{first}={second}"]
+            words += [f"{second}>{first}", f"{second}>>{first}"]
+        elif self.votes == PASS_FAIL:
+            words = ["PASS", "FAIL"]
+        elif self.votes.mirrored:
+            words = [first, second, tie]
+        else:
+            points = self.votes.points
+            kind = "integer" if all(isinstance(point, int) for point in points) else "number"
+            fields = {"grade": {"type": kind, "enum": list(points)}}
+            return _Asked((), _GRADES[self.kind], f", where N is {listed(points)}", fields)
+        allowed = tuple(word for word in words if word is not None)
+        quoted = '"{}"' if self.kind == "json" else _FORMS[self.kind]
+        *most, last = (quoted.format(word) for word in allowed)
+        verdict = f"{', '.join(most)} or {last}"
+        fields = {"verdict": {"type": "string", "enum": list(allowed)}}
+        if self.kind == "json":
+            return _Asked(allowed, '"verdict": "..."', f", where the verdict is {verdict}", fields)
+        return _Asked(allowed, verdict, "", fields)
 
     @property
     def words(self) -> tuple[str, ...]:
         """The verdicts in words that are allowed, with a tie if there is one; none for numbers."""
-        first, second = self.first, self.second
-        if self.grades is not None:
-            return ("PASS", "FAIL") if self.is_passing else ()
-        if self.scale == "scores":
-            return ()
-        if self.scale == "steps":
-            tie = () if self.tie is None else (f"{first}={second}",)
-            wins = (f"{first}>>{second}", f"{first}>{second}")
-            return (*wins, *tie, f"{second}>{first}", f"{second}>>{first}")
-        return (first, second) if self.tie is None else (first, second, self.tie)
+        return self._asked.words
 
     @property
     def instructions(self) -> str:
         """Tell the judge how to answer; stands where a template has ``{answer}``."""
-        if self.grades is not None and not self.is_passing:
-            form = verdict = _GRADES[self.kind]
-            where = f", where N is {listed(self.grades)}"
-        elif self.scale == "scores":
-            form = verdict = _SCORES[self.kind].format(self.first, self.second)
-            where = f", where X and Y are the scores of {self.first} and {self.second}"
-            where += ", whole numbers from 1 to 10" + (" that differ" if self.tie is None else "")
-        else:
-            form, quoted = '"verdict": "..."', '"{}"' if self.kind == "json" else _FORMS[self.kind]
-            *most, last = (quoted.format(word) for word in self.words)
-            verdict = f"{', '.join(most)} or {last}"
-            where = f", where the verdict is {verdict}" if self.kind == "json" else ""
+        _, form, where, _ = self._asked
         if self.kind == "json":
             fields = f'{{"reasoning": "...", {form}}}'
             how = f"Answer with one JSON object and nothing else: {fields}{where}."
@@ -161,7 +181,7 @@ class AnswerFormat:
         else:
             is_tag = self.kind == "tag"
             place = "your verdict on a line of its own:" if is_tag else "one line that reads"
-            how = f"End with {place} {verdict}{where}."
+            how = f"End with {place} {form}{where}."
             more = (
                 " On the line before it write Confidence: N, where N is a whole number from 0 to "
                 "100 that says how sure you are of the verdict."
@@ -177,15 +197,7 @@ class AnswerFormat:
         """JSON schema for endpoints with structured output; None unless `kind` is ``json``."""
         if self.kind != "json":
             return None
-        properties: dict[str, Any] = {"reasoning": {"type": "string"}}
-        if self.grades is not None and not self.is_passing:
-            is_whole = all(isinstance(point, int) for point in self.grades)
-            kind = "integer" if is_whole else "number"
-            properties["grade"] = {"type": kind, "enum": list(self.grades)}
-        elif self.scale == "scores":
-            properties |= {name: {"type": "integer"} for name in (self.first, self.second)}
-        else:
-            properties["verdict"] = {"type": "string", "enum": list(self.words)}
+        properties = {"reasoning": {"type": "string"}, **self._asked.fields}
         if self.confidence:
             properties["confidence"] = {"type": "integer"}
         schema = {
@@ -245,12 +257,12 @@ def parse_verdict(
         if _REFUSAL.match(alone):
             return Verdict("refused", reason=alone.partition("\n")[0][:120])
         return Verdict("unparsed", reason="no explicit verdict")
-    if counted.points is None:
+    if counted.verdict is None:
         return Verdict("unparsed", reason=counted.why)
-    if answer.grades is not None:
-        verdict = Verdict("ok", grade=counted.points[0])
+    if len(counted.verdict) == 1:
+        verdict = Verdict("ok", grade=counted.verdict[0])
     else:
-        first, second = counted.points
+        first, second = counted.verdict
         vote = (first > second) - (first < second)
         if not vote and answer.tie is None:
             return Verdict("unparsed", reason="a tie, where none was allowed")

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
+from btdagg.votes.scale import PAIRS, Scale
 
 _T = TypeVar("_T")
 
@@ -445,7 +446,7 @@ class Setup:
     Votes that agree in it, in item, order and sample are the same vote. `judge` is the model's
     name, or an alias of the user's; `template_digest` is of all that the template sends except the
     pair; `method` is ``sample`` or another method; `settings` are all else that changes the
-    answers, as JSON values. `grades` are the points of votes that are grades.
+    answers, as JSON values. `scale` is that of the votes.
     """
 
     judge: str
@@ -455,7 +456,7 @@ class Setup:
     temperature: float | None = 0.5
     reasoning_effort: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    grades: tuple[float, ...] | None = None
+    scale: Scale = PAIRS
 
     @property
     def prompt(self) -> str:

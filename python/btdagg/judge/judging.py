@@ -35,12 +35,12 @@ from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.runs import JudgeRun, Limits
-from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
     from btdagg.judge.pacing import Pacing
     from btdagg.judge.store import VoteStore
+    from btdagg.votes.scale import Scale
 
 Reader = Callable[[ChatReply, Order], Verdict]
 
@@ -100,7 +100,7 @@ class Sampling:
             judging.temperature,
             judging.reasoning_effort,
             judging.settings,
-            judging.prompt.answer.grades,
+            judging.scale,
         )
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
@@ -253,13 +253,12 @@ class Judging:
     @property
     def scale(self) -> Scale:
         """The scale of the votes."""
-        points = self.prompt.answer.grades
-        return PAIRS if points is None else Scale(points)
+        return self.prompt.answer.votes
 
     @property
     def step(self) -> int:
         """How many votes come together: of a pair in both orders, two."""
-        return 2 if self.order == "both" and self.scale.mirrored else 1
+        return len({order for order, _ in self.samples})
 
     @property
     def samples(self) -> tuple[tuple[Order, int], ...]:

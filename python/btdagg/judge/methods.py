@@ -122,7 +122,7 @@ def asking_of(
     """Return what a method asks besides its samples."""
     once = replace(judging, temperature=0.0)
     answer = judging.prompt.answer
-    if answer.grades is not None or (method != "greedy" and answer.scale != "choice"):
+    if not judging.scale.mirrored or (method != "greedy" and answer.scale != "choice"):
         expected = f"one that asks for A, B or a tie, for {method}"
         raise InputError(argument="template", came=judging.prompt.name, expected=expected)
     if method in ("greedy", "few-shot"):

@@ -94,7 +94,7 @@ class PromptTemplate:
     @property
     def shown(self) -> tuple[str, ...]:
         """Placeholders of what is judged: the responses of a pair, or the one that is graded."""
-        return _SHOWN[:2] if self.answer.grades is None else _SHOWN[2:]
+        return _SHOWN[:2] if self.answer.votes.mirrored else _SHOWN[2:]
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
@@ -132,7 +132,7 @@ class PromptTemplate:
         `kind` is "tag", "line" or "json"; with `allow_tie` False the judge has to choose between
         the two, and `confidence` says whether to ask for one.
         """
-        if allow_tie is not None and self.answer.grades is not None:
+        if allow_tie is not None and len(self.shown) == 1:
             expected = f"none, since template {self.name} is for one response"
             raise InputError(argument="allow_tie", came=allow_tie, expected=expected)
         changed: dict[str, Any] = {"kind": kind, "confidence": confidence}

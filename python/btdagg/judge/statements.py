@@ -10,7 +10,7 @@ import json
 import re
 import string
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -41,21 +41,37 @@ _SCORE = r"(\d{1,2}(?:\.\d{1,4})?)(?:\s*/\s*10)?(?!\w|[./]\d)[*_`]{0,3}"
 _STEPS = {">>": 2, "≫": 2, ">": 1, "=": 0, "≈": 0, "<": -1, "<<": -2, "≪": -2}
 
 
-@dataclass(frozen=True)
-class Words:
-    """What may be a verdict, and the points of each response that it comes to."""
+# Keys of objects and labels that state a verdict
 
-    scale: Scale
-    grades: tuple[float, ...] | None
-    points: dict[str, Points]
+_KEYS = (
+    *("verdict", "winner", "choice", "decision", "preference", "preferred", "judgment"),
+    *("judgement", "better", "best", "answer", "result", "output", "final", "overall"),
+)
+_GRADE_KEYS = ("grade", "score", "rating", "mark", "verdict", "pass", "passed", "final", "overall")
+_QUIZ_KEYS = ("answer", "result")  # beside a grade, what was graded
+_OF_NUMBERS = ("grade", "score", "scores", "mark")
+_SUMS_UP = ("final", "overall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """How a verdict may be written, and where: by the scale that was asked for."""
+
+    read: Callable[[re.Match[str]], Points | None]
     exact: re.Pattern[str]  # nothing but a verdict
     leading: re.Pattern[str]  # a verdict, and how prose goes on
     doubted: re.Pattern[str]  # what follows takes it back
-
-    @property
-    def asked(self) -> str:
-        """The label or key that is asked for."""
-        return "verdict" if self.grades in (None, (0, 1)) else "grade"
+    asked: str = "verdict"  # the label or key that is asked for
+    keys: tuple[tuple[str, ...], ...] = (
+        _KEYS,
+    )  # of objects, besides: all of a tuple have to agree
+    always: tuple[str, ...] = ("verdict", "winner")  # state a verdict even if it is no word
+    score_keys: tuple[str, ...] = ()  # that have a score each
+    labels: frozenset[str] = frozenset(("verdict", "winner", *_SUMS_UP))  # whoever says them
+    has_numbers: bool = False
+    types: frozenset[type] = frozenset((str, int))  # of JSON
+    brackets: tuple[str, ...] = ("()", "[]", "{}", "<>")  # closed, unless a verdict was cut off
+    last_line: str = "last"  # form of a line that is nothing but a verdict
 
 
 @lru_cache(maxsize=32)
@@ -63,87 +79,118 @@ def words_of(
     first: str, second: str, tie: str | None, scale: Scale, grades: tuple[float, ...] | None
 ) -> Words:
     """Return how verdicts may be written, by the words and the scale that were asked for."""
+    if grades is not None:
+        return _words_of_grades(grades)
+    if scale == "scores":
+        return _words_of_scores(first, second)
+    return _words_of_choices(first, second, tie, is_steps=scale == "steps")
+
+
+def _words_of_choices(first: str, second: str, tie: str | None, *, is_steps: bool) -> Words:
     points: dict[str, Points] = dict.fromkeys(_TIE_WORDS, (0, 0))
-    closing = _THEN
     if tie is not None:
         points[tie.casefold()] = (0, 0)
-    names = first.casefold(), second.casefold()
-    points |= {names[0]: (1, 0), names[1]: (0, 1)}
+    points |= {first.casefold(): (1, 0), second.casefold(): (0, 1)}
     word = "|".join(re.escape(name) for name in sorted(points, key=len, reverse=True))
     ties = "|".join(re.escape(name) for name, each in points.items() if each == (0, 0))
     side = f"{re.escape(first)}|{re.escape(second)}"
     value = (
-        rf"{_OPENING}(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
+        rf"(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
         rf"|(?:an?|the)\s+(?P<tie>{ties})"
-        rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w|[.:!]=?\d){_CLOSING}"
+        rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w|[.:!]=?\d)"
     )
-    other_scale = r"(?!)"
-    if grades is not None:
-        points = {name: (grade,) for name, grade in PASS_WORDS.items() if grades == (0, 1)}
-        word = "|".join((*points, _GRADE))
-        best = re.escape(str(grades[-1]))
-        top = rf"(?:\s*(?:/|out of)\s*{best})?"
-        other_scale = rf"\s*\(?(?:/|(?:out )?of)\s*(?!{best}(?:\.0)?(?!\.?\d))\d"
-        head = rf"(?:(?:(?:the|my|final|overall)\s+){{0,3}}(?:{_MARKS})\s*[:=][\s*_`]{{0,4}})?"
-        # What makes it another number, or no single one: 4.55, 4/10, 4-5.
-        another = r"(?!\w|[.,]\d|\s*[-–—/]\s*\d)"
-        value = rf"{_OPENING}{head}(?P<word>{word}){top}{another}{_CLOSING}"
-    elif scale == "scores":
-        name = rf"(?:(?:the\s+)?(?:{_NOUNS})\s+)?"
-        both = r"(?:\s*[,;]\s*|\s+)".join(
-            rf"(?:{name}{re.escape(side)}[*_`]{{0,3}}\s*[:=]\s*)?[*_`]{{0,3}}{_SCORE}"
-            for side in (first, second)
-        )
-        head = r"(?:(?:(?:the|my|final|overall)\s+){0,3}scores?\s*[:=][\s*_`]{0,4})?"
-        value, word = rf"{_OPENING}{head}{both}{_CLOSING}", _SCORE
-        closing = r"\s*(?:$|[.!](?=\s|$))"
+
+    def read(match: re.Match[str]) -> Points | None:
+        if name := match["tie"] or match["word"]:
+            stated = points[name.casefold()]
+            return None if is_steps and any(stated) else stated
+        left, right = (points[match[name].casefold()] for name in ("left", "right"))
+        than = match["than"] if is_steps else match["than"][0]
+        if left == right or than not in _STEPS:
+            return None
+        step = _STEPS[than] if is_steps else min(max(_STEPS[than], -1), 1)
+        winner = left if step > 0 else right
+        return abs(step) * winner[0], abs(step) * winner[1]
+
+    brackets = Words.brackets[:3] if is_steps else Words.brackets
+    return _words(value, word, read, brackets=brackets)
+
+
+def _words_of_scores(first: str, second: str) -> Words:
+    name = rf"(?:(?:the\s+)?(?:{_NOUNS})\s+)?"
+    both = r"(?:\s*[,;]\s*|\s+)".join(
+        rf"(?:{name}{re.escape(side)}[*_`]{{0,3}}\s*[:=]\s*)?[*_`]{{0,3}}{_SCORE}"
+        for side in (first, second)
+    )
+    head = r"(?:(?:(?:the|my|final|overall)\s+){0,3}scores?\s*[:=][\s*_`]{0,4})?"
+
+    def read(match: re.Match[str]) -> Points | None:
+        scores = float(match[1]), float(match[2])
+        return scores if all(1 <= score <= 10 for score in scores) else None
+
+    return _words(
+        head + both,
+        _SCORE,
+        read,
+        closing=r"\s*(?:$|[.!](?=\s|$))",
+        score_keys=(first.casefold(), second.casefold()),
+        labels=Words.labels | {"score", "scores"},
+        has_numbers=True,
+        last_line="line",  # also what may be asked for, wherever it is
+    )
+
+
+def _words_of_grades(grades: tuple[float, ...]) -> Words:
+    is_passing = grades == (0, 1)
+    points = PASS_WORDS if is_passing else {}
+    word = "|".join((*points, _GRADE))
+    best = re.escape(str(grades[-1]))
+    head = rf"(?:(?:(?:the|my|final|overall)\s+){{0,3}}(?:{_MARKS})\s*[:=][\s*_`]{{0,4}})?"
+    # What makes it another number, or no single one: 4.55, 4/10, 4-5.
+    another = r"(?!\w|[.,]\d|\s*[-–—/]\s*\d)"
+
+    def read(match: re.Match[str]) -> Points | None:
+        name = match["word"].casefold()
+        grade = points[name] if name in points else float(name)
+        return next(((point,) for point in grades if point == grade), None)
+
+    return _words(
+        rf"{head}(?P<word>{word})(?:\s*(?:/|out of)\s*{best})?{another}",
+        word,
+        read,
+        other_scale=rf"\s*\(?(?:/|(?:out )?of)\s*(?!{best}(?:\.0)?(?!\.?\d))\d",
+        asked="verdict" if is_passing else "grade",
+        keys=(_GRADE_KEYS, _QUIZ_KEYS),
+        always=_GRADE_KEYS,
+        labels=frozenset(("verdict", "rating", *_OF_NUMBERS, *_SUMS_UP)),
+        has_numbers=True,
+        types=frozenset((str, int, float, bool)),
+    )
+
+
+def _words(
+    verdict: str,
+    word: str,
+    read: Callable[[re.Match[str]], Points | None],
+    *,
+    closing: str = _THEN,
+    other_scale: str = "(?!)",
+    **more: Any,
+) -> Words:
+    """Return words by the pattern of a verdict, and that of what may take its place."""
+    value = f"{_OPENING}{verdict}{_CLOSING}"
     hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
     # "A, B", "4; revised 3", "A>B, B>A": nothing but another one follows.
     replaced = rf"\s*[,;–—-]+\s*(?:(?:no|now|rather|revised|just kidding),?\s+)?(?:{word})"
-    return Words(
-        scale,
-        grades,
-        points,
-        re.compile(rf"{value}[.!]?", re.IGNORECASE),
-        re.compile(rf"(?:that\s+)?{value}{closing}", re.IGNORECASE),
-        re.compile(
-            r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
-            r"|[^.]*?\b(?:only if|but if|unless|provided that)\b"
-            rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)"
-            rf"|{replaced}(?:[<>=]+(?:{word}))?\W*$|{other_scale}",
-            re.IGNORECASE,
-        ),
+    doubted = (
+        r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
+        r"|[^.]*?\b(?:only if|but if|unless|provided that)\b"
+        rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)"
+        rf"|{replaced}(?:[<>=]+(?:{word}))?\W*$|{other_scale}"
     )
-
-
-def _points(match: re.Match[str], words: Words) -> Points | None:
-    if words.grades is not None:
-        word = match["word"].casefold()
-        (grade,) = words.points[word] if word in words.points else (float(word),)
-        return next(((point,) for point in words.grades if point == grade), None)
-    if words.scale == "scores":
-        scores = float(match[1]), float(match[2])
-        return scores if all(1 <= score <= 10 for score in scores) else None
-    if match["tie"] or match["word"]:
-        points = words.points[(match["tie"] or match["word"]).casefold()]
-        return None if words.scale == "steps" and any(points) else points
-    left, right = (words.points[match[name].casefold()] for name in ("left", "right"))
-    than = match["than"] if words.scale == "steps" else match["than"][0]
-    if left == right or than not in _STEPS:
-        return None
-    step = _STEPS[than] if words.scale == "steps" else min(max(_STEPS[than], -1), 1)
-    winner = left if step > 0 else right
-    return abs(step) * winner[0], abs(step) * winner[1]
-
-
-def _exactly(value: object, words: Words) -> Points | None:
-    """Read a value that is nothing but a verdict."""
-    kinds = str | int if words.grades is None else str | int | float
-    is_plain = isinstance(value, kinds)
-    if not is_plain or (isinstance(value, bool) and words.grades is None):
-        return None
-    match = words.exact.fullmatch(str(value).strip())
-    return _points(match, words) if match else None
+    patterns = (rf"{value}[.!]?", rf"(?:that\s+)?{value}{closing}", doubted)
+    exact, leading, doubted_by = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+    return Words(read=read, exact=exact, leading=leading, doubted=doubted_by, **more)
 
 
 # Which verdict counts
@@ -168,16 +215,16 @@ _HEADING = re.compile(r"\s{0,16}(?:#.*|[^\w\n]{0,16}(?:\d+\.)?[^\n.!?]{1,40}[:*]
 
 
 class Statement(NamedTuple):
-    """A verdict somewhere in a text, by the points of each response.
+    """A verdict somewhere in a text, as the points of each response.
 
-    Where `points` are None, `why` says so. One that does not `count` is no verdict, but may speak
+    Where it is None, `why` says so. One that does not `count` is no verdict, but may speak
     against the one before it.
     """
 
     form: str  # tag, line or json; others are never asked for
     start: int
     end: int
-    points: Points | None
+    verdict: Points | None
     why: str = ""
     counts: bool = True
     fields: dict[str, Any] | None = None  # of a JSON object
@@ -192,16 +239,16 @@ def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
     statements = _statements(text, words, kind)
     verdicts = [statement for statement in statements if statement.counts]
     if not verdicts:
-        unclear = [each for each in statements if each.form and each.points is None]
+        unclear = [each for each in statements if each.form and each.verdict is None]
         return unclear[-1] if unclear else None
     in_form = [verdict for verdict in verdicts if verdict.form == kind]
     chosen = (in_form or verdicts)[-1]
     if not in_form and not _is_final(text, chosen):
         chosen = _agreed(verdicts)
     later = [statement for statement in statements if statement.start > chosen.start]
-    unlike = [statement for statement in later if statement.points != chosen.points]
-    if unlike and chosen.points is not None:
-        return chosen._replace(points=None, why=unlike[-1].why or _CONTRADICTED)
+    unlike = [statement for statement in later if statement.verdict != chosen.verdict]
+    if unlike and chosen.verdict is not None:
+        return chosen._replace(verdict=None, why=unlike[-1].why or _CONTRADICTED)
     return chosen
 
 
@@ -251,9 +298,9 @@ def _without_lists(text: str, statements: list[Statement]) -> list[Statement]:
             runs[-1].append(each)
         else:
             runs.append([each])
-    listed = [len({each.points for each in run}) > 1 for run in runs]
+    listed = [len({each.verdict for each in run}) > 1 for run in runs]
     return [
-        each._replace(points=None, why=_CONTRADICTED, counts=False) if is_list else each
+        each._replace(verdict=None, why=_CONTRADICTED, counts=False) if is_list else each
         for run, is_list in zip(runs, listed, strict=True)
         for each in run
     ]
@@ -282,26 +329,29 @@ def _are_items(text: str, one: Statement, other: Statement) -> bool:
 
 def _agreed(statements: Sequence[Statement]) -> Statement:
     """Return the last statement, without its points if another has different ones."""
-    if len({statement.points for statement in statements}) > 1:
-        return statements[-1]._replace(points=None, why=_CONTRADICTED)
+    if len({statement.verdict for statement in statements}) > 1:
+        return statements[-1]._replace(verdict=None, why=_CONTRADICTED)
     return statements[-1]
 
 
 def statement_of(form: str, span: tuple[int, int], value: object, words: Words) -> Statement:
     """Return a statement of a value that is nothing but a verdict."""
-    return _statement(form, span, _exactly(value, words), value)
+    match = words.exact.fullmatch(str(value).strip()) if type(value) in words.types else None
+    return _statement(form, span, words.read(match) if match else None, value)
 
 
-def _statement(form: str, span: tuple[int, int], points: Points | None, value: object) -> Statement:
-    if points is not None:
-        return Statement(form, *span, points)
+def _statement(
+    form: str, span: tuple[int, int], verdict: Points | None, value: object
+) -> Statement:
+    if verdict is not None:
+        return Statement(form, *span, verdict)
     shown = json.dumps(value, ensure_ascii=False, default=str)
     return Statement(form, *span, None, f"not one of the words asked for: {shown[:40]}")
 
 
 def _unless_doubted(statement: Statement, doubt: object) -> Statement:
     """Take a verdict for none if the words around it do not stand by it."""
-    return statement._replace(points=None, why=_DOUBTED, counts=False) if doubt else statement
+    return statement._replace(verdict=None, why=_DOUBTED, counts=False) if doubt else statement
 
 
 # What stands before a verdict that is not meant: "not [[A]]", "it would be [[A]]", "if so, [[A]]".
@@ -342,7 +392,7 @@ def _tags(text: str, words: Words, start: int) -> Iterator[Statement]:
         if number == _MOST_TAGS:
             yield Statement("tag", len(text), len(text), None, "too many verdicts")
             return
-        if tag["scores"] and words.scale != "scores" and words.grades is None:
+        if tag["scores"] and not words.has_numbers:
             continue
         before = _sentence_before(text, tag.start())
         after = text[tag.end() : tag.end() + _NEAR].partition("\n")[0].lstrip("\"'”’`*_)")
@@ -355,13 +405,6 @@ def _tags(text: str, words: Words, start: int) -> Iterator[Statement]:
 
 # Objects
 
-_KEYS = (
-    *("verdict", "winner", "choice", "decision", "preference", "preferred", "judgment"),
-    *("judgement", "better", "best", "answer", "result", "output", "final", "overall"),
-)
-_ALWAYS = ("verdict", "winner")  # keys that state a verdict even if it is none of the words
-_GRADE_KEYS = ("grade", "score", "rating", "mark", "verdict", "pass", "passed", "final", "overall")
-_QUIZ_KEYS = ("answer", "result")  # beside a grade, what was graded
 _AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
 _OBJECT = re.compile(r"\{\s*[\"'`\w]")
 # An object that is nearly JSON (other quotes, a comma too many), and its fields.
@@ -419,22 +462,16 @@ def _in_object(fields: dict[str, Any], words: Words) -> Statement | None:
 
 def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
     """Return what the key that is asked for says, or else all others if they agree."""
-    if words.scale == "scores":
-        names = [name for name, points in words.points.items() if any(points)]
-        both = ", ".join(str(fields.get(name)) for name in names)
-        has_scores = any(name in fields for name in names)
-        return (
-            statement_of("json", (0, 0), both, words)._replace(fields=fields)
-            if has_scores
-            else None
-        )
-    is_graded = words.grades is not None
-    others, always = ((_GRADE_KEYS, _QUIZ_KEYS), _GRADE_KEYS) if is_graded else ((_KEYS,), _ALWAYS)
-    for keys in ((words.asked,), *others):
+    if words.score_keys:
+        both = ", ".join(str(fields.get(name)) for name in words.score_keys)
+        if fields.keys().isdisjoint(words.score_keys):
+            return None
+        return statement_of("json", (0, 0), both, words)._replace(fields=fields)
+    for keys in ((words.asked,), *words.keys):
         values = [(key, fields[key]) for key in keys if not isinstance(fields.get(key, {}), dict)]
         stated = [(key, statement_of("json", (0, 0), value, words)) for key, value in values]
-        if read := [each for key, each in stated if each.points or key in always]:
-            verdicts = [each for each in read[1:] if each.points]
+        if read := [each for key, each in stated if each.verdict or key in words.always]:
+            verdicts = [each for each in read[1:] if each.verdict]
             return _agreed([read[0], *verdicts])._replace(fields=fields)
     return None
 
@@ -450,7 +487,6 @@ _LABEL = re.compile(
     rf"{_QUALIFIED}([:=\]]|->|→|(?:is|changed to)\b) {{0,40}}"
 )
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # keeps the length
-_OF_NUMBERS = ("grade", "score", "scores", "mark")
 # "So my final verdict: A", but not "Fluency verdict: A" or "it says 'Verdict: A'".
 _LEAD = re.compile(
     r"(?<![0-9a-z_\u00c0-\u2e7f])"
@@ -458,7 +494,6 @@ _LEAD = re.compile(
     r"|corrected|new)\b[ ,*_]{1,8}){0,6})\Z"
 )
 _MINE = re.compile(r"\b(?:final|my|revised|updated|corrected)\b")
-_SUMS_UP = ("final", "overall")
 _OF_PROSE = ("better", "best", "preferred")
 _IN_PASSING = re.compile(rf"[\w{_QUOTES}][ *_]*\Z")
 _LINE_BEGINS = re.compile(r"(?:\A|\n)[\W_]{0,24}\Z")
@@ -469,30 +504,26 @@ _NUMBER = re.compile(r"\W{0,8}\d")
 
 def _labels(text: str, words: Words, start: int) -> Iterator[Statement]:
     small = text.translate(_SMALL)
-    is_graded, is_scored = words.grades is not None, words.scale == "scores"
-    own = (
-        {"verdict", "winner", *_SUMS_UP}
-        if not is_graded
-        else {"verdict", "rating", *_OF_NUMBERS, *_SUMS_UP}
-    )
-    own |= {"score", "scores"} if is_scored else set()
     last = _place_of_last_line(text)
     for label in _LABEL.finditer(small, start):
         begin, end = label.span()
         noun, sign = label[1], label[3]
         value = text[end : end + _NEAR].partition("\n")[0]
         match = words.leading.match(value)
-        points = _points(match, words) if match and _is_closed(match[0], words) else None
-        is_number = (is_graded or is_scored) and _NUMBER.match(value)
+        points = words.read(match) if match and _is_closed(match[0], words) else None
+        is_number = words.has_numbers and _NUMBER.match(value)
         is_explicit = points or ((noun == "verdict" or is_number) and not _TAG.search(value))
         if noun in _SUMS_UP and not (match and _STOPS.match(value, match.end())):
             continue  # a word of prose
         lead = _LEAD.search(small, max(begin - 64, 0), begin)
-        if not is_explicit or lead is None or (noun in _OF_NUMBERS and noun not in own):
+        if not is_explicit or lead is None or (noun in _OF_NUMBERS and noun not in words.labels):
             continue
         before = small[max(lead.start() - 32, 0) : lead.start()]
         at_line, at_sentence = _LINE_BEGINS.search(before), _SENTENCE_BEGINS.search(before)
-        is_own, is_mine = noun in own or (noun == "preferred" and label[2]), _MINE.search(lead[1])
+        is_own, is_mine = (
+            noun in words.labels or (noun == "preferred" and label[2]),
+            _MINE.search(lead[1]),
+        )
         if is_own:
             counts = at_sentence is not None
         elif is_mine:  # "the final answer is B" may be of a quiz that was answered
@@ -544,9 +575,7 @@ def _place_of_last_line(text: str) -> int:
 
 def _bare(text: str, words: Words, kind: Kind) -> Iterator[Statement]:
     """Read a last line that is nothing but a verdict; a letter alone has to be capital."""
-    # Scores alone on a line are also what may be asked for, wherever they are.
-    is_scored = words.scale == "scores"
-    first = 0 if is_scored and kind == "line" else _place_of_last_line(text)
+    first = 0 if words.last_line == kind else _place_of_last_line(text)
     for place in _LINE.finditer(text, first):
         line = place[0].strip()
         match = words.exact.fullmatch(line)
@@ -555,12 +584,10 @@ def _bare(text: str, words: Words, kind: Kind) -> Iterator[Statement]:
         is_letter = len(line.strip(" \t*_.!")) == 1 and line.islower()
         is_heading = match.groupdict().get("noun") and "(" not in line
         if line == text or not (is_letter or is_heading):
-            form = "line" if is_scored else "last"
-            yield _statement(form, place.span(), _points(match, words), line)
+            yield _statement(words.last_line, place.span(), words.read(match), line)
 
 
 def _is_closed(text: str, words: Words, *, both: bool = False) -> bool:
     """Whether the brackets around a verdict are closed: it was not cut off."""
-    pairs = ("()", "[]", "{}", *(() if words.scale == "steps" else ("<>",)))
-    n_open = [text.count(opening) - text.count(closing) for opening, closing in pairs]
+    n_open = [text.count(pair[0]) - text.count(pair[1]) for pair in words.brackets]
     return not any(n_open) if both else max(n_open) <= 0

@@ -20,7 +20,6 @@ from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
 from btdagg.judge.store import VoteStore
-from btdagg.model.grades import GradeModel
 from btdagg.online import StoppingRule
 from btdagg.votes.grades import with_criteria
 from btdagg.votes.provenance import Provenance, warn_of
@@ -212,19 +211,19 @@ class ByRule(Sampling):
 
     def _parts_for(self, rule: StoppingRule) -> Callable[..., Sequence[float]]:
         """Return how much of a vote is for each point, as the model of a rule takes votes."""
-        if isinstance(rule.model, GradeModel):
-            points = rule.model.scale.points
-            return lambda vote, grade, *_: [float(point == grade) for point in points]
+        points = rule.model.scale.points
         strength, full_margin = strength_for(rule, self.judging.setup)
 
         def sides(
-            vote: int,
-            grade: None,
+            vote: int | None,
+            grade: float | None,
             margin: float | None,
             confidence: float | None,
             minus: float | None,
             plus: float | None,
-        ) -> tuple[float, float, float]:
+        ) -> Sequence[float]:
+            if vote is None:
+                return [float(point == grade) for point in points]
             if strength == "probabilities" and minus is not None and plus is not None:
                 minus, plus = rounded_probability(minus), rounded_probability(plus)
                 return minus, 1 - minus - plus, plus

@@ -61,12 +61,13 @@ class VoteStore(Database):
     def ask_of(self, setup: Setup) -> int:
         """Return the number of a setup; it is written down when it is new."""
         settings = json.dumps(dict(setup.settings), sort_keys=True, default=str)
-        grades = None if setup.grades is None else written(setup.grades)
+        grades = None if setup.scale.mirrored else written(setup.scale.points)
         values = {**vars(setup), "prompt": setup.prompt, "settings": settings, "grades": grades}
+        del values["scale"]
         with self._engine.begin() as connection:
             for points in connection.execute(sa.select(schema.asks.c.grades).limit(1)).scalars():
                 if points != grades:
-                    which = "votes on pairs" if points is None else f"grades on {points}"
+                    which = f"grades on {points}" if points else "votes on pairs"
                     raise StoreError(f"{self.name}: a store of {which}; use another for these")
             insert = self.insert(schema.asks).on_conflict_do_nothing()
             connection.execute(insert, values)
@@ -229,15 +230,13 @@ def votes_frame(
     order += _EXCHANGE if exchanges else ()
     optional = ("task", "criterion", *schema.SYSTEMS, "reasoning_effort", *_STRENGTH)
     unused = [name for name in optional if frame[name].null_count() == frame.height]
-    points = store.grades
-    unused += ["grade"] if points is None else ["order", "vote"]
-    order = [name for name in dict.fromkeys(order) if name not in unused]
-    if points is None:
-        return frame.select(order).with_columns(pl.col("vote").cast(pl.Int8))
+    frame = frame.select(name for name in dict.fromkeys(order) if name not in unused)
+    if (points := store.grades) is None:
+        return frame.drop("grade").with_columns(pl.col("vote").cast(pl.Int8))
     is_whole = all(isinstance(point, int) for point in points_of(points))
     score = pl.col("grade").cast(pl.Int64) if is_whole else pl.col("grade")
-    grades = frame.select(order).with_columns(score, grades=pl.lit(points))
-    return grades.rename({"grade": "score"})
+    frame = frame.drop("order", "vote").with_columns(score, grades=pl.lit(points))
+    return frame.rename({"grade": "score"})
 
 
 def summaries(store: VoteStore) -> list[dict[str, Any]]:
