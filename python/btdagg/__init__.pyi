@@ -36,6 +36,7 @@ from ._util.errors import InputError as InputError
 from .estimates.certificate import certify as certify
 from .estimates.deciding import decisions as decisions
 from .estimates.frames import decide as decide
+from .estimates.judge_bias import bias as bias
 from .estimates.prediction_powered import estimate as estimate
 from .estimates.systems import estimate_systems as estimate_systems
 from .evaluation.comparison import compare as compare

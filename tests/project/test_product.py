@@ -97,11 +97,14 @@ FUNCTIONS = {
     ),
     "worth_a_look": lambda given: estimates.worth_a_look(given.items()),
     "fit_prior": lambda given: btdagg.fit_prior([(given.votes, given.labels)]),
+    "bias": lambda given: btdagg.bias(given.gate()),
 }  # fmt: skip
 
 SINGLE = "needs single votes, and these are counts"
 NO_JUDGE = "no column 'judge'; found item, minus, tie, plus"
 DAVIDSON = r"\(n, 3\): minus, tie, plus of each item"
+
+TWO_SCALES = "expected that of the votes, .* so that slopes can be compared"
 
 # Why a function is not for a family: its refusal.
 NOT_BY_FUNCTION = {
@@ -111,6 +114,7 @@ NOT_BY_FUNCTION = {
     ("fit_prior", "grades"): DAVIDSON,
     ("forecast", "grades"): DAVIDSON,
     ("compare", "counts"): SINGLE,
+    ("bias", "grades"): TWO_SCALES,
 }
 
 
@@ -144,12 +148,14 @@ COMMANDS = {
     "compare": "compare VOTES LABELS OPTIONS --first n=2",
     "choose": "choose VOTES GRADES --items 20 --design stratified -o drawn.csv",
     "gate": "gate VOTES LABELS OPTIONS --candidate red --baseline blue --margin 0.9",
+    "bias": "bias VOTES LABELS OPTIONS",
 }
 
 NOT_BY_COMMAND = {
     ("import", "counts"): "not in the format .* it has group, item, minus, plus",
     ("evaluate", "counts"): SINGLE,
     ("compare", "counts"): SINGLE,
+    ("bias", "grades"): TWO_SCALES,
 }
 
 

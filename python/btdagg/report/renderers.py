@@ -10,6 +10,7 @@ from typing import Any
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.estimates import Certificate
+from btdagg.estimates.judge_bias import JudgeBias
 from btdagg.estimates.prediction_powered import Estimates
 from btdagg.estimates.systems import SystemEstimates
 from btdagg.evaluation.cells import Cell
@@ -135,6 +136,12 @@ def _systems(result: SystemEstimates) -> Parts:
 
 
 @parts_of.register
+def _judge_bias(result: JudgeBias) -> Parts:
+    yield tables.judge_bias_table(result)
+    yield from result.remarks
+
+
+@parts_of.register
 def _certificate(result: Certificate) -> Parts:
     yield tables.certificate_table(result)
     yield from result.remarks
@@ -178,5 +185,6 @@ draw.register(GradeModel, lambda result, *_: figures.grades_figure(result))
 draw.register(Cell, lambda result: figures.confusion_figure("all items", result))
 draw.register(Estimates, lambda result: figures.estimates_figure(result))
 draw.register(SystemEstimates, lambda result: figures.systems_figure(result))
+draw.register(JudgeBias, lambda result: figures.judge_bias_figure(result))
 draw.register(Certificate, lambda result: figures.certificate_figure(result))
 draw.register(Plan, lambda result: figures.plan_figure(result))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from btdagg.estimates import Certificate
+    from btdagg.estimates.judge_bias import JudgeBias
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.estimates.systems import SystemEstimates
     from btdagg.evaluation import Scores
@@ -317,6 +318,13 @@ def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
     report.section("systems", "Which system is best", text)
     report.remark(*systems.remarks)
     report.add(tables.systems_table(systems), figures.systems_figure(systems))
+
+
+def write_bias(report: ReportFolder, found: JudgeBias) -> None:
+    """Write what the judge follows more, or less, than people."""
+    report.section("bias", "What the judge favours", f"{found.answer}.")
+    report.remark(*found.remarks)
+    report.add(tables.judge_bias_table(found), figures.judge_bias_figure(found))
 
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:

@@ -177,7 +177,7 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
         if values is None:
             expected = ", ".join([*found, *items.covariates]) or "none, as the items have nothing"
             raise InputError(argument="covariates", came=name, expected=f"{expected}, or a column")
-        if name in _STANDINGS:
+        if name in STANDINGS:
             values, known = _by_task(items, values, own.get(name))
             if known is not None and name == "standing":
                 standings[name] = known
@@ -259,5 +259,5 @@ def _lengths(items: Any) -> Floats | None:
     return logs[0] - logs[1] if len(logs) == 2 else logs[0]
 
 
-_STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": _names, "group-standing": _prompts}
-_KNOWN = {**_STANDINGS, "length": _lengths}
+STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": _names, "group-standing": _prompts}
+_KNOWN = {**STANDINGS, "length": _lengths}

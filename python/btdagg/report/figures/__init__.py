@@ -2,6 +2,7 @@
 
 from btdagg.report.figures.behaviour import behaviour_figure as behaviour_figure
 from btdagg.report.figures.behaviour import grades_figure as grades_figure
+from btdagg.report.figures.bias import judge_bias_figure as judge_bias_figure
 from btdagg.report.figures.curves import certificate_figure as certificate_figure
 from btdagg.report.figures.curves import plan_figure as plan_figure
 from btdagg.report.figures.curves import sweep_figures as sweep_figures

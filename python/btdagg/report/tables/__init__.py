@@ -1,5 +1,6 @@
 """Tables of results."""
 
+from btdagg.report.tables.bias import judge_bias_table as judge_bias_table
 from btdagg.report.tables.bias import positional_bias_table as positional_bias_table
 from btdagg.report.tables.estimates import certificate_table as certificate_table
 from btdagg.report.tables.estimates import differences_table as differences_table

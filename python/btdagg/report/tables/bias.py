@@ -1,16 +1,17 @@
-"""How much judges favour the response shown first."""
+"""What judges favour: the response shown first, a covariate, a system."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from btdagg._util.wording import percent
+from btdagg._util.wording import percent, pvalue
 from btdagg.evaluation.scores import record, spread
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.wording import key_of, with_error
 
 if TYPE_CHECKING:
+    from btdagg.estimates.judge_bias import JudgeBias
     from btdagg.evaluation.bias import PositionalBias
 
 
@@ -70,3 +71,28 @@ def _lopsided(biases: Sequence[PositionalBias]) -> str:
         " Where most votes or all are of one order, the bias cannot be told from how much better "
         f"that response is ({listed})."
     )
+
+
+def judge_bias_table(found: JudgeBias) -> ReportTable:
+    """Tabulate what people and the judge give for covariates and systems."""
+
+    def rows() -> Iterator[Row]:
+        for bias in (*found.covariates, *found.systems):
+            step = f"a response {bias.step}" if bias.step else bias.of
+            numbers = {name: getattr(bias, name) for name in ("people", "judge", "difference")}
+            cells: dict[str, str | Entry] = {
+                name: found.said(slope, signed=bool(bias.step) or name == "difference")
+                for name, slope in numbers.items()
+            }
+            cells["difference"] = Entry(str(cells["difference"]), bias.finding != "not told")
+            cells |= {"p": pvalue(bias.pvalue), "finding": bias.finding}
+            yield Row((step,), cells, [bias.as_dict()])
+
+    together = " together" if max(len(found.covariates), len(found.systems)) > 1 else ""
+    note = (
+        f"In {found.units}: of a covariate what it gains a response, of a system what its "
+        f"responses get. Of {found.n_labels:,} items with a label. {100 * found.level:.3g}% "
+        f"intervals{together}; bold: that of the difference does not hold 0. Less strongly: as "
+        "people, and less, which a judge does that is merely less decisive."
+    )
+    return ReportTable.of_rows("bias", "The judge beside people", note, ("of",), rows())

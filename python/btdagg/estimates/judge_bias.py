@@ -1,0 +1,493 @@
+"""A judge's bias: what its votes follow more, or less, than people's labels do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.display import Drawn
+from btdagg._util.extras import as_frame
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_groups
+from btdagg.estimates.mean import numbers_of
+from btdagg.estimates.population import PredictedItems, items_of
+from btdagg.estimates.regression import Regression
+from btdagg.evaluation.significance import t_pvalues, t_quantile
+from btdagg.model.intervals import as_level
+from btdagg.votes.sides import columns_of_systems
+from btdagg.votes.standings import STANDINGS
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.votes.items import Items
+    from btdagg.votes.scale import Scale
+
+    Floats = NDArray[np.float64]
+
+TWICE = "twice as long"
+_DOUBLING = math.log(2)
+_N_POINTS = 33  # of a line that is drawn
+_ROUNDING = 1e-9
+_FEW = 4.0  # degrees of freedom of a slope
+
+
+class Slope(NamedTuple):
+    """A number with its interval, in win rates of pairs, or in points of the scale.
+
+    The ends are NaN where items do not differ in it, so that nothing says how far off it is.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Bias:
+    """What a judge gives for something, and what people do.
+
+    Attributes
+    ----------
+    of : str
+        The covariate or system.
+    step : str
+        What slopes are of: a response ``"twice as long"``, say; nothing of a system.
+    step_size : float
+        By how much the covariate is higher there; NaN of a system.
+    people, judge, difference : Slope
+        Of a covariate the slopes of labels and of mean votes, and the judge's less people's. Of a
+        system the win rate, or mean grade, by either.
+    pvalue : float
+        Of no difference. It and the intervals are corrected for several covariates, or systems.
+    n_labels : int
+    finding : {"favours", "disfavours", "less strongly", "not told"}
+        ``"less strongly"`` is what a judge that is merely less decisive than people shows: it
+        follows what people follow, and less.
+    lines : dict of str to (k, 4) array
+        Of ``"people"`` and ``"judge"`` what a line is drawn by: the covariate, and the label that
+        is expected, with the ends of its interval.
+    """
+
+    of: str
+    step: str
+    step_size: float
+    people: Slope
+    judge: Slope
+    difference: Slope
+    pvalue: float
+    n_labels: int
+    finding: str
+    lines: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers by name; NaN as None."""
+        fields = {"of": self.of, "step": self.step, **numbers_of(self, "step_size")}
+        for name in ("people", "judge", "difference"):
+            numbers = numbers_of(getattr(self, name), "value", "low", "high")
+            fields |= {f"{name}_{end}": number for end, number in numbers.items()}
+        more = {"n_labels": self.n_labels, "finding": self.finding}
+        return fields | numbers_of(self, "pvalue") | more
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class JudgeBias(Drawn):
+    """What a judge follows more, or less, than people do.
+
+    Attributes
+    ----------
+    covariates, systems : tuple of Bias
+    n_items, n_labels, n_groups : int
+        All items; those with a label and a vote; their groups.
+    unit : {"win", "pass", "point"}
+        What numbers count: wins, passes where the scale is 0 and 1, or points of the scale.
+    level : float
+        Of the intervals, which hold together for all covariates, and for all systems.
+    remarks : tuple of str
+        What a reader has to know before using the numbers.
+    """
+
+    covariates: tuple[Bias, ...]
+    systems: tuple[Bias, ...]
+    n_items: int
+    n_labels: int
+    n_groups: int
+    unit: str
+    level: float
+    remarks: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        """What the judge favours, in sentences."""
+        told = [self._of_covariate(bias) for bias in self.covariates]
+        beginnings = {
+            "favours": f"{self.units} that the judge gives more than people",
+            "disfavours": f"{self.units} that the judge gives less than people",
+            "less strongly": f"{self.units} that the judge is nearer to the middle than people, as "
+            "one that is merely less decisive",
+        }
+        for finding, beginning in beginnings.items():
+            systems = [bias for bias in self.systems if bias.finding == finding]
+            listed = "; ".join(f"{bias.of} {self._size(bias)}" for bias in systems)
+            told += [f"{beginning}: {listed}"] if systems else []
+        if alike := sum(bias.finding == "not told" for bias in self.systems):
+            which = "" if alike == len(self.systems) else "other "
+            s = "s" * (alike > 1)
+            told.append(f"on {alike} {which}system{s} the judge cannot be told from people")
+        return ". ".join(text[0].upper() + text[1:] for text in told)
+
+    @property
+    def units(self) -> str:
+        """What numbers count when they are written."""
+        return {"win": "wins of 100", "pass": "passes of 100", "point": "points"}[self.unit]
+
+    def _of_covariate(self, bias: Bias) -> str:
+        given = (self.said(own, signed=True) for own in (bias.people, bias.judge))
+        difference, size = self.said(bias.difference, signed=True), self._size(bias)
+        found = {
+            "favours": f"the judge favours {bias.of} by {size}",
+            "disfavours": f"the judge disfavours {bias.of} by {size}",
+            "less strongly": f"the judge follows {bias.of} less strongly than people, by {size}",
+            "not told": f"the difference, {difference}, is not told from none",
+        }
+        people, judge = given
+        return (
+            f"a response {bias.step} gets {people} {self.units} from people and {judge} "
+            f"from the judge: {found[bias.finding]}"
+        )
+
+    def _size(self, bias: Bias) -> str:
+        own = bias.difference
+        return self.said(own if own.value > 0 else Slope(-own.value, -own.high, -own.low))
+
+    def said(self, slope: Slope, *, signed: bool = False) -> str:
+        """Write a number with its interval, in hundredths of a win or pass, or in points."""
+        times, digits = (1, 2) if self.unit == "point" else (100, 1)
+        value, low, high = (f"{times * end:{'+' * signed}.{digits}f}" for end in slope)
+        return f"{value} (no interval)" if math.isnan(slope.low) else f"{value} ({low} to {high})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain values."""
+        names = ("n_items", "n_labels", "n_groups", "unit", "level")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "covariates": [bias.as_dict() for bias in self.covariates],
+            "systems": [bias.as_dict() for bias in self.systems],
+            "remarks": list(self.remarks),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a row for each covariate and system."""
+        return as_frame([bias.as_dict() for bias in (*self.covariates, *self.systems)])
+
+    def __str__(self) -> str:
+        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+
+
+def bias(
+    counts: Any,
+    labels: Any = None,
+    *,
+    covariates: Any = "auto",
+    system_a: ArrayLike | None = None,
+    system_b: ArrayLike | None = None,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
+    groups: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    level: float = 0.95,
+) -> JudgeBias:
+    """Say what a judge favours: what its votes follow more, or less, than people's labels do.
+
+    Parameters
+    ----------
+    counts, labels, scale, label_scale, groups, probabilities
+        As `btdagg.estimate` takes them: items, tables, or arrays. Votes and labels are on one
+        scale. Items without a label serve systems alone.
+    covariates : "auto", str, sequence of str, mapping, data frame or (n, d) array
+        ``"auto"`` is the length, where items have it; other names are columns of numbers. Of pairs
+        each is a difference, of A less B. A standing is made of the judge's own votes, and is no
+        covariate here.
+    system_a, system_b : (n,) arrays, optional
+        Whose responses A and B are; of grades `system_a` alone. Items and tables have their own.
+    level : float
+        Of the intervals.
+
+    Raises
+    ------
+    InputError
+        As `btdagg.estimate` does, and if votes and labels have two scales, nothing is known of
+        items, a covariate is constant or collinear with others, or too few groups have labels.
+
+    Notes
+    -----
+    Labels, mean votes and their differences are regressed on all covariates together, of pairs
+    through the origin, by least squares weighted with one over the probability of a label. Slopes
+    of pairs are halved, from net wins to wins. Their variances are clustered by group and corrected
+    for few groups (CR2), and the degrees of freedom of Student's t are Satterthwaite's (Bell and
+    McCaffrey, 2002; Pustejovsky and Tipton, 2018). There is no prior. Noisy votes widen the
+    interval of a slope and do not move it, as they move a weight of `btdagg.calibrate`.
+
+    A system's difference is the prediction-powered mean, as of `btdagg.estimate`, of the label less
+    the mean vote. All are corrected for their number by Bonferroni's method.
+
+    Examples
+    --------
+    >>> counts = [[0, 0, 4], [1, 0, 3], [3, 0, 1], [0, 1, 3], [4, 0, 0], [1, 2, 1]] * 8
+    >>> labels = [0, 1, -1, 0, -1, 1, 1, 0] * 6
+    >>> longer = {"length": [0.7, 0.2, -0.4, 0.9, -0.8, 0.1] * 8}
+    >>> bias(counts, labels, covariates=longer).covariates[0].finding
+    'favours'
+    """
+    level = as_level(level)
+    how: dict[str, Any] = {"groups": groups, "probabilities": probabilities}
+    how |= {"scale": scale, "label_scale": label_scale}
+    items = _items(counts, labels, system_a, system_b, how)
+    if items.scale.points != items.label_scale.points:
+        expected = f"that of the votes, {items.scale}, so that slopes can be compared"
+        raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
+    known, with_systems = _known(items, covariates), _systems(items)
+    if not known and with_systems is None:
+        expected = "a length, a column of numbers or the systems of each response"
+        raise InputError(argument="covariates", came="nothing", expected=expected)
+    has_votes = items.pooled.sum(axis=1) > 0
+    items = replace(items, covariates={}, standings={})[has_votes]
+    known = {name: values[has_votes] for name, values in known.items()}
+    remarks = list(items.remarks)
+    sample = _Labelled.of(items)
+    found = _of_covariates(sample, known, level, remarks) if known else ()
+    by = () if with_systems is None else _of_systems(items, with_systems[has_votes], level, remarks)
+    unit = "win" if items.scale.mirrored else "pass" if items.scale.points == (0, 1) else "point"
+    n_groups = len(np.unique(sample.groups))
+    numbers = len(has_votes), len(sample.rows), n_groups
+    return JudgeBias(found, by, *numbers, unit, level, tuple(dict.fromkeys(remarks)))
+
+
+def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str, Any]) -> Items:
+    """Return items with their systems, if these are known."""
+    by = None if system_b is not None else system_a
+    systems = None if system_b is None else np.column_stack([system_a, system_b])
+    if system_a is None and hasattr(counts, "scale") and hasattr(counts, "columns"):
+        named = columns_of_systems(counts, mirrored=counts.scale.mirrored)
+        return items_of(counts, labels, **named, **how)
+    items = items_of(counts, labels, by=by, **how)
+    return items if systems is None else replace(items, systems=systems)
+
+
+def _systems(items: Items) -> NDArray[Any] | None:
+    """Return the names of each item's systems, (n, 2) of pairs and (n, 1) of grades."""
+    if items.scale.mirrored:
+        return None if items.systems is None else np.asarray(items.systems)
+    return None if items.by is None else np.asarray(items.by)[:, None]
+
+
+def _known(items: Items, covariates: Any) -> dict[str, Floats]:
+    """Return covariates without standings, which are made of the judge's own votes."""
+    if covariates is None:
+        return {}
+    columns = items.with_covariates(covariates).covariates
+    if covariates != "auto" and (made := [name for name in columns if name in STANDINGS]):
+        expected = "what is known of responses; a standing is made of the judge's votes"
+        raise InputError(argument="covariates", came=made[0], expected=expected)
+    return {name: values for name, values in columns.items() if name not in STANDINGS}
+
+
+class _Labelled(NamedTuple):
+    """Labels and mean votes of the labelled items, in wins or points, (n,) each."""
+
+    rows: NDArray[np.int64]
+    labels: Floats
+    votes: Floats
+    groups: NDArray[np.int64]
+    weights: Floats
+    mirrored: bool
+
+    @classmethod
+    def of(cls, items: Items) -> _Labelled:
+        rows = np.flatnonzero(~np.isnan(items.shares[:, 0]))
+        labels, votes = items.shares[rows], vote_shares(items)[rows]
+        points, groups = _points(items.scale), rows
+        if items.groups is not None:
+            groups = as_groups(items.groups, "counts", len(items))[rows]
+        weights = np.ones(len(rows))
+        if items.probabilities is not None:
+            weights = 1 / items.probabilities[rows]
+        mirrored = items.scale.mirrored
+        return cls(rows, labels @ points, votes @ points, groups, weights, mirrored)
+
+
+def _points(scale: Scale) -> Floats:
+    """Return what each point is worth: in wins, ties as half, or as it is."""
+    return np.array([0.0, 0.5, 1.0]) if scale.mirrored else scale.floats
+
+
+def vote_shares(items: Items) -> Floats:
+    """Return the share of each item's votes for each point, (n, J)."""
+    counts = np.asarray(items.pooled, dtype=np.float64)
+    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _of_covariates(
+    sample: _Labelled, known: Mapping[str, Floats], level: float, remarks: list[str]
+) -> tuple[Bias, ...]:
+    columns = np.column_stack([values[sample.rows] for values in known.values()])
+    kept = ~np.isnan(columns).any(axis=1)
+    if not kept.all():
+        names = ", ".join(known)
+        remarks.append(f"{(~kept).sum():,} labelled items are left out, of which {names} is absent")
+    columns, d = columns[kept], len(known)
+    n, weights = len(columns), np.sqrt(sample.weights[kept] / sample.weights[kept].mean())
+    centre = np.zeros(d)
+    if not sample.mirrored and n:
+        centre = np.average(columns, axis=0, weights=weights**2)
+    spread = np.sqrt(np.mean((columns - centre) ** 2, axis=0)) if n else np.zeros(d)
+    design = (columns - centre) / np.where(spread > 0, spread, 1)
+    if not sample.mirrored:
+        design = np.column_stack([design, np.ones(n)])
+    _, groups = np.unique(sample.groups[kept], return_inverse=True)
+    n_groups = int(groups.max(initial=-1)) + 1
+    if n_groups < design.shape[1] + 2:
+        s, of = "s" * (n_groups != 1), "covariate" if d == 1 else f"{d} covariates"
+        raise InputError(
+            f"labels of {n_groups} group{s}, expected at least {design.shape[1] + 2} for {of}",
+            argument="labels",
+        )
+    even = 0.5 * sample.mirrored
+    outcomes = np.column_stack(
+        [sample.labels - even, sample.votes - even, sample.votes - sample.labels]
+    )[kept]
+    fit = Regression.of(design * weights[:, None], outcomes * weights[:, None], groups)
+    for place, name in enumerate(known):
+        if place == fit.collinear:
+            expected = "one that varies among labelled items and is no sum of the others"
+            raise InputError(argument="covariates", came=name, expected=expected)
+        if fit.collinear is None and not fit.freedom[place] > 0:
+            expected = "one that varies among labelled items of two groups or more"
+            raise InputError(argument="covariates", came=name, expected=expected)
+    level = 1 - (1 - level) / d
+    found = []
+    for place, (name, values) in enumerate(zip(known, columns.T, strict=True)):
+        if fit.freedom[place] < _FEW:
+            remarks.append(
+                f"so few labelled items differ in {name} that its interval was not tried out"
+            )
+        size, step = _step(name, values, float(spread[place]))
+        times = size / spread[place]
+        quantile = t_quantile(level, fit.freedom[place])
+        errors = np.sqrt(fit.covariances[:, place, place])
+        errors[errors < _ROUNDING] = np.nan
+        people, judge, difference = (
+            Slope(*(times * (value + side * quantile * error) for side in (0, -1, 1)))
+            for value, error in zip(fit.slopes[place], errors, strict=True)
+        )
+        p = t_pvalues(fit.slopes[place, 2], np.nan_to_num(errors[2]), fit.freedom[place])
+        low, high = np.quantile(values, [0.05, 0.95])
+        if sample.mirrored:
+            low, high = -max(-low, high), max(-low, high)
+        at = np.linspace(low, high, _N_POINTS)
+        x = np.zeros((_N_POINTS, design.shape[1]))
+        x[:, place] = (at - centre[place]) / spread[place]
+        x[:, d:] = 1
+        lines = {}
+        for which, outcome in enumerate(("people", "judge")):
+            line = x @ fit.slopes[:, which] + even
+            square = np.einsum("ij,jk,ik->i", x, fit.covariances[which], x)
+            half = quantile * np.sqrt(np.maximum(square, 0.0))
+            lines[outcome] = np.column_stack([at, line, line - half, line + half])
+        pvalue = min(float(p) * d, 1.0)
+        finding = _finding(people, judge, difference)
+        told = name, step, size, people, judge, difference, pvalue, n
+        found.append(Bias(*told, finding, lines))
+    return tuple(found)
+
+
+def _step(name: str, values: Floats, spread: float) -> tuple[float, str]:
+    """Return the change of a covariate that slopes are of, and what it is called."""
+    if name == "length":
+        return _DOUBLING, TWICE
+    if np.isin(values, (-1, 0, 1)).all():
+        return 1.0, f"with {name}"
+    return spread, f"with {name} higher by {spread:.3g}"
+
+
+def _finding(people: Slope, judge: Slope, difference: Slope, middle: float = 0.0) -> str:
+    """Say what a difference is; a system's rates lie around a middle."""
+    if not (difference.low > 0 or difference.high < 0):
+        return "not told"
+    side = math.copysign(1.0, people.value - middle)
+    is_real = not people.low <= middle <= people.high  # that people follow it
+    at_most = side * ((judge.high if side > 0 else judge.low) - middle)
+    alike = side * (judge.value - middle) >= 0 or (is_real and at_most >= 0)
+    if difference.value * side < 0 and alike:
+        return "less strongly"
+    return "favours" if difference.value > 0 else "disfavours"
+
+
+def _of_systems(
+    items: Items, systems: NDArray[Any], level: float, remarks: list[str]
+) -> tuple[Bias, ...]:
+    names, codes = np.unique(systems.astype(str), return_inverse=True)
+    codes = codes.reshape(systems.shape)
+    mirrored, shares = items.scale.mirrored, vote_shares(items)
+    predicted = PredictedItems.of(items, *codes.T)
+    remarks += predicted.remarks
+    votes = shares[_first(predicted)]
+    less = replace(
+        predicted,
+        outcomes=predicted.outcomes - shares[predicted.labelled],
+        tables=predicted.tables - votes,
+    )
+    level = 1 - (1 - level) / len(names)
+    quantity = "win rate" if mirrored else predicted.main
+    points = _points(items.scale)
+    middle = 0.5 if mirrored else float(predicted.domain()[quantity].mean.value)
+    found = []
+    for number, name in enumerate(names.tolist()):
+        mine = (codes == number).any(axis=1)
+        rows, is_turned = np.flatnonzero(mine), codes[:, -1] == number
+        if mirrored:
+            of_people, of_both = (
+                own.turned(rows, is_turned).domain()[quantity] for own in (predicted, less)
+            )
+        else:
+            of_people, of_both = (own.domain(mine)[quantity] for own in (predicted, less))
+        if not of_both.sample.has_spread:
+            remarks.append(f"{name} has labels of fewer than two groups, and is left out")
+            continue
+        span = points[-1] - points[0]
+        gap = replace(of_both, ends=(-span, span)).estimate(level)
+        people = of_people.estimate(level)
+        votes = np.where(is_turned[mine, None] & mirrored, shares[mine][:, ::-1], shares[mine])
+        judge = _mean_vote(votes @ points, items, mine, level)
+        difference = Slope(-gap.value, -gap.high, -gap.low)
+        freedom = of_both.degrees_of_freedom
+        p = t_pvalues(gap.value, gap.standard_error, freedom)
+        given = Slope(people.value, people.low, people.high)
+        finding, numbers = _finding(given, judge, difference, middle), (given, judge, difference)
+        pvalue = min(float(p) * len(names), 1.0)
+        found.append(Bias(name, "", np.nan, *numbers, pvalue, of_both.n_labels, finding))
+    return tuple(found)
+
+
+def _first(predicted: PredictedItems) -> NDArray[np.int64]:
+    """Return for each distinct row of counts an item that has it."""
+    return np.unique(predicted.place, return_index=True)[1]
+
+
+def _mean_vote(votes: Floats, items: Items, mine: NDArray[np.bool_], level: float) -> Slope:
+    groups = np.arange(len(votes))
+    if items.groups is not None:
+        _, groups = np.unique(items.groups[mine], return_inverse=True)
+    fit = Regression.of(np.ones((len(votes), 1)), votes[:, None], groups)
+    half = t_quantile(level, fit.freedom[0]) * math.sqrt(fit.covariances[0, 0, 0])
+    value = float(fit.slopes[0, 0])
+    return Slope(value, value - half, value + half)
