@@ -57,10 +57,13 @@ def test_tables_items_and_arrays_give_one_model(pairs):
     assert [*of_tables.covariates[0].standings] == [*SYSTEMS]
     named = btdagg.calibrate(votes, labels, covariates="length, mine").model
     assert [own.name for own in named.covariates] == ["length", "mine"]
+    less = votes.items(labels).with_covariates(("chars",)).covariates["chars"]
+    np.testing.assert_array_equal(less, facts["chars_a"] - facts["chars_b"])
     for wanted, message in [
         ("lenght", "covariates is 'lenght', expected standing, length, or a column"),
         ("group-standing", "expected standing, length, or a column"),
         (["system_a"], "expected a number in column system_a"),
+        (["chars_b"], "covariates is 'chars_b', expected chars, which is chars_a less chars_b"),
     ]:
         with pytest.raises(InputError, match=message):
             votes.items(labels).with_covariates(wanted)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_SIDES = ("_a", "_b")  # ends of columns of one side
 _RIDGE = 1.0  # items of even votes that each system has beside its own
 
 
@@ -171,7 +172,7 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
             continue
         own = {} if model is None else {c.name: c.standings for c in model.covariates}
         if name not in _KNOWN:
-            values = _numbers(_facts(items, name), name)
+            values = _column(items, name)
         elif name in found:
             values = found[name]
         if values is None:
@@ -217,6 +218,21 @@ def _facts(items: Any, name: str) -> Any:
     return None
 
 
+def _column(items: Any, name: str) -> Floats | None:
+    """Return a user's column; of pairs also that of A less that of B, if each side has its own."""
+    values = _numbers(_facts(items, name), name)
+    if not items.scale.mirrored:
+        return values
+    if values is not None:
+        stem = name.removesuffix("_a").removesuffix("_b")
+        if stem != name and all(_facts(items, f"{stem}{side}") is not None for side in _SIDES):
+            expected = f"{stem}, which is {stem}_a less {stem}_b"
+            raise InputError(argument="covariates", came=name, expected=expected)
+        return values
+    a, b = (_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in _SIDES)
+    return None if a is None or b is None else a - b
+
+
 def _numbers(facts: Any, name: str) -> Floats | None:
     import polars as pl
 
@@ -248,7 +264,7 @@ def _prompts(items: Any) -> NDArray[Any] | None:
 def _lengths(items: Any) -> Floats | None:
     """Return the logarithm of 1 and the characters of each response, of pairs the difference."""
     logs = []
-    for side in ("_a", "_b") if items.scale.mirrored else ("",):
+    for side in _SIDES if items.scale.mirrored else ("",):
         n_chars = _numbers(_facts(items, f"chars{side}"), f"chars{side}")
         if n_chars is None:
             texts = _facts(items, f"response{side}")
