@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import Estimates, estimate
+from btdagg.project import TABLES
 from btdagg.votes import Table, read_table
 from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content
@@ -114,6 +116,13 @@ class FileCheck:
     keys: dict[str, Any] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def table(self) -> str:
+        """The table of a project file that is its own."""
+        if self.kind == "unknown":
+            return "labels" if self.command.endswith("labels.csv") else "votes"
+        return {"responses": "pairs"}.get(self.kind, self.kind)
+
     def line(self, path: str, name: str, value: object) -> list[str]:
         """Return the line of a key, below its question if it has one."""
         question = self.questions.get(path)
@@ -142,15 +151,17 @@ class Check:
     supports: tuple[str, ...]
     command: str
     next_with_project: str = ""
+    questions: Mapping[str, str] = field(default_factory=dict)
+    """Commands of the usual questions, beside a project file, by what they answer."""
 
     @property
     def project(self) -> str:
         """The text of a project file, in which "?" stands below each question."""
         lines = [f"#:schema {_SCHEMA}"]
-        for own in self.files:
-            kind = {"responses": "pairs"}.get(own.kind, own.kind)
-            if kind == "unknown":
-                kind = "labels" if own.command.endswith("labels.csv") else "votes"
+        kinds = [own.table for own in self.files]
+        for kind, own in sorted(
+            zip(kinds, self.files, strict=True), key=lambda pair: TABLES.index(pair[0])
+        ):
             if f"[{kind}]" in lines or (own.kind == "unknown" and not own.command):
                 lines.append(f"# {own.source} is not read: one file of {kind} is")
                 continue
@@ -226,7 +237,48 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
         short = f"btdagg choose --items 50 -o {_unused('to_label.csv')}"
     elif not verb and tables.keys() == {"pairs"}:
         short = "btdagg judge --model simulated -n 8 --store votes.db"
-    return Check(tuple(checks), tuple(supports), _next(checks, verb, where), short)
+    questions = {}
+    if verb in ("estimate", "evaluate"):
+        judged_parts = parts["votes"]
+        criterion = next(name for name in judged_parts if not where or name in where)
+        questions = _questions(judged_parts[criterion], where)
+        others = [f"--filter {shlex.quote(f'criterion={name}')}" for name in scales]
+        if where and (others := [text for text in others if text not in where]):
+            questions["the same of another criterion"] = f"... {' or '.join(others)}"
+    return Check(tuple(checks), tuple(supports), _next(checks, verb, where), short, questions)
+
+
+def _questions(votes: Votes, where: str) -> dict[str, str]:
+    """Return the commands that answer the usual questions, by question."""
+    names = [name for name in ("system", "system_a", "system_b") if name in votes.columns]
+    found = pl.concat([votes.frame[name].cast(pl.String) for name in names]) if names else None
+    systems: list[str] = []
+    if found is not None:  # those with most votes first
+        numbers = (
+            found.drop_nulls().value_counts().sort("count", names[0], descending=[True, False])
+        )
+        systems = numbers[names[0]].to_list()
+    what = "win rate" if votes.scale.mirrored else "mean grade"
+    ranking = {f"{what} of each system, and which differ": "estimate --systems auto"}
+    sides = systems if len(systems) > 1 else [votes.sides.a, votes.sides.b]
+    candidate, baseline = map(shlex.quote, sides[:2])
+    gate = (
+        f"gate --candidate {candidate} --baseline {baseline} --margin 0.1 --junit gate.xml "
+        "--summary gate.md"
+    )
+    is_gated = votes.scale.mirrored or len(systems) > 1
+    most = int(max(_facts_of_votes(votes)["votes an item"]))
+    fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
+    commands = {
+        f"{what}, and how many more labels make its interval so wide": "estimate --width 0.1",
+        **(ranking if len(systems) > 1 + votes.scale.mirrored else {}),
+        **({"a gate for CI: is a candidate worse than the baseline": gate} if is_gated else {}),
+        **({"are fewer votes of an item enough": fewer} if most > 1 else {}),
+        "which labels need no review": "certify --agreement 0.8 -o certificate.json",
+        "a label for every item": "calibrate -o model.json",
+        "a report": "evaluate --report report",
+    }
+    return {question: f"btdagg {command}{where}" for question, command in commands.items()}
 
 
 def _criteria(*tables: Table | None) -> list[str]:

@@ -16,6 +16,8 @@ from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from btdagg.votes.formats.reading import Imported
     from btdagg.votes.items import Items
     from btdagg.votes.labels import Labels
@@ -292,6 +294,13 @@ class Project:
         """Whether the project says which column of the votes is called so."""
         return name in self._names("votes") or name in self._names()
 
+    def column(self, kind: str, name: str, default: str | None = None) -> list[str] | None:
+        """Return the parts of a column of a table, as the file has them; else the default."""
+        path = (kind, name) if name in self.keys.get(kind, {}) else (name,)
+        value = self.keys.get(kind, {}).get(name, self.keys.get(name, default))
+        value = self._answer(path, value) if _is_column(name) else default
+        return value.split("+") if isinstance(value, str) else value
+
     def scale(self, kind: str, table: Table | None = None) -> Scale | None:
         """Return the scale of a table that is said, of the criterion that it has."""
         path = (kind, "scale") if "scale" in self.keys.get(kind, {}) else ("scale",)
@@ -347,12 +356,12 @@ class Project:
     @property
     def votes(self) -> Votes:
         """The votes."""
-        return self._rows({})[0]
+        return self._rows()[0]
 
     @property
     def labels(self) -> Labels:
         """The labels."""
-        return self._rows({})[1]
+        return self._rows()[1]
 
     def items(self, criterion: str | None = None) -> Items:
         """Return the items with votes and labels, of one criterion where there are several.
@@ -361,8 +370,36 @@ class Project:
         """
         from btdagg.votes.sides import columns_of_systems
 
-        votes, labels = self._rows({} if criterion is None else {"criterion": [criterion]})
+        votes, labels = self._rows(criterion)
         return votes.items(labels, **columns_of_systems(votes, mirrored=votes.scale.mirrored))
+
+    def decide(
+        self, criterion: str | None = None, *, agreement: float | None = None
+    ) -> pl.DataFrame:
+        """Label every item, of one criterion where there are several, as `btdagg.decide` does.
+
+        Parameters
+        ----------
+        criterion : str, optional
+        agreement : float, optional
+            Also say in `trusted` which labels can be used without a look.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each item: the columns of its key, `label`, `source`, `probability`, and with
+            `agreement` `trusted`.
+        """
+        from btdagg.estimates.frames import decided_frame, with_key
+        from btdagg.model.calibration_set import warn_of
+
+        votes, labels = self._rows(criterion)
+        decided, remarks = decided_frame(votes, labels, agreement)
+        warn_of(remarks)
+        key = self.column("votes", "item", "item") or []
+        if len(key) == 1:
+            return decided.rename({"item": key[0]})
+        return with_key(decided, votes, {part.strip().lower(): part for part in key})
 
     def where(self, *path: str) -> str:
         """Return what a message calls a key: the option that was typed, or its line of the file."""
@@ -379,12 +416,13 @@ class Project:
         said |= {"words": words or None, "order": orders or None}
         return said | ({"strength": "none"} if signs else {})
 
-    def _rows(self, where: Mapping[str, Any]) -> tuple[Votes, Labels]:
+    def _rows(self, criterion: str | None = None) -> tuple[Votes, Labels]:
         from btdagg.votes.labels import read_labels
         from btdagg.votes.source import with_item
         from btdagg.votes.table import filtered
         from btdagg.votes.votes import read_votes
 
+        where = {} if criterion is None else {"criterion": [criterion]}
         raw = self.read(*((kind, self.place(kind)) for kind in ("votes", "labels")))
         votes, labels = filtered(where, *map(with_item, raw))
         scale, label_scale = self.scales(votes, labels)

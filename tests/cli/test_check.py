@@ -4,6 +4,7 @@ import json
 import math
 import random
 import shlex
+import sqlite3
 import tomllib
 
 import numpy as np
@@ -416,12 +417,43 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     assert (status, err) == (0, "wrote btdagg.toml\n")
     assert "means of raters" in out
     assert "Fewer than 10 labels are of" not in out
-    command = out.splitlines()[-1].removeprefix("Next: btdagg ")
+    commands = [line.strip() for line in out.splitlines() if line.startswith("    btdagg ")]
     keys = tomllib.loads((folder / "btdagg.toml").read_text())
     assert keys["votes"]["item"] == keys["labels"]["item"] == ["conversation", "bot"]
     assert keys["votes"]["scale"] == keys["labels"]["scale"] == {"facts": "0,1", "tone": "1-3"}
     assert (keys["labels"]["label"], keys["votes"]["system"]) == ("avg", "bot")
-    assert cli(*shlex.split(command))[0] == 0
+    assert [command.split()[1] for command in commands] == [
+        *("estimate", "estimate", "gate", "compare", "certify", "calibrate", "evaluate")
+    ]
+    for command in commands:  # each runs as printed
+        assert cli(*shlex.split(command)[1:])[0] in (0, " gate " in command), command
+    assert out.endswith("    ... --filter criterion=tone\n")
+    rows = pl.read_csv("s.csv")
+    with pytest.warns(btdagg.model.CalibrationWarning, match="raters disagree|approximate"):
+        tried = btdagg.Project.load().decide("facts", agreement=0.5)
+    assert rows.select("conversation", "bot").unique().height == tried.height == 80
+    assert tried.columns == ["conversation", "bot", "label", "source", "probability", "trusted"]
+    of_facts = [
+        pl.read_csv(name).filter(aspect="facts").rename({value: value.upper()})
+        for name, value in (("s.csv", "rating"), ("human.csv", "avg"))
+    ]
+    how = {
+        "columns": {"item": ["conversation", "bot"], "score": "RATING", "label": "AVG"},
+        "scale": btdagg.PASS_FAIL,
+        "label_scale": btdagg.PASS_FAIL,
+    }
+    with pytest.warns(btdagg.model.CalibrationWarning, match="raters disagree"):
+        later = btdagg.decide(of_facts[0].lazy(), of_facts[1], **how).collect()
+    assert later.equals(tried.drop("trusted"))
+    # A database and a file of decisions have the user's key, and the same decisions.
+    out = cli("decide", "model.json", "-f", "criterion=facts")[1]
+    wanted = pl.read_csv(out.encode())
+    query = cli("sql", "model.json", "-d", "sqlite", "--votes", "s", "-f", "criterion=facts")[1]
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE s (conversation, bot, aspect, grader, run, rating)")
+    database.executemany("INSERT INTO s VALUES (?, ?, ?, ?, ?, ?)", rows.rows())
+    wanted = wanted.select("conversation", "bot", "0", "1", "mean", "label")
+    assert sorted(database.execute(query).fetchall()) == sorted(wanted.rows())
     for criterion, what in (("facts", "pass rate"), ("tone", "mean grade")):
         status, out, _ = cli("estimate", "-f", f"criterion={criterion}", "--json")
         assert (status, json.loads(out)["n_labels"]) == (0, 60)

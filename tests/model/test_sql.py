@@ -19,6 +19,7 @@ from btdagg import (
     read_votes,
 )
 from btdagg.model import VotesTable
+from btdagg.model.sql.queries import LabelsTable, histogram_query
 from btdagg.online import OnlineTally
 from btdagg.votes import Provenance
 from draws import triples
@@ -620,9 +621,20 @@ def test_the_command_writes_grades_as_sql(tmp_path, cli):
         ),
     ):
         assert cli("sql", path, *arguments) == (0, printed + "\n", "")
-    status, _, error = cli("sql", path, "--votes", "v", "--set", "item=conversation+bot")
+    votes, labels = VotesTable("v", item=("talk", "bot")), LabelsTable("l", item=("talk", "who"))
+    database = sqlite3.connect(":memory:")
+    database.executescript(
+        "CREATE TABLE v AS SELECT 'x' AS talk, 'old' AS bot, 1 AS vote UNION SELECT 'x', 'new', 0;"
+        "CREATE TABLE l AS SELECT 'x' AS talk, 'new' AS who, -1 AS label"
+    )
+    query = histogram_query("sqlite", votes, labels)
+    rows = database.execute(query).fetchall()
+    assert sorted(rows, key=str) == [(0, 0, 1, None, 1), (0, 1, 0, -1, 1)]
+    with pytest.raises(InputError, match="as many columns as votes have: talk, bot"):
+        histogram_query("sqlite", votes, "l")
+    status, _, error = cli("sql", path, "--votes", "v", "--set", "item=vote+bot")
     assert status == 2
-    assert "make a view with conversation || '|' || bot AS item" in error
+    assert "a view in which vote is called otherwise" in error
     status, _, error = cli("sql", path, "--set", "plus=a")
     assert status == 2
     assert "expected one of each of mean" in " ".join(error.split())

@@ -54,11 +54,15 @@ def check(
         path, text = Path(typed.named_project or FILE), checked.project
         _save(path, text, force=force)
         note(f"wrote {path}")
-        step = checked.next_with_project
+        step = "" if checked.questions else checked.next_with_project
         if '"?"' in text:
             step = f"answer each question in {path} in place of its ?"
         if step and not json:
             say(f"Next: {step}")
+        elif not json:
+            say("Next, by question:")
+            for question, command in checked.questions.items():
+                say(f"  {question}:\n    {command}")
     is_wrong = any(own.problems and not own.command for own in checked.files)
     return 2 if is_wrong and not checked.command else 0
 

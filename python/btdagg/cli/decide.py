@@ -78,9 +78,9 @@ def decide(
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
 
-    The columns are item, label, the counts minus, tie, plus, and the probabilities p_minus, p_tie,
-    p_plus; of grades a count for each vote, their mean, and p_1, p_2, ... --json without
-    --output prints the rows as JSON lines; with --output it prints a summary.
+    The columns are item (or those of a key of several), label, the counts minus, tie, plus, and the
+    probabilities p_minus, p_tie, p_plus; of grades a count for each vote, their mean, and p_1, p_2,
+    ... --json without --output prints the rows as JSON lines; with --output it prints a summary.
 
     If MODEL is a stopping rule, items may have fewer votes than it is for. In place of the
     probabilities there is settled, whether the rule stops there, and for settled items change_risk,
@@ -148,6 +148,11 @@ def decide(
     left = []
     if error_left is not None:
         left = ["mean absolute error left: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
+    parts = project.column("votes", "item") or []
+    if len(parts) > 1:
+        from btdagg.estimates.frames import with_key
+
+        frame = with_key(frame, raw_votes, {part.strip().lower(): part for part in parts})
     if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         note(*left)

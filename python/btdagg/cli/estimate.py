@@ -62,7 +62,8 @@ def estimate(
         typer.Option(
             metavar="COLUMN,COLUMN",
             help="Columns of the votes that name the systems whose responses are A and B, such as "
-            "system_a,system_b, or of grades one column, such as system: rank the systems.",
+            "system_a,system_b, or of grades one column, such as system; auto is these: rank the "
+            "systems.",
         ),
     ] = None,
     model: OwnModel = None,
@@ -225,6 +226,8 @@ def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str
 
 def _columns_of_systems(option: str | None, n: int) -> Any:
     columns = names(option, "systems") or ()
+    if [*columns] == ["auto"]:
+        return ("system_a", "system_b") if n == 2 else ("system",)
     if columns and (len(columns) != n or len(set(columns)) != n):
         expected = "the column that names the system of each grade, such as system"
         if n == 2:

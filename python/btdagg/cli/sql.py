@@ -12,6 +12,7 @@ import typer
 from btdagg._util.errors import InputError
 from btdagg.cli.common import Filters, model_or_panel, parse_pairs
 from btdagg.cli.console import write_data
+from btdagg.cli.flags import CommandLine
 from btdagg.model.sql.dialects import DIALECTS
 from btdagg.model.sql.queries import LabelsTable, VotesTable, histogram_query
 
@@ -27,6 +28,7 @@ _OF_VOTES = ("task", "judge", "margin", "template")
 
 
 def sql(
+    typed: CommandLine,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -63,7 +65,7 @@ def sql(
             "--set",
             metavar="NAME=COLUMN",
             help="Read a column under another name: item, vote, score, label, or minus, tie, plus, "
-            "or the mean of grades. "
+            "or the mean of grades; a + joins the columns of one key. "
             "task=COLUMN and judge=COLUMN decide items by task or judge (a panel needs judge); "
             "label_task=COLUMN is of the labels. sample=COLUMN, repeated for each, tells the votes "
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
@@ -82,8 +84,9 @@ def sql(
     With --votes the query has the columns item, minus, tie, plus and label, or of grades the number
     of votes of each and their mean. Without it, the decision is printed as one expression over
     three columns of counts, or a column of means. --labels needs no model: it
-    writes a query of votes and labels, whose few hundred rows btdagg calibrate reads. btdagg.toml
-    is not read: a database has columns of its own.
+    writes a query of votes and labels, whose few hundred rows btdagg calibrate reads. Of
+    btdagg.toml the names of the columns of items, votes and labels are taken, as in tables that its
+    files were loaded into.
 
     Example: btdagg sql model.json --votes votes --dialect postgresql
     """
@@ -107,17 +110,28 @@ def sql(
                 raise InputError(f"{option} is of single votes: name their table by --votes")
         if probabilities:
             raise InputError("--probabilities is for a query, expected --votes too")
-    item = column.get("item", "item")
     table = None
     if votes is not None:
+        project = typed.project
+
+        def parts(kind: str, name: str, default: str | None = None) -> Any:
+            said = column.get(name)
+            if said is None:
+                return project.column(kind, name, default)
+            return said.split("+") if name == "item" else [said]
+
         where: dict[str, list[str]] = {}
         for name, value in parse_pairs(filters, "filters", "COLUMN=VALUE"):
-            where.setdefault(name, []).append(value)
+            own = project.column("votes", name.lower(), name) or [name]
+            where.setdefault("+".join(own), []).append(value)
+        verdict = column.get("vote", column.get("score"))
+        if verdict is None and (own := parts("votes", "vote") or parts("votes", "score")):
+            verdict = own[0]
         others: Any = {name: column[name] for name in _OF_VOTES if name in column}
         table = VotesTable(
             _parts(votes, dialect),
-            item=item,
-            vote=column.get("vote", column.get("score")),
+            item=parts("votes", "item", "item"),
+            vote=verdict,
             sample=samples,
             where=where,
             strength=strength,
@@ -128,8 +142,8 @@ def sql(
             raise InputError("--labels is for calibrating, expected no MODEL and --probabilities")
         gold = LabelsTable(
             _parts(labels, dialect),
-            item=item,
-            label=column.get("label", "label"),
+            item=parts("labels", "item", "item"),
+            label=parts("labels", "label", "label")[0],
             task=column.get("label_task"),
         )
         write_data(f"{histogram_query(dialect, table, gold)}\n")
@@ -154,12 +168,6 @@ def _columns(
         if name not in allowed or name in column:
             expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
             raise InputError(argument="keys", came=f"{name}={value}", expected=expected)
-        if name == "item" and "+" in value:
-            joined = " || '|' || ".join(value.split("+"))
-            raise InputError(
-                f"--set item={value} is several columns, and a query takes one: make a view with "
-                f"{joined} AS item"
-            )
         if name == "sample":
             samples.append(value)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,14 @@ import numpy as np
 from btdagg.estimates.certificate import certify
 from btdagg.estimates.deciding import decisions
 from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import CalibrationWarning, quiet, warn_of
+from btdagg.model.calibration_set import quiet, warn_of
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import parts_of_column, read_table, read_tables, said
 from btdagg.votes.table import NUMBER, Table
-from btdagg.votes.votes import read_votes
+from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import SHOWN
 
 if TYPE_CHECKING:
@@ -79,7 +78,6 @@ def decide(
     [(1, 1, 'people'), (2, -1, 'people'), (3, 1, 'model')]
     """
     import narwhals as nw
-    import polars as pl
 
     own = nw.from_native(votes, pass_through=True)
     words, order, scale = said(columns, words=words, orders=order, scale=scale)
@@ -109,38 +107,53 @@ def decide(
         plain = {word: of for word, of in (words or {}).items() if str(of).lower() not in SHOWN}
         people = read_labels(gold, words=plain or None, scale=label_scale)
     counted: Any = read_votes(table, words=words, order=order, scale=scale)
-    calibration = quiet(calibrate)(counted, people)
-    warn_of(calibration.warnings)
+    decided, remarks = decided_frame(counted, people, agreement)
+    warn_of(remarks)
+    titles = {name.strip().lower(): name for name in getattr(own, "columns", ())}
+    if len(parts := names.get("item", [])) > 1:
+        decided = with_key(decided, table, {c: titles.get(c, c) for c in parts})
+    else:
+        decided = decided.rename({"item": _title_of(table, titles.values())})
+    if not isinstance(own, nw.DataFrame):
+        return decided
+    return nw.from_dict(decided.to_dict(as_series=False), backend=own.implementation).to_native()
+
+
+def decided_frame(
+    votes: Votes, people: Any, agreement: float | None
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return the table of `decide`, with the column `item`, and what to warn of."""
+    import polars as pl
+
+    calibration = quiet(calibrate)(votes, people)
+    remarks = [*people.remarks, *calibration.warnings]
     model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
     certificate = None
     if agreement is not None:
-        certificate = certify(counted, people, agreement=agreement)
-        if certificate.threshold is None:
-            warnings.warn(str(certificate).partition("\n")[0], CalibrationWarning, stacklevel=2)
-    decided = decisions(counted, model, certificate=certificate)
+        certificate = certify(votes, people, agreement=agreement)
+        remarks += [certificate.answer] if certificate.threshold is None else []
+        remarks += certificate.remarks
+    decided = decisions(votes, model, certificate=certificate)
     grades = people.scale.values
     shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()
-    decided = with_people(decided, labels_of(people, counted))
+    decided = with_people(decided, labels_of(people, votes))
     place = np.searchsorted(grades, decided["label"].fill_null(grades[0]))
     probability = pl.Series(shares[np.arange(len(shares)), place], nan_to_null=True)
     decided = decided.with_columns(probability=probability)
     of_promise = ["trusted"] if agreement is not None else []
-    titles = {name.strip().lower(): name for name in getattr(own, "columns", ())}
-    key = [pl.col("item").alias(_title_of(table, titles.values()))]
-    if len(parts := names.get("item", [])) > 1:  # a key of several columns, which come back
-        keys = table.frame.select("item", *(pl.col(c).alias(f"\0{c}") for c in parts))
-        decided = decided.join(keys.unique("item"), on="item", how="left", maintain_order="left")
-        key = [pl.col(f"\0{column}").alias(titles.get(column, column)) for column in parts]
-    decided = decided.select(
-        *key,
-        "label",
-        "source",
-        "probability",
-        *of_promise,
-    )
-    if not isinstance(own, nw.DataFrame):
-        return decided
-    return nw.from_dict(decided.to_dict(as_series=False), backend=own.implementation).to_native()
+    shown = decided.select("item", "label", "source", "probability", *of_promise)
+    return shown, tuple(dict.fromkeys(remarks))
+
+
+def with_key(decided: pl.DataFrame, table: Table, titles: Mapping[str, str]) -> pl.DataFrame:
+    """Return the columns of a key of several, by their titles, in place of `item`."""
+    import polars as pl
+
+    own = [pl.col(column).alias(f"\0{column}") for column in titles]
+    keys = table.collect(table.rows.select("item", *own).unique("item"))
+    decided = decided.join(keys, on="item", how="left", maintain_order="left")
+    key = [pl.col(f"\0{column}").alias(title) for column, title in titles.items()]
+    return decided.select(*key, pl.exclude("item", "^\0.*$"))
 
 
 def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
@@ -165,13 +178,17 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
     table = read_tables(
         {n: c for n, c in names.items() if len(c) == 1 and c[0] in nothing.columns}, nothing
     )[0]
-    table = read_table(table, ["item"])
+    if len(parts := names.get("item", [])) > 1:
+        own = {name.strip().lower(): name for name in schema}
+        kinds = {own[part]: nothing.schema[part] for part in parts}
+    else:
+        table = read_table(table, ["item"])
+        kinds = {_title_of(table, schema): table.schema["item"]}
     if not isinstance(labels, str | Labels) and how["label_scale"] is None:
         how["label_scale"] = stated_scale(read_table(labels, []))
     scale = labels.scale if isinstance(labels, Labels) else how["label_scale"] or PAIRS
-    kind = table.schema["item"]
     columns: Any = {
-        _title_of(table, schema): pl.Int64 if kind.is_numeric() else pl.String,
+        **{name: pl.Int64 if k.is_numeric() else pl.String for name, k in kinds.items()},
         "label": pl.Int64 if scale.values.dtype.kind == "i" else pl.Float64,
         "source": pl.String,
         "probability": pl.Float64,

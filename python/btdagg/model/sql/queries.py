@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = 2
 _WORDS = {"b": -1, "tie": 0, "same": 0, "a": 1}
+_TAKEN = {"task", "judge", "vote", "label", "mean", *SIDES, "number"}  # names in a query
 _LARGEST_MARGIN = 1e100  # as files have them
 
 
@@ -46,9 +47,12 @@ class VotesTable:
     ----------
     name : str or sequence of str
         The table; several parts are a qualified name such as ``("main", "btdagg_votes")``.
-    item, vote : str
-        Columns of the items and of the votes from A's point of view; those of a model of grades are
-        in a column `score` unless one is named.
+    item : str or sequence of str
+        Column of the items. Several are one key, and the result has these columns in place of
+        `item`.
+    vote : str
+        Column of the votes from A's point of view; those of a model of grades are in a column
+        `score` unless one is named.
     sample : str or sequence of str
         Columns that tell the votes of an item apart: ``("judge", "order", "sample")`` for what
         `btdagg votes --export` writes. Equal votes of a sample count once; different ones give the
@@ -72,7 +76,7 @@ class VotesTable:
     """
 
     name: Name
-    item: str = "item"
+    item: Name = "item"
     vote: str | None = None
     sample: str | Sequence[str] = ()
     task: str | None = None
@@ -82,6 +86,17 @@ class VotesTable:
     margin: str | None = None
     template: str = "template"
     strength: Literal["none"] | None = None
+
+    @property
+    def items(self) -> dict[str, str]:
+        """The columns that tell items apart, by the names they have in the result."""
+        parts = [self.item] if isinstance(self.item, str) else self.item
+        if len(parts) == 1:
+            return {"item": parts[0]}
+        if taken := [part for part in parts if part.lower() in _TAKEN]:
+            expected = f"a view in which {taken[0]} is called otherwise"
+            raise InputError(argument="item", came=[*parts], expected=expected)
+        return {part: part for part in parts}
 
     @property
     def keys(self) -> dict[str, str]:
@@ -98,8 +113,10 @@ class LabelsTable:
     ----------
     name : str or sequence of str
         The table; several parts are a qualified name.
-    item, label : str
-        Columns of the items and of their labels, which are written as votes are.
+    item : str or sequence of str
+        Column of the items, or several in the order of those of the votes.
+    label : str
+        Column of their labels, which are written as votes are.
     task : str, optional
         Column of the tasks, if items are told apart by their task; the table of votes then has one.
     numbers : bool
@@ -107,7 +124,7 @@ class LabelsTable:
     """
 
     name: Name
-    item: str = "item"
+    item: Name = "item"
     label: str = "label"
     task: str | None = None
     numbers: bool = False
@@ -134,6 +151,7 @@ def query_of(
     terms = panel_terms(model, words, columns) if judges else model_terms(model, words, of_all)
     steps = _Steps.counting(table, words, judges, model.provenance, model.scale.columns)
     keys = [key for key in table.keys if not (judges and key == "judge")]
+    keys += table.items
     return _decided(steps, terms, keys, probabilities, model.label_scale.points)
 
 
@@ -144,7 +162,7 @@ def _graded(
     dot = "_" if dialect == "bigquery" else "."  # whose names of columns have no dots
     points = {name.replace(".", dot): point for name, point in model.scale.columns.items()}
     steps = _Steps.counting(table, words, points=points)
-    kept = [*table.keys, "item", *points]
+    kept = [*table.keys, *table.items, *points]
     counts = [as_real(words.name(point), words) for point in points]
     votes_in_sum = zip(counts, points.values(), strict=True)
     total = " + ".join(f"{count} * {words.number(point)}" for count, point in votes_in_sum)
@@ -198,7 +216,12 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
         raise InputError(
             "labels have a task and votes have none, expected the task of both or neither"
         )
-    shared = {"item": gold.item} | ({} if gold.task is None else {"task": gold.task})
+    of_items = [gold.item] if isinstance(gold.item, str) else gold.item
+    if len(of_items) != len(table.items):
+        expected = f"as many columns as votes have: {', '.join(table.items.values())}"
+        raise InputError(argument="item", came=gold.item, expected=expected)
+    shared = dict(zip(table.items, of_items, strict=True))
+    shared |= {} if gold.task is None else {"task": gold.task}
     steps = _Steps.counting(table, words)
     label = words.name("label")
     rows = {key: f"l.{words.name(column)}" for key, column in shared.items()}
@@ -240,7 +263,7 @@ class _Steps:
         """
         steps = cls(words)
         samples = [table.sample] if isinstance(table.sample, str) else list(table.sample)
-        columns = {**table.keys, "item": table.item}
+        columns = {**table.keys, **table.items}
         columns |= {f"sample_{number}": column for number, column in enumerate(samples)}
         # A column of the table may have the name of another one in the query.
         rows = {name: f"v.{words.name(column)}" for name, column in columns.items()}
@@ -264,7 +287,7 @@ class _Steps:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         steps.add("votes", source=f"{words.name(table.name)} AS v{where}", **rows)
         vote, judge = words.name("vote"), words.name("judge")
-        keys = [*table.keys, "item"]
+        keys = [*table.keys, *table.items]
         if strengths:
             steps.add("strengths", *columns, vote=_signed_strength(words))
         if samples:
@@ -329,7 +352,7 @@ def _decided(
     Step by step, since not every database sees that a value is used several times.
     """
     words = steps.words
-    kept, names = [*keys, "item", *SIDES], ("u", "eta", "doubt")
+    kept, names = [*keys, *SIDES], ("u", "eta", "doubt")
     u, eta, doubt, lead = (words.name(name) for name in (*names, "lead"))
     steps.add("terms", *kept, u=terms.u, eta=terms.eta, doubt=terms.doubt)
     steps.add("leads", *kept, *names, lead=lead_of(u, words))
