@@ -158,8 +158,6 @@ def test_what_a_model_needs_is_asked_for_by_name():
         StoppingRule.lossless(model, 6)
     with pytest.raises(InputError, match="a model of votes alone for a running tally"):
         OnlineTally(model)
-    with pytest.raises(InputError, match="a model of votes alone for the service"):
-        pytest.importorskip("btdagg.serve.app").create_app({"m": model})
     with pytest.raises(InputError, match="expected labels, which weigh covariates"):
         btdagg.calibrate(counts, covariates={"length": x})
     panel = np.stack([counts, counts], axis=1)

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from btdagg import DavidsonModel, GradeModel, InputError, Scale
+from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
 from btdagg._util.files import digest_of
 from btdagg._util.listening import bound
 from btdagg.serve import create_app
@@ -423,13 +423,74 @@ def test_grades_are_decided_by_counts_scores_and_rows(grader):
         ({"counts": [[1, 2, 3]]}, "counts[0]: List should have at least 5 items"),
         ({"minus": [1], "tie": [0], "plus": [1]}, "minus: Extra inputs"),
         ({"1": [1], "2": [1], "4": [1], "5": [0]}, "3: expected a column of counts"),
-        ({}, "body: expected counts, or 1, 2, 3, 4 and 5, or item and score, or scores"),
+        ({}, "body: expected counts, or 1, 2, 3, 4 and 5, or scores, or item and score"),
     ],
 )
 def test_bad_grades_are_422_and_no_grade_in_the_middle(grader, body, message):
     status, detail = refusal(grader, json.dumps(body), JSON)
     assert status == 422
     assert message in detail
+
+
+KNOWING = replace(
+    MODEL,
+    provenance=None,
+    covariates=(
+        Covariate("standing", 0.6, 0.5, standings={"x": 0.4, "y": -0.2}),
+        Covariate("price", -0.3, 2.0),
+    ),
+)
+
+
+def test_covariates_are_columns_and_systems_stand_for_standings():
+    knowing = TestClient(create_app({"m": KNOWING}))
+    counts, price = [[0, 1, 3], [2, 0, 2]], [1.5, -4]
+    known = {"standing": [0.6, -0.6], "price": price}
+    labels = KNOWING.decide(counts, covariates=known).tolist()
+    shares = KNOWING.predict_proba(counts, covariates=known).tolist()
+    sides = {"system_a": ["x", "y"], "system_b": ["y", "x"], "price": price}
+    columns = dict(zip(("minus", "tie", "plus"), zip(*counts, strict=True), strict=True))
+    for told in (known, sides):
+        for body in ({"counts": counts, **told}, {**{k: [*v] for k, v in columns.items()}, **told}):
+            answer = knowing.post("/v1/decide?probabilities=1", json=body).json()
+            assert answer["labels"] == labels
+            np.testing.assert_allclose(answer["probabilities"], shares, rtol=1e-12)
+            assert "warnings" not in answer
+        table = {name: [*values] for name, values in (columns | told).items()}
+        answer = posted(knowing, stream_of(pa.table(table))).content
+        assert pa.ipc.open_stream(answer).read_all()["label"].to_pylist() == labels
+    stranger = {"counts": counts, **sides, "system_a": ["new", "y"]}
+    answer = knowing.post("/v1/decide", json=stranger).json()
+    assert answer["warnings"] == ["standing is not known of 1 items"]
+    listed = knowing.get("/v1/models").json()[0]["covariates"]
+    assert [own["name"] for own in listed] == ["standing", "price"]
+    described = knowing.get("/openapi.json").json()["components"]["schemas"]["Body"]
+    assert {"standing", "price", "system_a"} <= described["anyOf"][0]["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({}, "body: expected standing, or system_a and system_b, which the model knows of items"),
+        ({"standing": [0.1]}, "body: expected price, which the model knows of items"),
+        ({"system_a": ["x"], "price": [1]}, "body: expected standing, or system_a and system_b"),
+        ({"standing": [0.1], "price": [None]}, "price[0]: Input should be a valid number"),
+        ({"standing": [0.1], "price": [1], "length": [1]}, "length: Extra inputs"),
+        ({"standing": [0.1, 0.2], "price": [1]}, "standing has 2 rows, expected 1 as in counts"),
+    ],
+)
+def test_bodies_without_covariates_or_with_others_are_refused_by_name(told, message):
+    knowing = TestClient(create_app({"m": KNOWING}))
+    status, detail = refusal(knowing, json.dumps({"counts": [[0, 1, 3]], **told}), JSON)
+    assert (status, message in detail) == (422, True)
+    nan = '{"counts": [[0, 1, 3]], "standing": [NaN], "price": [1]}'
+    assert refusal(knowing, nan, JSON) == (422, "standing[0]: Input should be a finite number")
+    table = {"minus": [0], "tie": [1], "plus": [3], "standing": [float("nan")], "price": [1.0]}
+    assert refusal(knowing, stream_of(pa.table(table))) == (422, "standing[0]: expected a number")
+    votes = {"item": ["x"], "vote": ["A"]}
+    assert refusal(knowing, json.dumps(votes), JSON)[1].startswith(
+        "body: expected counts, or minus"
+    )
 
 
 def test_health_metrics_and_description(client):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
+import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -26,12 +27,14 @@ from btdagg.estimates.deciding import decided_columns
 from btdagg.serve.bodies import (
     ARROW,
     DecidedItems,
+    Known,
     RequestItems,
     body_of,
     read_arrow,
     read_json,
     write_stream,
 )
+from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -75,6 +78,7 @@ class ServedModel(BaseModel):
     cuts: list[float] | None = None
     scale: dict[str, Any] | None = None
     label_scale: dict[str, Any] | None = None
+    covariates: list[dict[str, Any]] | None = None
     provenance: dict[str, Any] | None
 
 
@@ -84,11 +88,29 @@ class _Served(NamedTuple):
     model: DavidsonModel | GradeModel
     digest: str
     provenance: Provenance | None
+    known: Known
 
     @property
     def scale(self) -> Scale:
         """Of the votes."""
         return self.model.scale
+
+    def known_of(self, items: RequestItems) -> RequestItems:
+        """Return items with the covariates of the model; an InputError names what is absent."""
+        names, facts = [own.name for own in self.model.covariates], dict(items.facts)
+        if not names:
+            return items
+        systems = [facts.pop(name) for name in self.known.systems if name in facts]
+        is_told = len(systems) == len(self.known.systems) > 0
+        for own in self.model.covariates:
+            if own.name not in facts and not (is_told and own.standings is not None):
+                instead = ", or ".join((own.name, " and ".join(self.known.systems)))
+                what = own.name if own.standings is None else instead
+                raise InputError(f"body: expected {what}, which the model knows of items")
+        by = np.column_stack(systems) if is_told else None
+        told = Items(counts=items.counts, scale=self.scale, systems=by, covariates=facts)
+        known = told.with_covariates(names, model=self.model).covariates
+        return items._replace(facts=known)
 
 
 _BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
@@ -129,10 +151,10 @@ def create_app(
     """
     if token is not None and not token.strip():
         raise InputError("token is empty, expected a text")
-    for model in models.values():
-        model.require_votes_alone("the service")
     served = {
-        name: _Served(replace(model, provenance=None), digest_of(model), model.provenance)
+        name: _Served(
+            replace(model, provenance=None), digest_of(model), model.provenance, Known.of(model)
+        )
         for name, model in models.items()
     }
     workers = anyio.CapacityLimiter(os.cpu_count() or 1)
@@ -176,9 +198,9 @@ def create_app(
 
         def work() -> tuple[bytes, int]:
             read = read_json if sent == JSON else read_arrow
-            items = read(body, chosen.provenance, chosen.scale)
+            items = read(body, chosen.provenance, chosen.scale, chosen.known)
             write = _as_json if media == JSON else _as_arrow
-            return write(items, chosen, probabilities), len(items.counts)
+            return write(chosen.known_of(items), chosen, probabilities), len(items.counts)
 
         if len(body) <= _SMALL:
             content, n_items = work()
@@ -197,7 +219,7 @@ def create_app(
                 **model.as_dict(),
                 provenance=None if provenance is None else provenance.as_dict(),
             )
-            for name, (model, digest, provenance) in served.items()
+            for name, (model, digest, provenance, _) in served.items()
         ]
 
     @app.get("/metrics", response_class=Response, **secured)
@@ -227,8 +249,8 @@ def create_app(
         return Response(status_code=400)  # which nobody reads
 
     schemas = app.openapi()["components"]["schemas"]  # kept by the application
-    bodies = {one.scale: body_of(one.scale).model_json_schema() for one in served.values()}
-    schemas["Body"] = {"anyOf": list(bodies.values())}
+    kinds = {(one.scale, one.known): None for one in served.values()}
+    schemas["Body"] = {"anyOf": [body_of(*kind).model_json_schema() for kind in kinds]}
     return app
 
 
@@ -254,24 +276,28 @@ def _refused(detail: str) -> JSONResponse:
 
 def _warnings(items: RequestItems, served: _Served) -> list[str]:
     """Where items differ from what the model was fitted to."""
+    unknown = {name: int(np.isnan(values).sum()) for name, values in items.facts.items()}
+    said = [f"{name} is not known of {n} items" for name, n in unknown.items() if n]
     if served.provenance is None or not len(items.counts):
-        return []
+        return said
     counts, votes, scale = items.counts, items.votes, served.scale
     told = served.provenance.differences(counts, votes, fewer=False, scale=scale)
     if votes is not None and scale.mirrored:
         told += served.provenance.unused_strength(votes)
-    return list(told)
+    return [*said, *told]
 
 
 def _as_json(items: RequestItems, served: _Served, probabilities: bool) -> bytes:
-    counts, votes = items.counts, items.votes
+    counts, votes, covariates = items.counts, items.votes, items.facts or None
     answer = {
         "model": served.digest,
         "items": items.ids,
         "counts": None if votes is None else counts.tolist(),
         "n_missing": None if votes is None else votes.n_missing,
-        "labels": served.model.decide(counts).tolist(),
-        "probabilities": served.model.predict_proba(counts).tolist() if probabilities else None,
+        "labels": served.model.decide(counts, covariates=covariates).tolist(),
+        "probabilities": served.model.predict_proba(counts, covariates=covariates).tolist()
+        if probabilities
+        else None,
         "warnings": _warnings(items, served) or None,
     }
     return to_json({name: value for name, value in answer.items() if value is not None})
@@ -281,7 +307,9 @@ def _as_arrow(items: RequestItems, served: _Served, probabilities: bool) -> byte
     columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
     if items.votes is not None:
         columns |= dict(zip(served.scale.columns, items.counts.T, strict=True))
-    columns |= decided_columns(served.model, items.counts, probabilities=probabilities)
+    columns |= decided_columns(
+        served.model, items.counts, probabilities=probabilities, covariates=items.facts or None
+    )
     return write_stream(columns, served.digest, _warnings(items, served))
 
 

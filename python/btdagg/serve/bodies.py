@@ -7,12 +7,13 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from btdagg._core import InputError
 from btdagg._util.validation import same_length
@@ -33,8 +34,26 @@ _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Count = Annotated[float, Field(ge=0, lt=2**63)]
 
 
+class Known(NamedTuple):
+    """What a model has to know of items besides their votes: names, and which are of systems."""
+
+    covariates: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any) -> Known:
+        """Return what a model needs; where it keeps standings, systems will do in their place."""
+        names = tuple(own.name for own in model.covariates)
+        keeps = any(own.standings is not None for own in model.covariates)
+        sides = ("system_a", "system_b") if model.scale.mirrored else ("system",)
+        return cls(names, sides if keeps else ())
+
+
+NOTHING = Known()
+
+
 @cache
-def body_of(scale: Scale) -> type[BaseModel]:
+def body_of(scale: Scale, known: Known = NOTHING) -> type[BaseModel]:
     """Return the body of votes on a scale: counts, votes of each item, or a vote in each row."""
     names = tuple(scale.columns)
     row: Any = Annotated[list[_Count], Field(min_length=len(names), max_length=len(names))]
@@ -58,18 +77,25 @@ def body_of(scale: Scale) -> type[BaseModel]:
     else:
         fields["scores"] = optional(list[list[float | None]], "Scores of each item.")
         fields["score"] = optional(list[str | float | None], "Null is a missing score.")
+    told = "What the model has to know of each item: a number, and none missing."
+    fields |= dict.fromkeys(known.covariates, optional(list[FiniteFloat], told))
+    instead = "Whose responses they are, in place of the standing."
+    fields |= dict.fromkeys(known.systems, optional(list[str], instead))
     config = ConfigDict(extra="forbid", strict=True)
     name = "Body" if scale.mirrored else "BodyOfGrades"
     return create_model(name, __config__=config, **fields)
 
 
-def _forms(scale: Scale) -> dict[str, tuple[str, ...]]:
+def _forms(scale: Scale, known: Known) -> dict[str, tuple[str, ...]]:
     """Return the fields of each form of a body, by the field that tells the form."""
-    names = tuple(scale.columns)
-    forms = {"counts": ("counts", "item"), names[0]: (*names, "item")}
-    if scale.mirrored:
-        return forms | {"vote": ("item", "vote", *_OF_VOTES, *_STRENGTHS)}
-    return forms | {"scores": ("scores", "item"), "score": ("item", "score", *_OF_VOTES)}
+    names, facts = tuple(scale.columns), ("item", *known.covariates, *known.systems)
+    forms = {"counts": ("counts", *facts), names[0]: (*names, *facts)}
+    if not scale.mirrored:
+        forms["scores"] = ("scores", *facts)
+    if known.covariates:  # which a row of a single vote does not have
+        return forms
+    vote = "vote" if scale.mirrored else "score"
+    return forms | {vote: ("item", vote, *_OF_VOTES, *(_STRENGTHS if scale.mirrored else ()))}
 
 
 class DecidedItems(BaseModel):
@@ -94,28 +120,41 @@ class RequestItems(NamedTuple):
     counts: Any
     ids: list[Any] | None = None
     votes: Votes | None = None
+    facts: Mapping[str, Any] = MappingProxyType({})  # covariates and systems, by name
 
 
-def read_json(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> RequestItems:
+def read_json(
+    body: bytes,
+    origin: Provenance | None = None,
+    scale: Scale = PAIRS,
+    known: Known = NOTHING,
+) -> RequestItems:
     """Read a JSON body; votes are as strong as those that a model was fitted to."""
-    columns = body_of(scale).model_validate_json(body or b"null").model_dump(exclude_none=True)
-    return _items(columns, origin, scale)
+    read = body_of(scale, known).model_validate_json(body or b"null")
+    return _items(read.model_dump(exclude_none=True), origin, scale, known)
 
 
-def read_arrow(body: bytes, origin: Provenance | None = None, scale: Scale = PAIRS) -> RequestItems:
+def read_arrow(
+    body: bytes,
+    origin: Provenance | None = None,
+    scale: Scale = PAIRS,
+    known: Known = NOTHING,
+) -> RequestItems:
     """Read an Arrow stream with the columns of `body_of`; see `read_json`."""
-    columns = {column.name: column for column in read_stream(body, scale)}
-    return _items(columns, origin, scale)
+    columns = {column.name: column for column in read_stream(body, scale, known)}
+    return _items(columns, origin, scale, known)
 
 
-def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> RequestItems:
-    forms = _forms(scale)
+def _items(
+    columns: dict[str, Any], origin: Provenance | None, scale: Scale, known: Known
+) -> RequestItems:
+    forms = _forms(scale, known)
     sides = tuple(scale.columns)
     came = columns.keys() & forms.keys()
     if len(came) != 1:
-        vote = "vote" if scale.mirrored else "score, or scores"
-        columns_of_counts = f"{', '.join(sides[:-1])} and {sides[-1]}"
-        raise InputError(f"body: expected counts, or {columns_of_counts}, or item and {vote}")
+        told = {"counts": "counts", sides[0]: f"{', '.join(sides[:-1])} and {sides[-1]}"}
+        told |= {"vote": "item and vote", "score": "item and score", "scores": "scores"}
+        raise InputError(f"body: expected {', or '.join(told[form] for form in forms)}")
     (form,) = came
     for name in columns:
         if name not in forms[form]:
@@ -155,7 +194,26 @@ def _items(columns: dict[str, Any], origin: Provenance | None, scale: Scale) -> 
     names = list(columns["item"]) if "item" in columns else None
     if names is not None:
         same_length("item", len(names), "counts", len(counts))
-    return RequestItems(Items(counts=counts, scale=scale).counts, names)
+    return RequestItems(
+        Items(counts=counts, scale=scale).counts, names, None, _facts(columns, known, len(counts))
+    )
+
+
+def _facts(columns: Mapping[str, Any], known: Known, n_items: int) -> dict[str, Any]:
+    """Return what a body says of its items besides their votes."""
+    facts: dict[str, Any] = {}
+    for name in (*known.covariates, *known.systems):
+        if name not in columns:
+            continue
+        same_length(name, len(columns[name]), "counts", n_items)
+        try:
+            values = np.array(columns[name], dtype=str if name in known.systems else np.float64)
+        except ValueError:
+            raise InputError(f"{name}: expected numbers") from None
+        if name in known.covariates and (bad := np.flatnonzero(~np.isfinite(values))).size:
+            raise InputError(f"{name}[{bad[0]}]: expected a number")
+        facts[name] = values
+    return facts
 
 
 def _are_ids(column: list[Any] | pl.Series) -> bool:
@@ -165,7 +223,7 @@ def _are_ids(column: list[Any] | pl.Series) -> bool:
     return len(set(map(type, column))) <= 1
 
 
-def read_stream(body: bytes, scale: Scale = PAIRS) -> pl.DataFrame:
+def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl.DataFrame:
     """Read an Arrow stream of numbers and texts whose end has arrived.
 
     Neither compressed batches nor dictionaries are taken: a small body could unfold into a large
@@ -186,7 +244,7 @@ def read_stream(body: bytes, scale: Scale = PAIRS) -> pl.DataFrame:
         for column in schema:
             kind = column.type
             is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-            if column.name not in body_of(scale).model_fields or column.name == "counts":
+            if column.name not in body_of(scale, known).model_fields or column.name == "counts":
                 raise InputError(f"{column.name}: unknown column")
             if not (is_text or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise InputError(f"{column.name}: of type {kind}, expected numbers or text")
