@@ -41,7 +41,7 @@ def graded(n=90, seed=0):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [judged, graded])
-def test_weights_are_an_optimum_and_widths_a_fixed_point(make, seed):
+def test_weights_are_means_over_optima_of_each_width(make, seed):
     counts, labels, x = make(seed=seed)
     noise = np.random.default_rng([seed, 1]).normal(size=len(x))
     scale = btdagg.PAIRS if make is judged else SCALE
@@ -49,30 +49,63 @@ def test_weights_are_an_optimum_and_widths_a_fixed_point(make, seed):
     design = btdagg.calibrate(counts, labels, scale=scale, covariates=covariates)._design
     fit = design.fit()
     mean, precision = design.prior
-    q = len(mean)
+    q, widths = len(mean), 0.02 * 2.0 ** np.arange(8)
+    evidence = []
+    for width, mode in zip(widths, fit.modes, strict=True):
 
-    def objective(theta):
-        numbers = np.array([math.exp(theta[0]), *theta[1:]])
-        slopes = design.base.slopes(slice(None))
-        x = design.covariates[:, None] * design.steps[:, None]
-        logits = np.concatenate([slopes, x], axis=2) @ numbers
-        fits = (design.labels * (logits - logsumexp(logits, axis=1, keepdims=True))).sum()
-        off, weights = theta[:q] - mean, theta[q:]
-        return -fits + (off @ precision @ off + weights @ (weights / fit.widths)) / 2
+        def objective(theta, width=width):
+            off, weights = theta[:q] - mean, theta[q:]
+            prior = off @ precision @ off + weights @ weights / width**2
+            return prior / 2 - log_likelihood(design, theta)
 
-    theta = np.concatenate([fit.numbers, fit.weights])
-    assert minimize(objective, theta, method="BFGS").fun > objective(theta) - 1e-7
-    for step in np.random.default_rng(seed).normal(0, 1, (200, len(theta))):
-        assert objective(theta + step) > objective(theta)
-    slopes = [
-        (objective(theta + step) - objective(theta - step)) / 2e-5
-        for step in 1e-5 * np.eye(len(theta))
-    ]
-    np.testing.assert_allclose(slopes, 0, atol=1e-5)
-    wanted = (fit.weights**2 + fit.variances + 0.005) / 2
-    np.testing.assert_allclose(fit.widths, wanted, rtol=1e-5)
+        assert minimize(objective, mode, method="BFGS").fun > objective(mode) - 1e-7
+        for step in np.random.default_rng(seed).normal(0, 1, (50, len(mode))):
+            assert objective(mode + step) > objective(mode)
+        steps = 1e-5 * np.eye(len(mode))
+        slopes = [(objective(mode + step) - objective(mode - step)) / 2e-5 for step in steps]
+        np.testing.assert_allclose(slopes, 0, atol=1e-5)
+        curvature = design.expand(mode, log_beta=True)[2]
+        curvature[:q, :q] += precision
+        curvature[q:, q:] += np.eye(2) / width**2
+        spread = np.linalg.slogdet(curvature)[1] / 2 + 2 * math.log(width)
+        half_cauchy = math.log(width) - math.log(1 + (width / 0.05) ** 2)
+        evidence.append(half_cauchy - objective(mode) - spread)
+    np.testing.assert_allclose(np.log(fit.shares), evidence - logsumexp(evidence), atol=1e-9)
+    np.testing.assert_allclose(np.append(fit.numbers, fit.weights), fit.shares @ fit.modes)
     assert fit.weights[0] > 0.4
-    assert abs(fit.weights[1]) < 0.15
+    assert abs(fit.weights[1]) < 0.2
+
+
+def log_likelihood(design, theta):
+    numbers = np.array([math.exp(theta[0]), *theta[1:]])
+    x = design.covariates[:, None] * design.steps[:, None]
+    logits = np.concatenate([design.base.slopes(slice(None)), x], axis=2) @ numbers
+    return (design.labels * (logits - logsumexp(logits, axis=1, keepdims=True))).sum()
+
+
+@pytest.mark.parametrize("n", [15, 40])
+def test_the_mean_weight_is_close_to_that_of_integration(n):
+    counts, labels, x = judged(n)
+    design = btdagg.calibrate(counts, labels, covariates={"x": x})._design
+    mean, precision = design.prior
+    # By importance sampling: integrating over 4 numbers and the width, which has no closed form.
+    fit, rng, m = design.fit(), np.random.default_rng(0), 40_000
+    logs = rng.uniform(math.log(0.01), math.log(4), m)
+    values = np.column_stack(
+        [
+            rng.normal(fit.numbers, 0.9 * np.diag(precision) ** -0.5, (m, 3)),
+            rng.normal(fit.weights, 0.7, m),
+        ]
+    )
+    likelihoods = np.array([log_likelihood(design, theta) for theta in values])
+    off, widths = values[:, :3] - mean, np.exp(logs)
+    log_prior = -((off @ precision) * off).sum(axis=1) / 2 - (values[:, 3] / widths) ** 2 / 2
+    log_prior -= np.log1p((widths / 0.05) ** 2)
+    drawn = (((values[:, :3] - fit.numbers) * np.diag(precision) ** 0.5 / 0.9) ** 2).sum(axis=1)
+    drawn = -(drawn + ((values[:, 3] - fit.weights) / 0.7) ** 2) / 2
+    shares = np.exp(likelihoods + log_prior - drawn - logsumexp(likelihoods + log_prior - drawn))
+    assert 1 / (shares**2).sum() > 300
+    assert fit.weights[0] == pytest.approx(shares @ values[:, 3], rel=0.08, abs=0.01)
 
 
 def test_a_fit_finds_the_weight_and_0_leaves_the_model_alone():

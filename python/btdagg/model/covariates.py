@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number, columns_of
 from btdagg.model.intervals import ParameterInterval
+from btdagg.model.newton import minimum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 _PLAIN = np.array([0.26, 1.5, 0.8]), np.array([0.6, 2.0, 0.8])
 # Of grades, of log beta, and of how far all cuts move, move apart, and move alone, in log odds.
 _PLAIN_BETA, _MOVED, _APART, _ALONE = (math.log(2), 0.6), 1.4, 0.6, 1.1
-_LEAST_WIDTH = 0.005  # square of the scale of a weight's Cauchy prior
+# Of the weights' prior: the widths that are looked at, and the scale of their half-Cauchy prior.
+_WIDTHS, _SCALE = 0.02 * 2.0 ** np.arange(8), 0.05
 _FARTHEST = 1e300  # that an offset goes, so that margins stay finite
 _NEAR = 64.0  # scales of a covariate, beyond which a weight has no end
 _BLOCK = 1 << 16  # items whose derivatives are held at a time
@@ -293,41 +296,33 @@ class Design(NamedTuple):
         return np.array([_PLAIN_BETA[0], *np.zeros(len(cuts))]), precision
 
     def fit(self) -> WeightFit:
-        """Maximise the log-likelihood plus a normal prior of the numbers and of each weight.
+        """Return the posterior mean of the numbers and the weights, by Laplace's method.
 
-        The width of a weight's prior is learned, by variational Bayes for a Cauchy prior, to its
-        fixed point, from wide ones on.
+        Weights have a normal prior, of one width for all of them: a few labels cannot tell widths
+        apart, and a width that is chosen by them, not averaged over, follows noise.
         """
         mean, precision = self.prior
-        q = len(mean)
-        theta = np.concatenate([mean, np.zeros(self.covariates.shape[1])])
+        q, d = len(mean), self.covariates.shape[1]
+        centre, penalty = np.append(mean, np.zeros(d)), np.zeros((q + d,) * 2)
+        penalty[:q, :q] = precision
+        modes, evidence = [centre], []
+        for width in _WIDTHS.tolist():
+            penalty[q:, q:] = np.eye(d) / width**2
+            loss = partial(self._loss, centre=centre, penalty=penalty)
+            mode, (value, _, curvature) = minimum(loss, modes[-1], 1e-12)
+            modes.append(mode)
+            spread = -np.linalg.slogdet(curvature)[1] / 2 - d * math.log(width)
+            evidence.append(spread - value - math.log(1 / width + width / _SCALE**2))
+        shares = np.exp(np.array(evidence) - max(evidence))
+        shares /= shares.sum()
+        theta = shares @ np.array(modes[1:])
+        return WeightFit(theta[:q], theta[q:], np.array(modes[1:]), shares)
 
-        def posterior(theta: Floats, of: tuple[float, Floats, Floats], widths: Floats) -> Any:
-            off, weights = theta[:q] - mean, theta[q:]
-            value = of[0] - float(off @ precision @ off + weights @ (weights / widths)) / 2
-            slope = of[1] - np.concatenate([precision @ off, weights / widths])
-            curvature = of[2].copy()
-            curvature[:q, :q] += precision
-            curvature[q:, q:] += np.diag(1 / widths)
-            return value, slope, curvature
-
-        here, widths = self.expand(theta, log_beta=True), np.ones(len(theta) - q)
-        for _ in range(200):
-            before, widths = widths, _widths(theta, here, mean, precision)
-            value, slope, curvature = posterior(theta, here, widths)
-            step = np.linalg.solve(curvature, slope)
-            size, promised = 1.0, float(step @ slope)
-            if promised < 1e-16 and np.abs(widths - before).max(initial=0) < 1e-9:
-                break
-            while True:
-                there = self.expand(theta + size * step, log_beta=True)
-                reached = posterior(theta + size * step, there, widths)[0]
-                if reached >= value + 1e-4 * size * promised - 1e-13 * abs(value) or size < 1e-9:
-                    break
-                size /= 2
-            theta, here = theta + size * step, there
-        variances = np.diag(np.linalg.inv(curvature))[q:]
-        return WeightFit(theta[:q], theta[q:], widths, variances, float(np.abs(slope).max()))
+    def _loss(self, theta: Floats, centre: Floats, penalty: Floats) -> tuple[float, Floats, Floats]:
+        """Return minus the logarithm of the posterior, with its derivatives."""
+        value, slope, information = self.expand(theta, log_beta=True)
+        pull = penalty @ (theta - centre)
+        return float((theta - centre) @ pull) / 2 - value, pull - slope, information + penalty
 
     def intervals(self, level: float) -> list[ParameterInterval]:
         """Return the best weights of the labels alone with the intervals of their profiles."""
@@ -336,8 +331,7 @@ class Design(NamedTuple):
         n_labels, n_numbers = float(self.labels.sum()), len(self.prior[0])
         n_free = n_numbers + self.covariates.shape[1]
         critical = float(stdtrit(max(n_labels - n_free, 1), (1 + level) / 2)) ** 2 / 2
-        best = self._most(np.zeros(n_free), None)
-        value, _, information = self.expand(best)
+        best, value, information = self._most(np.zeros(n_free))
         spread = np.sqrt(np.diag(np.linalg.pinv(information)))
         intervals = []
         for place in range(n_numbers, n_free):
@@ -347,28 +341,21 @@ class Design(NamedTuple):
             intervals.append(ParameterInterval(float(best[place]), ends[0], ends[1]))
         return intervals
 
-    def _most(self, theta: Floats, held: int | None) -> Floats:
-        """Return the numbers and weights of the greatest likelihood, which is concave."""
+    def _most(self, theta: Floats, held: int | None = None) -> tuple[Floats, float, Floats]:
+        """Return where the likelihood, which is concave, is greatest, its value and curvature."""
         free = np.arange(len(theta)) != held
-        here = self.expand(theta)
-        for _ in range(100):
-            value, gradient, information = here[0], here[1][free], here[2][np.ix_(free, free)]
-            information = information + np.eye(len(gradient)) * (
-                1e-9 * np.trace(information) + 1e-9
-            )
-            step = np.zeros(len(theta))
-            step[free] = np.linalg.solve(information, gradient)
-            promised = float(step[free] @ gradient)
-            step *= min(1.0, 10 / max(np.abs(step).max(), 1e-9))
-            if promised < 1e-10:
-                break
-            while True:
-                here = self.expand(theta + step)
-                if here[0] >= value - 1e-13 * abs(value) or np.abs(step).max() < 1e-9:
-                    break
-                step /= 2
-            theta = theta + step
-        return theta
+
+        def loss(numbers: Floats) -> tuple[float, Floats, Floats]:
+            value, slope, information = self.expand(with_free(numbers))
+            return -value, -slope[free], information[np.ix_(free, free)]
+
+        def with_free(numbers: Floats) -> Floats:
+            whole = theta.copy()
+            whole[free] = numbers
+            return whole
+
+        numbers, (value, _, information) = minimum(loss, theta[free], 1e-10)
+        return with_free(numbers), -value, information
 
     def _end(self, best: Floats, value: float, place: int, step: float, critical: float) -> float:
         """Return where the profile falls by a critical amount; infinity if nowhere near."""
@@ -377,8 +364,8 @@ class Design(NamedTuple):
         for _ in range(60):
             theta = theta.copy()
             theta[place] = best[place] + trial
-            theta = self._most(theta, place)
-            fall = value - self.expand(theta)[0]
+            theta, reached, _ = self._most(theta, place)
+            fall = value - reached
             if abs(fall - critical) < 1e-4 * critical:
                 break
             if fall < critical:
@@ -394,36 +381,10 @@ class Design(NamedTuple):
         return float(best[place] + trial)
 
 
-@dataclass(frozen=True, eq=False)
-class WeightFit:
-    """Numbers of a model and weights of covariates, the squared widths of their priors.
-
-    `slope` is the largest derivative that is left.
-    """
+class WeightFit(NamedTuple):
+    """Mean numbers of a model and weights of covariates; the mode and the share of each width."""
 
     numbers: Floats
     weights: Floats
-    widths: Floats
-    variances: Floats
-    slope: float
-
-
-def _widths(
-    theta: Floats, here: tuple[float, Floats, Floats], mean: Floats, precision: Floats
-) -> Floats:
-    """Return the squared widths at their fixed point, for the likelihood's expansion at theta."""
-    _, gradient, information = here
-    q, weights = len(mean), theta[len(mean) :]
-    of_numbers = np.linalg.inv(information[:q, :q] + precision)
-    across = information[q:, :q] @ of_numbers
-    curvature = information[q:, q:] - across @ information[:q, q:]
-    slope = gradient[q:] - across @ (gradient[:q] - precision @ (theta[:q] - mean))
-    slope = slope + curvature @ weights
-    widths = np.ones(len(weights))
-    for _ in range(2000):
-        covariance = np.linalg.inv(curvature + np.diag(1 / widths))
-        learned = ((covariance @ slope) ** 2 + np.diag(covariance) + _LEAST_WIDTH) / 2
-        if np.abs(learned - widths).max(initial=0) <= 1e-11 * widths.max(initial=1):
-            break
-        widths = learned
-    return widths
+    modes: Floats
+    shares: Floats

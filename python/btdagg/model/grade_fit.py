@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,6 +16,7 @@ from btdagg._util.validation import effective_weights, same_index, same_length
 from btdagg.model.calibration_set import ENOUGH, Calibration
 from btdagg.model.covariates import Covariate, Design, KnownOfItems
 from btdagg.model.grades import GradeModel
+from btdagg.model.newton import minimum
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, listed
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
-    Loss = Callable[[Floats], tuple[float, Floats, Floats]]
 
 # Beta stays between these, for means whose standard deviation is 1.
 _LEAST_BETA, _MOST_BETA = 1e-6, 100.0
@@ -32,9 +32,6 @@ _LEAST_BETA, _MOST_BETA = 1e-6, 100.0
 _POINTS = np.linspace(-6, 6, 9)
 
 _WIDER = 1.25  # of quantiles that votes and grades are linked by
-# Of beta and intercepts, in log odds: far out, where labels are separated, a step has no end.
-_LONGEST_STEP = 10.0
-
 _NOTHING = 0.1  # share of "the votes say nothing"
 _WEAK = 0.1  # share of the parts without neighbours beside neighbours
 
@@ -95,7 +92,7 @@ class _LabelledMeans(NamedTuple):
         theta = np.array([start[0] * deviation, *(start[1:] - start[0] * centre)])
         bounds = least, max(least, _MOST_BETA)
         theta[0] = np.clip(theta[0], *bounds)
-        theta, (_, gradient, _) = _newton(loss, theta, 1e-18, bounds)
+        theta, (_, gradient, _) = minimum(loss, theta, 1e-18, bounds)
         beta = theta[0] / deviation
         theta = np.array([beta, *(theta[1:] + beta * centre)])
         return theta, bool(np.abs(gradient).max() < 1e-6)
@@ -326,37 +323,9 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
         slope = precision @ off
         return value + float(off @ slope) / 2, gradient[1:] + slope, hessian[1:, 1:] + precision
 
-    intercepts, (value, _, hessian) = _newton(loss, centre, 1e-6)
+    intercepts, (value, _, hessian) = minimum(loss, centre, 1e-6)
     spread = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]
     return float(spread / 2 - value), intercepts
-
-
-def _newton(
-    loss: Loss, x: Floats, tolerance: float, bounds: tuple[float, float] = (-np.inf, np.inf)
-) -> tuple[Floats, tuple[float, Floats, Floats]]:
-    """Return the least point of a convex loss, and its derivatives: none by what is at a bound."""
-    low, high = bounds
-    value, gradient, hessian = loss(x)
-    for _ in range(200):
-        if (x[0] <= low and gradient[0] > 0) or (x[0] >= high and gradient[0] < 0):
-            gradient[0] = hessian[0, 1:] = hessian[1:, 0] = 0.0
-        # Where labels say nothing of a cut the curvature vanishes far out.
-        hessian.flat[:: len(x) + 1] += 1e-14 * hessian.trace()
-        direction = np.linalg.solve(hessian, gradient)
-        decrease = float(gradient @ direction)
-        if not decrease > tolerance:
-            break
-        size = min(1.0, _LONGEST_STEP / np.abs(direction).max())
-        while True:
-            step = x - size * direction
-            step[0] = min(max(step[0], low), high)
-            trial = loss(step)
-            # Less a rounding of the loss.
-            if trial[0] <= value - 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-6:
-                break
-            size /= 2
-        x, (value, gradient, hessian) = step, trial
-    return x, (value, gradient, hessian)
 
 
 def _notes(
