@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from btdagg.judge.client import ChatError, FunctionClient, samples_of
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging, Work
 from btdagg.judge.pairs import Pair
-from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore

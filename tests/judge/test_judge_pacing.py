@@ -17,9 +17,9 @@ from btdagg.judge.client import (
     rate_limits_of,
     seconds_of,
 )
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pacing import Pacing
-from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore

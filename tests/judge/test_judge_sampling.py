@@ -14,11 +14,11 @@ import sqlalchemy as sa
 
 from btdagg.judge import retries
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Usage, samples_of
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
-from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import StoreError, VoteStore

@@ -215,7 +215,7 @@ def _each_batch(
     from btdagg.judge.batches.endpoint import BatchEndpoint
     from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
-    from btdagg.judge.retries import EndpointError
+    from btdagg.judge.faults import EndpointError
     from btdagg.judge.store import VoteStore
 
     keys = read_config(config)

@@ -40,7 +40,7 @@ from btdagg.judge.client import (
     rate_limits_of,
     split_thinking,
 )
-from btdagg.judge.retries import Faults
+from btdagg.judge.faults import Faults
 
 if TYPE_CHECKING:
     import httpx2

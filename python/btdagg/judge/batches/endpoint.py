@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from btdagg._core import InputError
 from btdagg.judge.client import BATCHING, ChatError
 from btdagg.judge.dialects import WITH_TEMPERATURE, library_of
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.provider import ModelClient
-from btdagg.judge.retries import EndpointError
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatRequest

@@ -12,9 +12,9 @@ from typing import Any
 from btdagg._util.files import to_disk
 from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatError, ChatRequest, Order, batched, digest_of
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import Judging, Work
 from btdagg.judge.prices import size_of
-from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import Budget, JudgeRun
 from btdagg.judge.store import VoteStore
 from btdagg.judge.store.owner import BATCHED, Claimed, Owner

@@ -21,9 +21,9 @@ from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, CallError, RemoteBatch, Result
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatError, ChatReply, Verdict
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging, Work, read_answer
 from btdagg.judge.prices import Prices
-from btdagg.judge.retries import EndpointError
 from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
 from btdagg.judge.store.owner import Answered, Batch, Claimed, Owner
