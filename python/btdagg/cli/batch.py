@@ -213,9 +213,9 @@ def _each_batch(
     has against one batch is printed, and keeps no other one back.
     """
     from btdagg.judge.batches.endpoint import BatchEndpoint
+    from btdagg.judge.faults import EndpointError
     from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
-    from btdagg.judge.faults import EndpointError
     from btdagg.judge.store import VoteStore
 
     keys = read_config(config)

@@ -33,7 +33,7 @@ _FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds at most before a request is 
 _REFUSALS_IN_A_ROW = 32  # at least, after which an endpoint that has worked is probed
 _LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between probes of one that is away
 _SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
-_OF_THE_REQUEST = ("rejected", "forbidden")  # kinds of faults that another request may not have
+OF_THE_REQUEST = ("rejected", "forbidden")  # kinds of faults that another request may not have
 _SHORT = ("Yes.", "No.", "Is 2 more than 1?", "Yes.")  # a pair that nobody has anything against
 
 
@@ -64,7 +64,7 @@ class _Health:
         """Take in what came of a call, other than a limit."""
         if isinstance(outcome, ChatReply):
             self.worked_at, self.n_refusals = max(self.worked_at, began), 0
-        elif outcome.kind not in _OF_THE_REQUEST:
+        elif outcome.kind not in OF_THE_REQUEST:
             since, _, n = self.trouble or (now, "", 0)
             self.trouble = _Trouble(since, str(outcome), n + 1)
             return
@@ -114,7 +114,7 @@ class Asker:
                 return outcome, n_requests
             if outcome.is_limit:
                 continue
-            if outcome.kind in _OF_THE_REQUEST:
+            if outcome.kind in OF_THE_REQUEST:
                 health.n_refusals += 1
                 if outcome.kind == "forbidden":
                     health.forbidden_at = self._clock()
@@ -136,7 +136,7 @@ class Asker:
                 n_faults = 0 if was_away else n_faults
             since = self._clock()
             longest = min(_FIRST_DELAY * 2.0 ** (n_faults - 1), _LONGEST_DELAY)
-            await self.sleep(random.uniform(0, longest))
+            await elapsed(random.uniform(0, longest), self.stopping)
 
     async def _probe(self, request: ChatRequest, is_settled: Callable[[], bool]) -> bool:
         """Whether the run goes on: it ends if a short request is refused, too.
@@ -166,7 +166,7 @@ class Asker:
                 if outcome is None:
                     return None
                 self._run.n_canaries += 1
-                if isinstance(outcome, ChatReply) or outcome.kind in _OF_THE_REQUEST:
+                if isinstance(outcome, ChatReply) or outcome.kind in OF_THE_REQUEST:
                     return outcome
                 if outcome.is_limit:
                     continue
@@ -180,7 +180,8 @@ class Asker:
                     self._end(f"no answer for {waited} ({fault}); max_wait is {most}")
                     return None
                 health.is_away = True
-                await self.sleep(min(random.uniform(wait / 2, wait), longest_away - away_for))
+                seconds = min(random.uniform(wait / 2, wait), longest_away - away_for)
+                await elapsed(seconds, self.stopping)
                 wait = min(2 * wait, longest)
         finally:
             if health.is_away:
@@ -291,10 +292,6 @@ class Asker:
     def _end(self, why: str) -> None:
         name = getattr(self._client, "name", "") or f"judge {self._judging.setup.judge}"
         self._halt(why, EndpointError(f"{name}: {why}"))
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep, but not beyond the end of the run."""
-        await elapsed(seconds, self.stopping)
 
 
 def _duration(seconds: float) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
 from btdagg.judge.client import Usage, Verdict
 from btdagg.judge.prices import Prices, cost_of
+
+if TYPE_CHECKING:
+    from btdagg.judge.judging import Work
 
 _REASONS = 100  # that are told apart
 
@@ -193,9 +196,16 @@ class JudgeRun:
     waits_for: str = ""
     waits_seconds: float = 0.0
 
+    def look_at(self, works: Sequence[Work], stored: Mapping[str, int]) -> None:
+        """Count items that are looked at, and their samples that are in the store."""
+        self.n_items += len(works)
+        self.n_wanted += sum(len(work.wanted) for work in works)
+        self.stored.update(stored)
+
     def add(self, reading: Verdict) -> None:
         """Count a sample that is in the store now."""
         self.statuses[reading.status] += 1
+        self.n_confident += reading.confidence is not None
         is_listed = reading.reason in self.reasons or len(self.reasons) < _REASONS
         if reading.status != "ok" and is_listed:
             self.reasons[reading.reason] += 1

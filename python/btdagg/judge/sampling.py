@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from btdagg.judge.client import ChatReply, ChatRequest, Order, Verdict, batched
+from btdagg.judge.client import ChatError, ChatReply, ChatRequest, Order, Verdict, batched
 from btdagg.judge.judging import JudgeJob, Judging, Reader, Work
-from btdagg.judge.pacing import Pacing
-from btdagg.judge.retries import Asker
+from btdagg.judge.pacing import Pacing, elapsed
+from btdagg.judge.retries import OF_THE_REQUEST, Asker
 from btdagg.judge.runs import Budget, JudgeRun, Usefulness
 from btdagg.judge.store import StoreError, VoteStore
 from btdagg.judge.store.owner import BATCHED, Answered, Claimed, Owner
@@ -165,12 +165,11 @@ class _Sampler:
                 if self._stopping.is_set():
                     return
                 await self._commit("know_items", [work.pair.about for work in stretch])
-                self._run.n_items += len(stretch)
-                self._run.n_wanted += sum(len(work.wanted) for work in stretch)
+                self._run.look_at(stretch, {})
                 elsewhere += await self._take(stretch, self._judging.again)
             wait, longest = _LOOK_AGAIN
             while elsewhere and not self._stopping.is_set():
-                await self._asker.sleep(wait)
+                await elapsed(wait, self._stopping)
                 wait = min(2 * wait, longest)
                 left, elsewhere = elsewhere, []
                 for stretch in batched(left, _AT_A_TIME):
@@ -241,27 +240,20 @@ class _Sampler:
             return
         if isinstance(outcome, ChatReply):
             reading = call.read(outcome, claimed.order)
-            self._run.n_confident += reading.confidence is not None
-            self._see(reading)
-            prices = self._judging.prices
-            answered = Answered(claimed, reading, n_requests, outcome, prices)
+            answered = Answered(claimed, reading, n_requests, outcome, self._judging.prices)
         else:
             reading = Verdict("failed", reason=str(outcome))
-            if outcome.kind not in ("rejected", "forbidden"):
-                self._see(reading)
             answered = Answered(claimed, reading, n_requests)
+        is_of_pair = isinstance(outcome, ChatError) and outcome.kind in OF_THE_REQUEST
+        if not is_of_pair and self._usefulness.see(reading) and not self._stopping.is_set():
+            self._run.is_useless = True
+            self._halt(self._usefulness.cause())
         self._works.set()
         await self._writer.save(answered)
         del self._claimed[claimed[:3]]
         self._run.add(reading)
         self._run.waits_for, self._run.waits_seconds = self._asker.state()
         self._job.watch(self._run)
-
-    def _see(self, reading: Verdict) -> None:
-        """End the run where answers hold no votes."""
-        if self._usefulness.see(reading) and not self._stopping.is_set():
-            self._run.is_useless = True
-            self._halt(self._usefulness.cause())
 
     async def _commit(self, method: str, *arguments: Any) -> Any:
         return await self._writer.commit(getattr(self._writer.owner, method), *arguments)

@@ -80,14 +80,11 @@ class BatchWriter:
         return self._run
 
     def _claim(self, stretch: Sequence[Work], again: tuple[str, ...]) -> list[Claimed]:
-        owner, run = self._owner, self._run
-        owner.know_items([work.pair.about for work in stretch])
+        self._owner.know_items([work.pair.about for work in stretch])
         wanted = {work.item: work.wanted for work in stretch}
-        claimed, elsewhere, stored = owner.claim(self._ask, wanted, again)
-        run.n_elsewhere += stored.pop(BATCHED, 0) + sum(map(len, elsewhere.values()))
-        run.stored.update(stored)
-        run.n_items += len(stretch)
-        run.n_wanted += sum(len(work.wanted) for work in stretch)
+        claimed, elsewhere, stored = self._owner.claim(self._ask, wanted, again)
+        self._run.n_elsewhere += stored.pop(BATCHED, 0) + sum(map(len, elsewhere.values()))
+        self._run.look_at(stretch, stored)
         return claimed
 
     async def _add(self, stretch: Sequence[Work], claimed: list[Claimed]) -> None:

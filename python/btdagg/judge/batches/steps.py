@@ -23,10 +23,11 @@ from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatError, ChatReply, Verdict
 from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging, Work, read_answer
+from btdagg.judge.pacing import elapsed
 from btdagg.judge.prices import Prices
 from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
-from btdagg.judge.store.owner import Answered, Batch, Claimed, Owner
+from btdagg.judge.store.owner import Answered, Batch, Owner
 
 # Seconds after which a batch that a process was making when it died is at the endpoint, if ever.
 _ARRIVED_AFTER = 5.0
@@ -100,13 +101,10 @@ async def _see_through(
         n = sum(batch.n_requests for batch in batches)
         run.waits_for = f"batches ({n_done} of {n} requests are done)"
         job.watch(run)
-        try:
-            await asyncio.wait_for(job.stop.wait(), wait)
-        except TimeoutError:
-            wait = min(2 * wait, longest)
-            continue
-        run.stopped = INTERRUPTED
-        break
+        if not await elapsed(wait, job.stop):
+            run.stopped = INTERRUPTED
+            break
+        wait = min(2 * wait, longest)
     run.waits_for = ""
     return why
 
@@ -212,14 +210,7 @@ async def collect_batch(
         owner.roll_back()
         return None
     try:
-        answered = _answered(
-            held,
-            owner.claims_of(held),
-            results,
-            endpoint,
-            collected,
-            has_worked=owner.has_answers(held.ask),
-        )
+        answered = _answered(held, owner, results, endpoint, collected)
         owner.save(held.ask, answered, held.owner)
         owner.close_batch(held, "collected")
         owner.commit()
@@ -233,19 +224,17 @@ async def collect_batch(
 
 def _answered(
     batch: Batch,
-    claims: list[Claimed],
+    owner: Owner,
     results: dict[str, Result],
     endpoint: BatchEndpoint,
     collected: Collected,
-    *,
-    has_worked: bool,
 ) -> list[Answered]:
     """Return what is to be kept; the reasons of the rest are counted.
 
-    Refusals are kept beside answers; without any, those with a reason are if `has_worked`, which
-    says that requests like these were answered before.
+    Refusals are kept beside answers; without any, those with a reason are if requests like these
+    were answered before.
     """
-    file = Path(batch.file).name
+    file, claims = Path(batch.file).name, owner.claims_of(batch)
     keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
     if results and claims and results.keys().isdisjoint(keys):
         raise EndpointError(f"{endpoint.name}: batch {batch.remote} holds other requests")
@@ -253,17 +242,15 @@ def _answered(
     if batch.price_in is not None and batch.price_out is not None:
         prices = Prices(batch.price_in, batch.price_out)
         run.cost = 0.0
+    absent = f"no result, the batch is {collected.remote.status}"
     kept: list[Answered] = []
     refused: dict[str, list[Answered]] = {"rejected": [], "forbidden": []}
     for key, sample in zip(keys, claims, strict=True):
-        result = results.get(
-            key, Result(key, 0, f"no result, the batch is {collected.remote.status}")
-        )
+        result = results.get(key, Result(key, 0, absent))
         run.n_calls += result.status > 0
         outcome = _outcome_of(result, endpoint)
         if isinstance(outcome, ChatReply):
             reading = read_answer(form, outcome, sample.order)
-            run.n_confident += reading.confidence is not None
             run.count_usage(outcome.usage, prices)
             kept.append(Answered(sample, reading, 1, outcome, prices))
         elif outcome.kind in refused:
@@ -271,7 +258,7 @@ def _answered(
             refused[outcome.kind].append(Answered(sample, verdict, 1))
         else:
             collected.why[str(outcome)] += 1
-    is_answered = bool(kept)
+    is_answered, has_worked = bool(kept), owner.has_answers(batch.ask)
     for kind, samples in refused.items():
         if is_answered or (has_worked and kind == "rejected"):
             run.n_pair_faults += len(samples)
