@@ -60,7 +60,7 @@ def test_the_status_table_and_files_say_what_the_library_says(cli, names, option
     assert of_these.startswith("net win rate on these 400 items: ")
     pooled = "pooling 2 values of task (x, y); --filter task=... takes one"
     assert done[1].startswith(f"{sentence}\n\n")
-    assert done[2] == f"{pooled}\n{of_these}\n"
+    assert done[2] == f"wrote gate.xml\nwrote gate.md\n{pooled}\n{of_these}\n"
     table = done[1].splitlines()
     assert re.match(rf"{names[1]} against {names[3]} +{outcome} ", table[4])
     assert max(map(len, table[2:5])) <= 80

@@ -27,7 +27,8 @@ HOW = {"columns": NAMES, "words": WORDS}
 
 
 def test_labels_are_of_people_and_else_of_the_model_that_calibrate_fits():
-    decided = btdagg.decide(FRAME, PEOPLE, agreement=0.6, **HOW)
+    with pytest.warns(CalibrationWarning, match="the confidence is approximate"):
+        decided = btdagg.decide(FRAME, PEOPLE, agreement=0.6, **HOW)
     assert list(decided.columns) == ["Prompt ID", "label", "source", "probability", "trusted"]
     assert decided["Prompt ID"].tolist() == ITEMS
     assert decided["source"].tolist() == ["people"] * 80 + ["model"] * 120
@@ -140,6 +141,7 @@ def test_grades_and_items_without_any():
     assert named["probability"].is_null().to_list() == [False, False, False, True]
 
 
+@pytest.mark.filterwarnings("ignore:.*approximate")
 def test_too_few_labels_are_said_and_unknown_columns_refused():
     with pytest.warns(CalibrationWarning, match="no items are certain"):
         decided = btdagg.decide(FRAME, PEOPLE, agreement=0.99, **HOW)

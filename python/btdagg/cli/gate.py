@@ -61,7 +61,10 @@ def gate(
     ] = 0.95,
     quantity: Annotated[
         str | None,
-        typer.Option(help='Of grades: "share >= 4" or "pass rate".', show_default="mean grade"),
+        typer.Option(
+            help='Of grades: "mean grade" or "share >= 4".',
+            show_default="mean grade, or of two grades pass rate",
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -123,6 +126,7 @@ def gate(
         replace_file(summary, gates_in_markdown(gates))
     if junit is not None:
         replace_file(junit, _in_junit(gates))
+    note(*(f"wrote {path}" for path in (junit, summary) if path is not None))
     note(*dict.fromkeys(remark for result in results.values() for remark in result.remarks))
     if json:
         print_json([gate | {"remarks": [*results[gate["gate"]].remarks]} for gate in gates])

@@ -154,8 +154,8 @@ def not_worse(
     level : float
         Of each bound alone; above 0.5 and below 1.
     quantity : str, optional
-        Of grades, one that `btdagg.estimate` has: ``"mean grade"``, unless given, ``"share >= 4"``
-        or ``"pass rate"``.
+        Of grades, one that `btdagg.estimate` has: ``"mean grade"`` or ``"share >= 4"``; unless
+        given the mean grade, or of two grades the ``"pass rate"``.
     by : (N,) array or str, optional
         Of grades, the system or run of each item; of tables a column, ``"system"`` unless given.
         Items that share a group pair the two.

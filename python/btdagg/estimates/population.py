@@ -392,7 +392,8 @@ class PredictedItems:
     @property
     def main(self) -> str:
         """The quantity that is meant where none is named."""
-        return NET if NET in self.quantities else next(iter(self.quantities))
+        usual = (NET, "pass rate", *self.quantities)
+        return next(name for name in usual if name in self.quantities)
 
     def domain(self, inside: NDArray[np.bool_] | None = None) -> dict[str, DomainMean]:
         """Estimate the means over a domain, an (N,) mask; over all items by default."""

@@ -230,7 +230,8 @@ def _advice(cells: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> s
         before = most_voted(fewer)
         (same,) = (line for line in before.lines if line["method"] == best["method"])
         gain = same["mae"].mean - best["mae"].mean
-        if gain >= _WORTH * unit:
+        is_seen = same["mae"].low > best["mae"].high  # of the same items, so that less would do
+        if gain >= _WORTH * unit and is_seen:
             advice.append(
                 f"more votes: {cell.n_votes} instead of {before.n_votes} took {gain:.3f} off the "
                 "error"
