@@ -621,6 +621,13 @@ def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
     if own[0] == "model" and not names["judge"] and not names["label"]:
         return None
     names["system"] = own[0]
+    if "model" in table.columns and "model" not in own and not names["judge"]:
+        every = [
+            table.frame.select(*of).n_unique() for of in ([own[0]], ["model"], [own[0], "model"])
+        ]
+        names["judge"] = (
+            "model" if every[0] * every[1] == every[2] else None
+        )  # of all systems alike
     names["group"] = names["group"] or (names["item"] if names["item"] != "item" else None)
     names["item"] = [names["item"], own[0]]
     return True

@@ -411,7 +411,7 @@ def scores(of_people):
 
 
 def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
-    (folder / "s.csv").write_text("conversation,bot,aspect,grader,run,rating\n" + scores(False))
+    (folder / "s.csv").write_text("conversation,bot,aspect,model,run,rating\n" + scores(False))
     (folder / "human.csv").write_text("conversation,bot,aspect,avg\n" + scores(True))
     status, out, err = cli("check", "s.csv", "human.csv", "--save")
     assert (status, err) == (0, "wrote btdagg.toml\n")
@@ -422,6 +422,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     assert keys["votes"]["item"] == keys["labels"]["item"] == ["conversation", "bot"]
     assert keys["votes"]["scale"] == keys["labels"]["scale"] == {"facts": "0,1", "tone": "1-3"}
     assert (keys["labels"]["label"], keys["votes"]["system"]) == ("avg", "bot")
+    assert keys["votes"]["judge"] == "model"
     assert [command.split()[1] for command in commands] == [
         *("estimate", "estimate", "gate", "compare", "certify", "calibrate", "evaluate")
     ]
@@ -450,7 +451,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     wanted = pl.read_csv(out.encode())
     query = cli("sql", "model.json", "-d", "sqlite", "--votes", "s", "-f", "criterion=facts")[1]
     database = sqlite3.connect(":memory:")
-    database.execute("CREATE TABLE s (conversation, bot, aspect, grader, run, rating)")
+    database.execute("CREATE TABLE s (conversation, bot, aspect, model, run, rating)")
     database.executemany("INSERT INTO s VALUES (?, ?, ?, ?, ?, ?)", rows.rows())
     wanted = wanted.select("conversation", "bot", "0", "1", "mean", "label")
     assert sorted(database.execute(query).fetchall()) == sorted(wanted.rows())
