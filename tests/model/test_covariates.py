@@ -186,8 +186,6 @@ def test_what_a_model_needs_is_asked_for_by_name():
             with pytest.raises(InputError, match=message):
                 decide(counts, covariates=columns)
     with pytest.raises(InputError, match="this one needs length, mine of each item"):
-        model.to_sql("duckdb")
-    with pytest.raises(InputError, match="this one needs length, mine of each item"):
         StoppingRule.lossless(model, 6)
     with pytest.raises(InputError, match="a model of votes alone for a running tally"):
         OnlineTally(model)

@@ -11,6 +11,7 @@ import pytest
 
 from btdagg import (
     PASS_FAIL,
+    Covariate,
     DavidsonModel,
     GradeModel,
     InputError,
@@ -508,6 +509,90 @@ def test_strengths_and_confidences_are_strengths_and_probabilities_have_no_query
     model = replace(MODEL, provenance=Provenance(strength="probabilities"))
     with pytest.raises(InputError, match="strength none counts signs"):
         model.to_sql_query(engine.dialect, "votes")
+
+
+KNOWN = (Covariate("standing", 0.6, 0.5), Covariate("price", -0.3, 2.0, 1.5))
+KNOWING = [
+    replace(MODEL, covariates=KNOWN),
+    GradeModel(2, (1.5, 2.5, 3.5, 4.5), Scale(range(1, 6)), covariates=KNOWN),
+]
+
+
+@pytest.mark.parametrize("model", KNOWING, ids=["pairs", "grades"])
+def test_covariates_are_columns(engine, model):
+    rng, n = np.random.default_rng(1), 2000
+    counts = rng.multinomial(4, np.full(len(model.scale.points), 1 / len(model.scale.points)), n)
+    standing, price = rng.normal(size=n).round(3), (3 * rng.normal(size=n)).round(3)
+    price[:50] = np.nan
+    known = {"standing": standing, "price": price}
+    own = [
+        (float(a), None if np.isnan(b) else float(b)) for a, b in zip(*known.values(), strict=True)
+    ]
+    vote = "vote" if model.scale.mirrored else "score"
+    votes = [
+        (f"i{item}", point, *own[item])
+        for item, row in enumerate(counts)
+        for point, number in zip(model.scale.points, row.tolist(), strict=True)
+        for _ in range(number)
+    ]
+    votes += [("two", 1, 0.5, 1.0), ("two", 1, 0.5, 2.0)]  # an item has one price
+    kinds = {"item": "text", vote: "int", "standing": "real", "cost": "real"}
+    engine.table("votes", kinds, votes)
+    table = VotesTable("votes", covariates={"price": "cost"})
+    query = model.to_sql_query(engine.dialect, table, probabilities=True)
+    by_name = by_item(engine.rows(query))
+    n_labels = len(model.label_scale.points)
+    place = -1 - n_labels
+    found = [by_name[f"i{item}"] for item in range(n)]
+    labels = model.decide(counts, covariates=known)
+    assert len(set(labels.tolist())) == n_labels
+    np.testing.assert_array_equal([row[place] for row in found], labels)
+    shares = model.predict_proba(counts, covariates=known)
+    np.testing.assert_allclose([row[-n_labels:] for row in found], shares, rtol=1e-9, atol=1e-12)
+    assert by_name["two"][place] is None
+    assert (labels != model.decide(counts, covariates={k: 0 * v for k, v in known.items()})).any()
+
+
+@pytest.mark.parametrize("model", KNOWING, ids=["pairs", "grades"])
+def test_the_expression_takes_covariates(engine, model):
+    rng, n = np.random.default_rng(2), 500
+    counts = rng.multinomial(4, np.full(len(model.scale.points), 1 / len(model.scale.points)), n)
+    known = {"standing": rng.normal(size=n), "price": 3 * rng.normal(size=n)}
+    facts = list(zip(*(values.tolist() for values in known.values()), strict=True))
+    if model.scale.mirrored:
+        kinds = dict.fromkeys(("place", "minus", "tie", "plus"), "int")
+        rows = [(place, *row, *facts[place]) for place, row in enumerate(counts.tolist())]
+    else:
+        kinds = {"place": "int", "mean": "real"}
+        means = model.means(counts).tolist()
+        rows = [(place, mean, *facts[place]) for place, mean in enumerate(means)]
+    engine.table("counts", kinds | {"standing": "real", "price": "real"}, rows)
+    label = model.to_sql(engine.dialect, covariates={"price": ("counts", "price")})
+    found = engine.rows(f"SELECT {label} AS label FROM counts ORDER BY place")
+    np.testing.assert_array_equal([own for (own,) in found], model.decide(counts, covariates=known))
+
+
+def test_columns_of_other_covariates_are_refused_and_text_is_no_number(tmp_path, cli):
+    model = KNOWING[0]
+    for own, told, expected in (
+        (model, {"length": "l"}, "covariates is 'length', expected one of standing, price"),
+        (MODEL, {"length": "l"}, "covariates is 'length', expected none, as the model has none"),
+    ):
+        with pytest.raises(InputError, match=expected):
+            own.to_sql("duckdb", covariates=told)
+    with pytest.raises(InputError, match="covariates is 'length'"):
+        model.to_sql_query("duckdb", VotesTable("votes", covariates={"length": "l"}))
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE counts (minus, tie, plus, standing, price)")
+    told = [("-0.5", 1.5), ("much", 1.5), (None, 1.5), (-0.5, 1.5)]
+    base.executemany("INSERT INTO counts VALUES (0, 1, 3, ?, ?)", told)
+    rows = base.execute(f"SELECT {model.to_sql('sqlite')} FROM counts").fetchall()
+    assert [label for (label,) in rows] == [0, None, 1, 0]
+    model.save(tmp_path / "model.json")
+    words = (str(tmp_path / "model.json"), "--set", "price=cost")
+    assert cli("sql", *words)[1] == model.to_sql("duckdb", covariates={"price": "cost"}) + "\n"
+    table = VotesTable("votes", covariates={"price": "cost"})
+    assert cli("sql", *words, "--votes", "votes")[1] == model.to_sql_query("duckdb", table) + "\n"
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "clickhouse"])

@@ -71,7 +71,7 @@ def sql(
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
             "btdagg. Equal votes of a sample count once; different ones give NULL. margin=COLUMN "
             "and template=COLUMN are for a model that was fitted with strength, and strength=none "
-            "counts signs all the same.",
+            "counts signs all the same. Covariates of the model have names, too.",
         ),
     ] = None,
     filters: Filters = None,
@@ -95,8 +95,10 @@ def sql(
     if votes is None:
         # Names that the decision alone can have: of counts, or of a mean.
         named = {} if fitted is None else signature(fitted.to_sql).parameters
-        allowed = [name for name in named if name not in ("dialect", "columns")]
-    column, samples = _columns(keys, [*allowed, "strength"])
+        allowed = [name for name in named if name not in ("dialect", "columns", "covariates")]
+    known = () if fitted is None else [own.name for own in fitted.covariates]
+    column, samples = _columns(keys, [*allowed, *known, "strength"])
+    covariates = {name: column.pop(name) for name in known if name in column}
     strength: Any = column.pop("strength", None)
     if strength not in (None, "none"):
         raise InputError(f"--set strength is {strength!r}, expected none: signs")
@@ -135,6 +137,7 @@ def sql(
             sample=samples,
             where=where,
             strength=strength,
+            covariates=covariates,
             **others,
         )
     if labels is not None and table is not None:
@@ -153,7 +156,7 @@ def sql(
     if table is not None:
         written = fitted.to_sql_query(dialect, table, probabilities=probabilities)
     else:
-        names: Any = column
+        names: Any = column | ({"covariates": covariates} if covariates else {})
         written = fitted.to_sql(dialect, **names)
     write_data(f"{written}\n")
 

@@ -115,8 +115,6 @@ class FittedModel(SavedAsJson, Displayed):
         """
         from btdagg.model.sql.queries import query_of
 
-        self.require_votes_alone("SQL")
-
         return query_of(self, dialect, votes, probabilities=probabilities)
 
     def __post_init__(self) -> None:
@@ -368,6 +366,7 @@ class DavidsonModel(FittedModel):
         minus: str | Sequence[str] = "minus",
         tie: str | Sequence[str] = "tie",
         plus: str | Sequence[str] = "plus",
+        covariates: Mapping[str, str | Sequence[str]] | None = None,
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts.
 
@@ -381,6 +380,10 @@ class DavidsonModel(FittedModel):
         minus, tie, plus : str or sequence of str
             Columns of the counts, of any integer type; several parts are a qualified name such as
             ``("v", "minus")``. They are quoted, whatever characters they contain.
+        covariates : mapping of str to str or sequence of str, optional
+            Columns of the covariates, if they are not called as in the model. NULL is a missing
+            value. A standing is a column too, such as the difference of two that are joined by
+            system.
 
         Notes
         -----
@@ -395,6 +398,4 @@ class DavidsonModel(FittedModel):
         """
         from btdagg.model.sql.decisions import to_sql
 
-        self.require_votes_alone("SQL")
-
-        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus)
+        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, covariates=covariates)

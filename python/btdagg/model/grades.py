@@ -208,11 +208,17 @@ class GradeModel(FittedModel, Drawn):
             if max(low, first) < end and first <= high
         }
 
-    def to_sql(self, dialect: str, *, mean: str | Sequence[str] = "mean") -> str:
+    def to_sql(
+        self,
+        dialect: str,
+        *,
+        mean: str | Sequence[str] = "mean",
+        covariates: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> str:
         """Return the decision as one SQL expression over a column of mean votes.
 
         Its value is a grade, or NULL if the mean is NULL or off the scale of votes. A query has the
-        mean as ``AVG(score)``. The dialects are those of `DavidsonModel.to_sql`.
+        mean as ``AVG(score)``. Dialects and columns of covariates are as of `DavidsonModel.to_sql`.
 
         Examples
         --------
@@ -222,9 +228,7 @@ class GradeModel(FittedModel, Drawn):
         """
         from btdagg.model.sql.decisions import to_sql
 
-        self.require_votes_alone("SQL")
-
-        return to_sql(self, dialect, mean=mean)
+        return to_sql(self, dialect, mean=mean, covariates=covariates)
 
     def __str__(self) -> str:
         known = " where nothing else is known of an item" if self.covariates else ""

@@ -21,6 +21,8 @@ SIDES = {"minus": -1, "tie": 0, "plus": 1}
 # Parameters beyond this overflow the arithmetic of some databases.
 _LARGEST = 1e100
 
+LARGEST_COVARIATE = 1e300
+
 # Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
 _LARGE_MARGIN = 20
 
@@ -46,11 +48,49 @@ class Terms(NamedTuple):
     least_u: float
 
 
+class Offset(NamedTuple):
+    """What covariates add to the margin, as SQL: nothing without any.
+
+    Attributes
+    ----------
+    added : str
+        After the margin.
+    known : str
+        After another condition: that all are numbers, or NULL, which is a missing one.
+    """
+
+    added: str
+    known: str
+
+    @classmethod
+    def of(cls, model: Any, words: Dialect, columns: Mapping[str, Name] | None) -> Offset:
+        """Write the offset of a model, whose covariates have columns of their names, or these."""
+        names = [own.name for own in model.covariates]
+        if unknown := [name for name in columns or {} if name not in names]:
+            expected = f"one of {', '.join(names)}" if names else "none, as the model has none"
+            raise InputError(argument="covariates", came=unknown[0], expected=expected)
+        added, known = "", ""
+        for own in model.covariates:
+            column = words.name((columns or {}).get(own.name, own.name))
+            real, least = as_real(column, words), words.number(LARGEST_COVARIATE)
+            scaled = f"({real} - {words.number(own.centre)}) / {words.number(own.scale)}"
+            added += f" + COALESCE({scaled}, 0) * {words.number(own.weight)}"
+            is_number = words.is_number.format(f"LTRIM({column}, '-')")
+            if is_number:
+                is_number = f"(TYPEOF({column}) IN ('integer', 'real') OR {is_number}1 = 1) AND "
+            known += f" AND ({column} IS NULL OR {is_number}ABS({real}) <= {least})"
+        return cls(added, known)
+
+
+NO_OFFSET = Offset("", "")
+
+
 def to_sql(model: Any, dialect: str, **columns: Any) -> str:
     """Return the decision of a model as one SQL expression; see the models' `to_sql`."""
     words = dialect_named(dialect)
     if not model.scale.mirrored:
-        return _grade_of(model, words, **columns)
+        offset = Offset.of(model, words, columns.pop("covariates", None))
+        return grade_of(model, words, offset=offset, **columns)
     terms, counted = _terms_of(model, words, **columns)
     return label_of(terms, words, counted, labels=model.label_scale.points)
 
@@ -60,14 +100,17 @@ def _terms_of(
     words: Dialect,
     *,
     columns: Mapping[str, Sequence[str]] | None = None,
+    covariates: Mapping[str, Name] | None = None,
     **sides: Name,
 ) -> tuple[Terms, str]:
     """Write the terms of a model or a panel, and the condition that its columns hold counts."""
     if not model.judges:
         names = [words.name(sides.get(side, side)) for side in SIDES]
+        offset = Offset.of(model, words, covariates)
         if len(set(names)) < 3 or columns is not None or not set(sides) <= set(SIDES):
             raise InputError(f"minus, tie and plus are {', '.join(names)}, expected three columns")
-        return model_terms(model, words, names), _are_counts(names, words)
+        counted = _are_counts(names, words) + offset.known
+        return model_terms(model, words, names, offset), counted
     if columns is None:
         columns = {judge: [f"{side} {judge}" for side in SIDES] for judge in model.judges}
     quoted = {judge: [words.name(name) for name in names] for judge, names in columns.items()}
@@ -116,27 +159,37 @@ def trusted_grades_to_sql(
         f"{real} >= {words.number(low)} AND {real} < {words.number(high)}" for low, high in spans
     ]
     trusted = " OR ".join(within) or "1 = 0"
-    label = _grade_of(model, words, mean)
+    label = grade_of(model, words, mean)
     return f"CASE WHEN ({label}) IS NOT NULL THEN CASE WHEN {trusted} THEN 1 ELSE 0 END END"
 
 
-def _grade_of(model: Any, words: Dialect, mean: Name = "mean") -> str:
+def grade_of(
+    model: Any,
+    words: Dialect,
+    mean: Name = "mean",
+    offset: Offset = NO_OFFSET,
+) -> str:
+    """Write the grade of a mean vote; NULL off the scale of votes."""
     column, points = words.name(mean), model.scale.points
     is_number, real = words.is_number.format(column), as_real(column, words)
+    added, known = offset
+    at = f"({real} + (0{added}) / {words.number(model.beta)})" if added else real
     lowest, *higher = model.label_scale.points
     cases = [
-        f"WHEN {real} >= {words.number(least)} THEN {grade!r}"
+        f"WHEN {at} >= {words.number(least)} THEN {grade!r}"
         for grade, least in zip(higher, model.least_means, strict=True)
     ]
     rounding = 8 * math.ulp(1.0) * max(map(abs, points))
     return (
         f"CASE WHEN {is_number}{real} BETWEEN {words.number(points[0] - rounding)} "
-        f"AND {words.number(points[-1] + rounding)} "
+        f"AND {words.number(points[-1] + rounding)}{known} "
         f"THEN CASE {' '.join(reversed(cases))} ELSE {lowest!r} END END"
     )
 
 
-def model_terms(model: Any, words: Dialect, columns: Sequence[str]) -> Terms:
+def model_terms(
+    model: Any, words: Dialect, columns: Sequence[str], offset: Offset = NO_OFFSET
+) -> Terms:
     """Write the terms of counts that are in three columns."""
     require_finite(beta=model.beta, eta0=model.eta0, gamma=model.gamma)
     m, t, p = (as_real(column, words) for column in columns)
@@ -149,7 +202,7 @@ def model_terms(model: Any, words: Dialect, columns: Sequence[str]) -> Terms:
     )
     ties = f"{words.number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
     return Terms(
-        f"({words.number(model.beta)} * ({margin}))",
+        f"({words.number(model.beta)} * ({margin}){offset.added})",
         f"({words.number(model.eta0)} + {ties})",
         f"({words.number(abs(model.eta0))} + ABS({ties}))",
         8 * math.ulp(1.0),

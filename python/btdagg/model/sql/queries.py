@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._core import InputError
 from btdagg.model.sql.decisions import (
     LEAST_EXPONENT,
+    NO_OFFSET,
     SIDES,
+    Offset,
     Terms,
     as_real,
+    grade_of,
     label_of,
     lead_of,
     model_terms,
     panel_terms,
     require_finite,
-    to_sql,
 )
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 from btdagg.votes.schema import PASS_WORDS
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from btdagg.votes.provenance import Provenance
 
 UNREADABLE = 2
+_OFFSET, _OF_ROW = "known_offset", "row_offset"  # of an item, and of each of its votes
 _WORDS = {"b": -1, "tie": 0, "same": 0, "a": 1}
 _TAKEN = {"task", "judge", "vote", "label", "mean", *SIDES, "number"}  # names in a query
 _LARGEST_MARGIN = 1e100  # as files have them
@@ -73,6 +76,9 @@ class VotesTable:
         Those of several judges are told apart by `judge`, or the column of that name.
     strength : "none", optional
         Count signs, whatever the model was fitted to.
+    covariates : mapping of str to str
+        For a model with covariates, columns that are not called as they are. All rows of an item
+        have the same value, or NULL.
     """
 
     name: Name
@@ -86,6 +92,7 @@ class VotesTable:
     margin: str | None = None
     template: str = "template"
     strength: Literal["none"] | None = None
+    covariates: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def items(self) -> dict[str, str]:
@@ -148,8 +155,12 @@ def query_of(
         for number, judge in enumerate(judges)
     }
     of_all = [words.name(side) for side in SIDES]
-    terms = panel_terms(model, words, columns) if judges else model_terms(model, words, of_all)
-    steps = _Steps.counting(table, words, judges, model.provenance, model.scale.columns)
+    added = Offset(f" + {words.name(_OFFSET)}", "") if model.covariates else NO_OFFSET
+    terms = (
+        panel_terms(model, words, columns) if judges else model_terms(model, words, of_all, added)
+    )
+    offset = _offset(model, words, table)
+    steps = _Steps.counting(table, words, judges, model.provenance, model.scale.columns, offset)
     keys = [key for key in table.keys if not (judges and key == "judge")]
     keys += table.items
     return _decided(steps, terms, keys, probabilities, model.label_scale.points)
@@ -161,21 +172,26 @@ def _graded(
     """Write the query of a model of grades."""
     dot = "_" if dialect == "bigquery" else "."  # whose names of columns have no dots
     points = {name.replace(".", dot): point for name, point in model.scale.columns.items()}
-    steps = _Steps.counting(table, words, points=points)
+    offset = _offset(model, words, table)
+    steps = _Steps.counting(table, words, points=points, offset=offset)
     kept = [*table.keys, *table.items, *points]
     counts = [as_real(words.name(point), words) for point in points]
     votes_in_sum = zip(counts, points.values(), strict=True)
     total = " + ".join(f"{count} * {words.number(point)}" for count, point in votes_in_sum)
-    steps.add("means", *kept, mean=f"({total}) / NULLIF({' + '.join(counts)}, 0)")
+    beside = [_OFFSET] * bool(offset)
+    steps.add("means", *kept, *beside, mean=f"({total}) / NULLIF({' + '.join(counts)}, 0)")
     kept.append("mean")
-    label = to_sql(model, dialect)
+    added = f" + {words.name(_OFFSET)}" if offset else ""
+    label = grade_of(model, words, offset=Offset(added, ""))
     if not probabilities:
         return steps.query(*kept, label=label)
     require_finite(beta=model.beta, cuts=max(map(abs, model.intercepts)))
     mean = words.name("mean")
     below = [0.0, *model.intercepts.cumsum()]
     logits = {
-        f"logit_{place}": f"{words.number(place * model.beta)} * {mean} - {words.number(cut)}"
+        f"logit_{place}": f"{words.number(place * model.beta)} * {mean}"
+        + (f" + {place} * {words.name(_OFFSET)}" if offset else "")
+        + f" - {words.number(cut)}"
         for place, cut in enumerate(below)
     }
     names = [words.name(name) for name in logits]
@@ -239,6 +255,21 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     return steps.query(*kept, "label", group_by=(*kept, "label"), number="COUNT(*)")
 
 
+def _offset(model: Any, words: Dialect, table: VotesTable) -> str:
+    """Write the offset of a row of votes, NULL where a covariate is no number; empty if none."""
+    if unknown := table.covariates.keys() - {own.name for own in model.covariates}:
+        raise InputError(argument="covariates", came=min(unknown), expected="one of the model's")
+    names = {own.name: ("v", table.covariates.get(own.name, own.name)) for own in model.covariates}
+    added, known = Offset.of(model, words, names)
+    return f"CASE WHEN 1 = 1{known} THEN 0{added} END" if names else ""
+
+
+def _one_of(column: str, words: Dialect) -> str:
+    """Write the value that all rows of a group have, or else NULL."""
+    name = words.name(column)
+    return f"CASE WHEN COUNT({name}) = COUNT(*) AND MIN({name}) = MAX({name}) THEN MAX({name}) END"
+
+
 class _Steps:
     """The subqueries of a query, each of the one before it unless it has another source."""
 
@@ -255,11 +286,13 @@ class _Steps:
         judges: Sequence[str] = (),
         origin: Provenance | None = None,
         points: Mapping[str, float] = SIDES,
+        offset: str = "",
     ) -> _Steps:
         """Write the subqueries from votes to counts of points, one row per item and key.
 
         With `judges` there is one row for all of them, with their counts side by side too. A vote
-        of anybody else is then unreadable.
+        of anybody else is then unreadable. An item has no counts where its rows have several
+        offsets, or one that is no number.
         """
         steps = cls(words)
         samples = [table.sample] if isinstance(table.sample, str) else list(table.sample)
@@ -275,6 +308,8 @@ class _Steps:
         unreadable = _unreadable(values, words)
         rows["vote"] = cell if plain else _reading(cell, words, values, numbers=table.numbers)
         rows |= strengths
+        beside = [_OF_ROW] if offset else []
+        rows |= dict.fromkeys(beside, offset)
         if judges:
             # As names are read from files: without blanks around them.
             rows["judge"] = f"TRIM(CAST({rows['judge']} AS {words.text}))"
@@ -289,13 +324,14 @@ class _Steps:
         vote, judge = words.name("vote"), words.name("judge")
         keys = [*table.keys, *table.items]
         if strengths:
-            steps.add("strengths", *columns, vote=_signed_strength(words))
+            steps.add("strengths", *columns, *beside, vote=_signed_strength(words))
         if samples:
             once = (
                 f"CASE WHEN MIN({vote}) = MAX({vote}) THEN MAX({vote}) "
                 f"WHEN MAX({vote}) IS NOT NULL THEN {unreadable} END"
             )
-            steps.add("samples", *keys, group_by=columns, vote=once)
+            one = dict.fromkeys(beside, _one_of(_OF_ROW, words))
+            steps.add("samples", *keys, group_by=columns, vote=once, **one)
         votes = {
             name: (f"{vote} = {_literal(point, words)}", "1") for name, point in points.items()
         }
@@ -311,13 +347,15 @@ class _Steps:
             f"_{number}": f" AND {judge} = {words.texts([name])}"
             for number, name in enumerate(judges)
         }
+        told = f" AND {_one_of(_OF_ROW, words)} IS NOT NULL" if offset else ""
         sums = {
-            side + suffix: f"CASE WHEN COUNT({vote}) = {readable} "
+            side + suffix: f"CASE WHEN COUNT({vote}) = {readable}{told} "
             f"THEN {_how_many(condition + own, amount)} END"
             for suffix, own in whose.items()
             for side, (condition, amount) in votes.items()
         }
         kept = [key for key in keys if not (judges and key == "judge")]
+        sums |= {_OFFSET: _one_of(_OF_ROW, words)} if offset else {}
         steps.add("counts", *kept, group_by=kept, **sums)
         return steps
 
