@@ -423,6 +423,15 @@ def test_the_answer_is_first_and_frames_have_the_numbers():
     assert row == {"by": "", "quantity": "win rate", **found.as_dict()["estimates"]["win rate"]}
     (row,) = frame.filter(by="1", quantity="A").to_dicts()
     assert row["value"] == found.by[1]["A"].value
+    how = {"margin": 0.05, "candidate": "A", "baseline": "B"}
+    gate = btdagg.estimates.not_worse(counts, labels, model=MODEL, **how)
+    (row,) = gate.to_frame().to_dicts()
+    assert (row["outcome"], row["estimate"]) == (gate.outcome, gate.estimate)
+    certificate = btdagg.certify(counts, labels, agreement=0.5, model=MODEL)
+    assert certificate.to_frame()["low"].to_list() == [point.low for point in certificate.curve]
+    few = ~np.isnan(labels)
+    planned = btdagg.online.plan(counts[few], labels[few], n_items=9, n_votes=(2,), n_labels=(25,))
+    assert planned.to_frame()["rule"].to_list() == [row.rule for row in planned.budgets]
     noise = np.tile([2, 2, 2], (300, 1))  # which votes that say nothing are
     assert "and the votes" not in estimate(noise, labels, model=MODEL).answer
 

@@ -82,6 +82,7 @@ def test_swapping_the_ways_or_the_sides_mirrors_the_difference(groups):
 def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
     methods = Calibrated(), MajorityVote()
     found = compare(SAMPLE.counts, SAMPLE.counts, LABELS, methods=methods)
+    assert found.to_frame().to_dicts() == [found.as_dict()]
     scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0]
     assert found.mae == tuple(method.interval() for method in scores.methods)
     assert found.difference == scores.new_items.difference(0, 1)

@@ -13,6 +13,7 @@ from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.extras import as_frame
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
@@ -43,6 +44,7 @@ from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
@@ -239,6 +241,10 @@ class Certificate(SavedAsJson, Drawn):
         of_model = ("model", "scale", "label_scale")
         own = {name: value for name, value in vars(self).items() if name not in of_model}
         return {**own, "model": model}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a row for each point of the curve, the surest items first."""
+        return as_frame([point._asdict() for point in self.curve])
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Certificate:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.population import NET, items_of, said_of
@@ -18,6 +19,8 @@ from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from btdagg.estimates.mean import Population
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.votes.items import Items
@@ -89,6 +92,10 @@ class NonInferiority:
         values = vars(self) | {"remarks": "; ".join(self.remarks), "outcome": self.outcome}
         values["message"] = str(self).replace("\n", "; ")
         return {name: value for name, value in values.items() if value not in (None, "")}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the outcome, the message and the numbers as one row."""
+        return as_frame([self.as_dict()])
 
     @property
     def answer(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
@@ -26,6 +27,7 @@ from btdagg.votes.scale import Scale, scales_of
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -91,6 +93,10 @@ class Comparison:
         for place, way in enumerate(("first", "second")):
             fields |= {way: self.names[place], **spread(f"mae_{way}", self.mae[place])}
         return fields | spread("difference", self.difference)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the comparison as one row."""
+        return as_frame([self.as_dict()])
 
     @property
     def answer(self) -> str:

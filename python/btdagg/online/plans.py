@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_checked_counts,
@@ -33,6 +34,7 @@ from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     _Votes: TypeAlias = VoteDistribution | StrengthDistribution
@@ -85,6 +87,10 @@ class Plan(Drawn):
 
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a row for each number of votes and rule."""
+        return as_frame([*map(vars, self.budgets)])
 
     def __str__(self) -> str:
         priced = any(row.price for row in self.budgets)
