@@ -100,6 +100,14 @@ class InputError(ValueError):
         return f"{self.argument}{place}{came} expected {self.expected}"
 
 
+def expect(
+    good: object, argument: str, came: object, expected: str, row: int | None = None
+) -> None:
+    """Raise an `InputError` about an argument unless it is good."""
+    if not good:
+        raise InputError(argument=argument, came=came, expected=expected, row=row)
+
+
 def shown(value: object) -> str:
     """Write a value for an error message, on one line and cut to length; null is "nothing"."""
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):  # a scalar of NumPy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.numbers import as_integer as as_integer
 from btdagg._util.numbers import as_number as as_number
 
@@ -119,8 +119,7 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """
     if isinstance(counts, CountsItself):
         scale = getattr(counts, "scale", None)
-        if scale is not None and not scale.mirrored:
-            raise InputError(argument="counts", came=f"votes of {scale}", expected="votes of pairs")
+        expect(scale is None or scale.mirrored, "counts", f"votes of {scale}", "votes of pairs")
         counts = counts.counts()[1]
     return as_columns(in_label_order(counts, "counts"), 3, "minus, tie, plus of each item")
 
@@ -339,8 +338,7 @@ def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, .
         raise InputError(argument="judges", came=judges, expected="a sequence of names")
     names = tuple(judges)
     for place, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            raise InputError(argument="judges", row=place, came=name, expected="text")
+        expect(isinstance(name, str) and name, "judges", name, "text", row=place)
         if name in names[:place]:
             raise InputError(f"judges has {name!r} twice", argument="judges")
     if n_judges is not None and len(names) != n_judges:

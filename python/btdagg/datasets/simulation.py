@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
 from btdagg.datasets.regimes import REGIMES, Regime
@@ -114,9 +115,7 @@ def simulate(
     Eqs. for s, t, u and eta of the paper; Davidson (1970).
     """
     if isinstance(regime, str):
-        if regime not in REGIMES:
-            expected = f"a Regime or one of {', '.join(REGIMES)}"
-            raise InputError(argument="regime", came=regime, expected=expected)
+        expect(regime in REGIMES, "regime", regime, f"a Regime or one of {', '.join(REGIMES)}")
         regime = REGIMES[regime]
     n_items = as_integer(n_items, "n_items", least=1)
     n_votes = as_integer(n_votes, "n_votes", least=1)

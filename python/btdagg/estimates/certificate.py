@@ -14,6 +14,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.extras import as_frame
+from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
@@ -145,9 +146,8 @@ class Certificate(SavedAsJson, Drawn):
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(array)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
-        if np.shape(n_votes) not in ((), array.shape[1:-1]):
-            expected = "one number, or of a panel one for each judge"
-            raise InputError(argument="n_votes", came=n_votes, expected=expected)
+        expected = "one number, or of a panel one for each judge"
+        expect(np.shape(n_votes) in ((), array.shape[1:-1]), "n_votes", n_votes, expected)
         for number in np.ravel(n_votes).tolist():
             as_integer(number, "n_votes", 0)
         left = np.asarray(n_votes) - _whole_votes(array)
@@ -433,9 +433,7 @@ def _weights(
     Of a simple sample there are none.
     """
     if array is None:
-        if least is not None:
-            expected = "nothing without probabilities"
-            raise InputError(argument="least_probability", came=least, expected=expected)
+        expect(least is None, "least_probability", least, "nothing without probabilities")
         return None, None
     is_good, own = (array > 0) & (array <= 1), array[is_labelled]
     expected = "a number above 0 and at most 1, or NaN of an item without a label"

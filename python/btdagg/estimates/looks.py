@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
@@ -96,8 +97,7 @@ def worth_a_look(
     [7, 15, 23, 31, 39, 47]
     """
     share = as_number(share, "share")
-    if not 0 < share < 1:
-        raise InputError(argument="share", came=share, expected="a number above 0 and below 1")
+    expect(0 < share < 1, "share", share, "a number above 0 and below 1")
     how: Any = {"groups": groups, "probabilities": probabilities, "model": model}
     items = items_of(counts, labels, scale=scale, label_scale=label_scale, **how)
     items.require_votes_alone("worth_a_look")

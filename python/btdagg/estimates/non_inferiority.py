@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg._util.extras import as_frame
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.population import NET, items_of, said_of
@@ -189,8 +190,7 @@ def not_worse(
     'not worse'
     """
     margin, level = as_number(margin, "margin"), as_level(level)
-    if level <= 0.5:
-        raise InputError(argument="level", came=level, expected="a number above 0.5 and below 1")
+    expect(level > 0.5, "level", level, "a number above 0.5 and below 1")
     options["level"], pair = 2 * level - 1, (candidate, baseline)
     told = {name: options.pop(name, None) for name in _OF_ITEMS}
     items = _items_of(counts, labels, by, than, pair, panel, model=options.get("model"), **told)
@@ -200,14 +200,11 @@ def not_worse(
         if name not in names:
             expected = f"one of {listing(map(str, names))}" if names else "a value of by"
             raise InputError(argument=argument, came=name, expected=expected)
-    if candidate == baseline:
-        raise InputError(argument="baseline", came=baseline, expected="another than the candidate")
+    expect(candidate != baseline, "baseline", baseline, "another than the candidate")
     quantity = estimates.main if quantity is None else quantity
     own, other = estimates.compared(quantity, pair)
     most = own.ends[1] - other.ends[0]
-    if not 0 <= margin < most:
-        expected = f"a number from 0 to below {most:g}"
-        raise InputError(argument="margin", came=margin, expected=expected)
+    expect(0 <= margin < most, "margin", margin, f"a number from 0 to below {most:g}")
     n_items, n_labels = own.n_items + other.n_items, own.n_labels + other.n_labels
     value, low, high = _bounds(estimates, pair, quantity)
     wanted = None

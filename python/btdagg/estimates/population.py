@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.folds import deal, numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -138,8 +139,7 @@ def items_of(
             raise InputError(text, argument=argument)
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     if isinstance(labels, Labels):
-        if not isinstance(by, str | None):
-            raise InputError(argument="by", came=by, expected="the name of a column of the votes")
+        expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
         votes = tables_only(counts)
         items: Items = votes.items(labels, by=by, systems=systems, judges=judges)
         return items
@@ -342,9 +342,8 @@ class PredictedItems:
         `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
         -1 for items to be turned so that all have the same side as A.
         """
-        if population not in get_args(Population):
-            expected = " or ".join(map(repr, get_args(Population)))
-            raise InputError(argument="population", came=population, expected=expected)
+        expected = " or ".join(map(repr, get_args(Population)))
+        expect(population in get_args(Population), "population", population, expected)
         seed, scales = as_integer(seed, "seed", 0), (items.scale, items.label_scale)
         array, outcomes, n = as_any_counts(items.counts, items.scale), items.shares, len(items)
         group = None if items.groups is None else as_groups(items.groups, "counts", n)

@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
@@ -167,9 +168,7 @@ class Estimates(Drawn):
         """
         width, domains = as_number(width, "width"), self.compared(quantity, between)
         most = sum(domain.ends[1] - domain.ends[0] for domain in domains)
-        if not 0 < width < most:
-            expected = f"a number above 0 and below {most:g}"
-            raise InputError(argument="width", came=width, expected=expected)
+        expect(0 < width < most, "width", width, f"a number above 0 and below {most:g}")
         return self._fewest(domains, lambda low, high: high - low <= width)
 
     def labels_to_tell(
@@ -200,9 +199,7 @@ class Estimates(Drawn):
         parts = {None: self._whole} if between is None else self.domains(*between)
         name = self.main if quantity is None else quantity
         for part in parts.values():
-            if name not in part:
-                expected = f"one of {', '.join(part)}"
-                raise InputError(argument="quantity", came=name, expected=expected)
+            expect(name in part, "quantity", name, f"one of {', '.join(part)}")
         return [part[name] for part in parts.values()]
 
     @property

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
@@ -167,8 +168,7 @@ def choose(
     >>> set(chosen.rows) < set(choose(counts, 5).rows)
     True
     """
-    if design not in DESIGNS:
-        raise InputError(argument="design", came=design, expected=" or ".join(DESIGNS))
+    expect(design in DESIGNS, "design", design, " or ".join(DESIGNS))
     seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     same_index(counts=counts, ids=ids, groups=groups)
     items = Items.of(counts, scale=scale)
@@ -186,13 +186,9 @@ def choose(
     strata = np.full(len(array), WHOLE, object)
     if design == "stratified":
         strata = _strata_of(array, items.scale)
-    if n > len(array):
-        expected = f"at most {len(array)}, as many as there are {what}"
-        raise InputError(argument="n", came=n, expected=expected)
+    expect(n <= len(array), "n", n, f"at most {len(array)}, as many as there are {what}")
     order, stratum, sizes = _drawn(keys, strata, seed)
-    if n < len(sizes):
-        expected = f"at least {len(sizes)}, one of the {what} of each stratum"
-        raise InputError(argument="n", came=n, expected=expected)
+    expect(n >= len(sizes), "n", n, f"at least {len(sizes)}, one of the {what} of each stratum")
     drawn = order[:n]
     share = np.bincount(stratum[drawn], minlength=len(sizes)) / sizes
     place = np.full(len(array), len(array))
@@ -396,8 +392,7 @@ def _single(before: Table, column: str, option: object = None) -> Any:
     if others or value is None:
         came = [value, *others]
         raise InputError(source=before.source, column=column, came=came, expected="one value")
-    if option is not None and option != value:
-        raise InputError(argument=column, came=option, expected=f"{value!r} as in {before.source}")
+    expect(option is None or option == value, column, option, f"{value!r} as in {before.source}")
     return value
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
@@ -256,13 +257,10 @@ def estimate_systems(
     how = {"model": model, "prior": prior, "population": population}
     if not items.scale.mirrored:
         for name, came in (("system_b", system_b), ("baseline", baseline)):
-            if came is not None:
-                expected = "nothing where votes are grades: each is of one response"
-                raise InputError(argument=name, came=came, expected=expected)
+            expected = "nothing where votes are grades: each is of one response"
+            expect(came is None, name, came, expected)
         by = items.by if system_a is None else as_names(system_a, "system_a")
-        if by is None:
-            expected = "the system of each response"
-            raise InputError(argument="system_a", came=by, expected=expected)
+        expect(by is not None, "system_a", by, "the system of each response")
         as_groups(by, "counts", len(items), "system_a")
         return _of_grades(replace(items, by=by), level, how)
     if items.systems is not None:
@@ -272,9 +270,8 @@ def estimate_systems(
             expected = f"the systems whose responses are {name[-1].upper()}"
             raise InputError(argument=name, came=came, expected=expected)
     names, a, b = _systems_of(system_a, system_b, len(items))  # type: ignore[arg-type]
-    if baseline is not None and baseline not in names:
-        expected = f"one of the systems {listed(names)}"
-        raise InputError(argument="baseline", came=baseline, expected=expected)
+    expected = f"one of the systems {listed(names)}"
+    expect(baseline is None or baseline in names, "baseline", baseline, expected)
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
     predicted = PredictedItems.of(items, comparisons.pair, sign=comparisons.sign, **how)
@@ -327,9 +324,7 @@ def estimate_systems(
 def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimates:
     """Rank systems by their mean grades."""
     names = sorted({*items.by.tolist()})
-    if len(names) < 2:
-        expected = "two systems or more"
-        raise InputError(argument="system_a", came=names, expected=expected)
+    expect(len(names) >= 2, "system_a", names, "two systems or more")
     found = estimate(items, level=level, **how)
     quantity = found.main
     means = [domain[quantity] for domain in found.domains(*names).values()]

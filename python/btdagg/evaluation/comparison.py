@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import as_frame
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
@@ -182,8 +183,7 @@ def compare(
     level = as_level(level)
     if not isinstance(protocol.splitter, CrossFit):
         raise InputError("protocol has random splits, expected CrossFit", argument="protocol")
-    if isinstance(names, str) or len(names) != 2:
-        raise InputError(argument="names", came=names, expected="two names")
+    expect(not isinstance(names, str) and len(names) == 2, "names", names, "two names")
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
     known = _two(covariates, "covariates")
     own, other = zip(of_methods, of_numbers, _two(scale, "scale"), strict=True)
@@ -196,9 +196,8 @@ def compare(
         ),
         strict=True,
     )
-    if ways[0].label_scale != ways[1].label_scale:
-        expected = "the scale of the labels, since the votes have two"
-        raise InputError(argument="label_scale", came=label_scale, expected=expected)
+    expected = "the scale of the labels, since the votes have two"
+    expect(ways[0].label_scale == ways[1].label_scale, "label_scale", label_scale, expected)
     both = _in_both(*ways)
     rows = [
         cross_scores([items], [method], protocol.untested)[0][0]
@@ -212,8 +211,7 @@ def compare(
         together = of_first.beside(of_second, own=left > 0)
         of["finite"] = replace(together, groups=as_groups(units, "items", len(units)), left=left)
     if population not in of:
-        if population != "finite":
-            raise InputError(argument="population", came=population, expected="'new' or 'finite'")
+        expect(population == "finite", "population", population, "'new' or 'finite'")
         raise InputError(UNKNOWN_UNIT, argument="labels")
     new_items = of.pop(population)
     others = [own.difference(0, 1, level=level) for own in of.values() if left < 1 - MUCH]
@@ -348,6 +346,5 @@ def _tables(way: Items) -> list[NDArray[Any]]:
 def _two(value: Any, name: str) -> tuple[Any, Any]:
     if not isinstance(value, tuple | list):
         return value, value
-    if len(value) != 2:
-        raise InputError(argument=name, came=value, expected="one for both, or two")
+    expect(len(value) == 2, name, value, "one for both, or two")
     return value[0], value[1]

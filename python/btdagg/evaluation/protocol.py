@@ -10,6 +10,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.folds import deal, numbered, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_integer
@@ -271,9 +272,7 @@ class SplitTest:
     def __post_init__(self) -> None:
         for name, kind in (("method", Method), ("rule", Rule), ("correction", Correction)):
             value, options = getattr(self, name), get_args(kind)
-            if value not in options:
-                expected = " or ".join(map(repr, options))
-                raise InputError(argument=name, came=value, expected=expected)
+            expect(value in options, name, value, " or ".join(map(repr, options)))
         as_integer(self.n_resamples, "n_resamples", 1)
         as_level(self.tau, "tau")
 

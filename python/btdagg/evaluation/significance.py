@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -207,9 +207,7 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
     Bühlmann, P-values for high-dimensional regression, JASA 104 (2009); Vovk and Wang, Combining
     p-values via averaging, Biometrika 107 (2020).
     """
-    if rule not in get_args(Rule):
-        expected = f"one of {', '.join(get_args(Rule))}"
-        raise InputError(argument="rule", came=rule, expected=expected)
+    expect(rule in get_args(Rule), "rule", rule, f"one of {', '.join(get_args(Rule))}")
     array = as_probabilities(pvalues, "pvalues")
     if len(array) == 1:
         return np.array(array[0])
@@ -319,7 +317,6 @@ def _significant(
     """Scores, and which pairs of methods differ significantly."""
     mean = as_losses(scores, "scores", "(methods,)")
     matrix = as_probabilities(pvalues, "pvalues")
-    if matrix.shape != (len(mean), len(mean)):
-        expected = f"a symmetric matrix of the {len(mean)} methods"
-        raise InputError(argument="pvalues", came=matrix.shape, expected=expected)
+    expected = f"a symmetric matrix of the {len(mean)} methods"
+    expect(matrix.shape == (len(mean), len(mean)), "pvalues", matrix.shape, expected)
     return mean, matrix < as_level(tau, "tau")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg.estimates.deciding import decisions
 from btdagg.votes import schema
@@ -215,8 +216,7 @@ def annotations_of(
         metadata. A grade is a score without a label, or true or false where grades are 0 and 1;
         metadata have 1, p_1 and so on, and items without a vote no annotation.
     """
-    if item not in ("trace_id", "span_id"):
-        raise InputError(argument="item", came=item, expected="trace_id or span_id")
+    expect(item in ("trace_id", "span_id"), "item", item, "trace_id or span_id")
     scale, labels = model.scale, model.label_scale
     votes = votes if isinstance(votes, Votes) else read_votes(votes, scale=scale)
     in_words, named = scale.names, labels.names

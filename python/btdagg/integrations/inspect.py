@@ -10,6 +10,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import missing_by_status
 from btdagg.integrations.inspect_logs import (
@@ -173,8 +174,7 @@ def win_rate(
     by_item: dict[str, int] = {}
     if isinstance(labels, Labels):
         by_item = dict(zip(map(str, labels.ids), labels.labels.tolist(), strict=True))
-        if len(by_item) < len(labels.ids):
-            raise InputError(argument="labels", came="several of an item", expected="one task's")
+        expect(len(by_item) >= len(labels.ids), "labels", "several of an item", "one task's")
 
     def gold(score: SampleScore) -> float | None:
         if isinstance(labels, Labels):
@@ -299,9 +299,8 @@ class StopByRule:
             )
         names = [scored.name.rpartition("/")[2] for scored in task.scorers or []]
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
-        if self._scorer not in names:
-            expected = f"one of the task's: {', '.join(names)}"
-            raise InputError(argument="scorer", came=self._named, expected=expected)
+        expected = f"one of the task's: {', '.join(names)}"
+        expect(self._scorer in names, "scorer", self._named, expected)
         self._running, self._votes = (run, this), {}
         return f"btdagg {self.rule.kind}"
 
@@ -377,8 +376,7 @@ def pairwise(
     from btdagg.judge.prompts import get_template
 
     prompt = get_template(template)
-    if orders not in ("both", "alternate"):
-        raise InputError(argument="orders", came=orders, expected="both or alternate")
+    expect(orders in ("both", "alternate"), "orders", orders, "both or alternate")
 
     async def score(state: TaskState, target: Target) -> Score:
         judge = get_model(model) if model is not None else get_model(role=model_role)
@@ -408,8 +406,7 @@ def graded(
     from btdagg.judge.prompts import get_template
 
     prompt = get_template(template)
-    if prompt.answer.grades is None:
-        raise InputError(argument="template", came=prompt.name, expected="a template for grades")
+    expect(prompt.answer.grades is not None, "template", prompt.name, "a template for grades")
 
     async def score(state: TaskState, target: Target) -> Score:
         judge = get_model(model) if model is not None else get_model(role=model_role)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
+from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, load_any
 from btdagg.estimates.deciding import decided_columns
@@ -353,8 +354,7 @@ def write_inspect_labels(
         and who wrote it in its history. All else is as it was.
     """
     target, by = Path(output), as_decider(model)
-    if target.exists():
-        raise InputError(argument="output", came=str(target), expected="a new file")
+    expect(not target.exists(), "output", str(target), "a new file")
     labelled = _read(log, whole=True)
     samples = labelled.samples or []
     votes_name = _scorer_of(labelled, scorer)

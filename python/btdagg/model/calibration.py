@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import (
     CountsItself,
     as_checked_counts,
@@ -197,8 +198,7 @@ def calibrate(
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
-        if labels is None:
-            raise InputError(argument="labels", came=None, expected="one of every item of grades")
+        expect(labels is not None, "labels", None, "one of every item of grades")
         of_items: dict[str, Any] = {"weights": weights, "provenance": provenance, "known": known}
         return fit_cuts(counts, labels, *scales, prior=prior, **of_items)
     if labels is not None:
@@ -308,13 +308,11 @@ def _require(named: dict[str, Any], where: str, **usual: Any) -> None:
 
 def prior_beside(prior: Any, bounds: Bounds | None) -> Any:
     """Return the prior of a fit: none beside bounds, which are of the paper's fit alone."""
-    if not isinstance(bounds, Bounds | None):
-        raise InputError(argument="bounds", came=bounds, expected="a btdagg.Bounds or None")
+    expect(isinstance(bounds, Bounds | None), "bounds", bounds, "a btdagg.Bounds or None")
     if bounds is None or prior is None:
         return prior
-    if prior is not WEAK:
-        expected = "None with a prior: bounds are of the paper's fit, which is prior=None"
-        raise InputError(argument="bounds", came=bounds, expected=expected)
+    expected = "None with a prior: bounds are of the paper's fit, which is prior=None"
+    expect(prior is WEAK, "bounds", bounds, expected)
     return None
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_counts,
@@ -214,8 +215,7 @@ def calibration_set(
     """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
     counts, labels, _ = labelled(counts, labels, weights=weights)
     rows = as_counts(counts)
-    if labels is None and weights is None:
-        raise InputError(argument="labels", came=None, expected="labels or soft weights")
+    expect(labels is not None or weights is not None, "labels", None, "labels or soft weights")
     gold = None if labels is None else as_labels(labels)
     if gold is not None:
         same_length("labels", len(gold), "counts", len(rows))

@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import effective_weights, same_index, same_length
 from btdagg.model.calibration_set import ENOUGH, Calibration
 from btdagg.model.covariates import Covariate, Design, KnownOfItems
@@ -144,8 +145,7 @@ def fit_cuts(
     places = label_scale.places(labels)
     same_length("labels", len(places), "counts", len(array))
     scale.require_votes(array)
-    if not len(places):
-        raise InputError(argument="labels", came=[], expected="at least one label")
+    expect(len(places), "labels", [], "at least one label")
     sizes = effective_weights(weights, len(array))
     held = sizes > 0
     array, places, sizes = array[held], places[held], sizes[held]

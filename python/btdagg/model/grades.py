@@ -14,6 +14,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.errors import expect
 from btdagg._util.files import MADE_ANEW, FileFormat
 from btdagg._util.validation import as_integer, as_number
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
@@ -93,12 +94,10 @@ class GradeModel(FittedModel, Drawn):
     def __post_init__(self) -> None:
         super().__post_init__()
         beta = as_number(self.beta, "beta")
-        if beta <= 0:
-            raise InputError(argument="beta", came=beta, expected="a number above 0")
+        expect(beta > 0, "beta", beta, "a number above 0")
         scale, label_scale = self.scale, self.label_scale
-        if scale.mirrored:
-            expected = "scales of grades; a DavidsonModel has sides"
-            raise InputError(argument="scale", came=str(scale), expected=expected)
+        expected = "scales of grades; a DavidsonModel has sides"
+        expect(not scale.mirrored, "scale", str(scale), expected)
         n_cuts = len(label_scale.points) - 1
         try:
             values = list(self.cuts)
@@ -106,12 +105,10 @@ class GradeModel(FittedModel, Drawn):
             expected = f"{n_cuts} numbers"
             raise InputError(argument="cuts", came=self.cuts, expected=expected) from None
         cuts = tuple(as_number(cut, f"cuts[{row}]") for row, cut in enumerate(values))
-        if len(cuts) != n_cuts:
-            raise InputError(argument="cuts", came=cuts, expected=f"{n_cuts} numbers")
+        expect(len(cuts) == n_cuts, "cuts", cuts, f"{n_cuts} numbers")
         largest = max(map(abs, (*cuts, *scale.points)))
-        if beta * largest > _LARGEST:
-            expected = f"at most {_LARGEST / largest:g}, for cuts and votes of up to {largest:g}"
-            raise InputError(argument="beta", came=beta, expected=expected)
+        expected = f"at most {_LARGEST / largest:g}, for cuts and votes of up to {largest:g}"
+        expect(beta * largest <= _LARGEST, "beta", beta, expected)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "cuts", cuts)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_checked_counts, as_number, distinct_rows
 
@@ -79,6 +79,5 @@ def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.
 def as_level(level: float, name: str = "level") -> float:
     """Return a number above 0 and below 1."""
     number = as_number(level, name)
-    if not 0 < number < 1:
-        raise InputError(argument=name, came=number, expected="a number above 0 and below 1")
+    expect(0 < number < 1, name, number, "a number above 0 and below 1")
     return number

@@ -11,6 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat
 from btdagg._util.folds import deal, places
 from btdagg._util.readable import readable
@@ -281,9 +282,8 @@ def calibrate_panel(
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     scale.require_sides("a panel")
     if isinstance(counts, CountsItself):
-        if weights is not None:
-            expected = "None for votes; pass the arrays of votes.items(panel=...) with weights"
-            raise InputError(argument="weights", came=weights, expected=expected)
+        expected = "None for votes; pass the arrays of votes.items(panel=...) with weights"
+        expect(weights is None, "weights", weights, expected)
         provenance = Provenance.of(counts) if provenance is None else provenance
         items = with_task(counts, labels).labelled(labels, panel="judge", judges=judges)
         counts, labels, judges = items.counts, items.labels, items.judges
@@ -304,8 +304,7 @@ def calibrate_panel(
         expected = f"at least two {what}s to cross-validate"
         raise InputError(argument="labels", came=labels, expected=expected)
     heard = (array.sum(axis=2) > 0).any(axis=0)
-    if not heard.any():
-        raise InputError(argument="counts", came=counts, expected="votes of at least one judge")
+    expect(heard.any(), "counts", counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
     # In the order of what they hold, so that no sum depends on the order of the rows.

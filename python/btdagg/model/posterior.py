@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
 from btdagg.model.calibration_set import ENOUGH, PARAMETERS, Bounds, calibration_set
@@ -45,9 +46,8 @@ def _kernel_of(
         raise InputError(argument="prior", came=prior, expected='a Prior, "weak" or None')
     for name, ours in {"alpha": alpha, "kappa": kappa}.items():
         its = getattr(prior, name)
-        if ours != its:
-            expected = f"{its:g} as of the prior, or fit_prior(..., {name}={ours:g})"
-            raise InputError(argument=name, came=ours, expected=expected)
+        expected = f"{its:g} as of the prior, or fit_prior(..., {name}={ours:g})"
+        expect(ours == its, name, ours, expected)
     learned = prior.learned(min(prior.n_votes, items.max_votes))
     return _core.Posterior(items, worth, learned, prior.weak_share)
 

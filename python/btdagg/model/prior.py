@@ -11,6 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -265,9 +266,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
         names += [items.ids, *([] if items.groups is None else [items.groups])]
     votes, gold = labelled_items(counts, labels)
     if held_out:
-        if not names:
-            expected = "None for items without ids or groups"
-            raise InputError(argument="leave_out", came=held_out, expected=expected)
+        expect(names, "leave_out", held_out, "None for items without ids or groups")
         kept = np.ones(len(votes), dtype=np.bool_)
         for of_items in names:
             same_length("groups", len(of_items), "counts", len(votes))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Displayed
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
@@ -245,7 +245,6 @@ def _cells_of(counts: ArrayLike, labels: ArrayLike, groups: ArrayLike | None) ->
         repeats = np.ones(int(names.max()) + 1, dtype=np.int64)
         shape = (len(repeats), len(first))
         units = csr_array(coo_array((np.ones(len(cell)), (names, cell)), shape=shape))
-    if repeats.sum() < 2:
-        expected = f"at least two {'items' if groups is None else 'groups'}"
-        raise InputError(argument="counts", came=counts, expected=expected)
+    expected = f"at least two {'items' if groups is None else 'groups'}"
+    expect(repeats.sum() >= 2, "counts", counts, expected)
     return _Cells(np.ascontiguousarray(table[first]), gold[first], units, repeats)

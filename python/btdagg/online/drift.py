@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_integer, as_numbers, in_label_order, require_rows
@@ -198,9 +199,8 @@ class DriftMonitor(SavedAsJson):
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
-        if (groups is None) != (self._open is None):
-            expected = "groups of the reference and of the stream, or of neither"
-            raise InputError(argument="groups", came=groups, expected=expected)
+        expected = "groups of the reference and of the stream, or of neither"
+        expect((groups is None) == (self._open is None), "groups", groups, expected)
         names = None
         if groups is not None:
             as_groups(groups, "counts", len(votes))  # checks them

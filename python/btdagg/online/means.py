@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import require_rows
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ class _MeanRule:
     start = None  # without a distribution of the votes
 
     def __init__(self, model: GradeModel, n: int, step: int) -> None:
-        if n % step:
-            raise InputError(argument="n", came=n, expected=f"a multiple of the step {step}")
+        expect(n % step == 0, "n", n, f"a multiple of the step {step}")
         self._model, self._n, self._step = model, n, step
         self._votes = model.scale.floats
         self._least = np.array(model.least_means)

@@ -11,6 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.extras import as_frame
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_checked_counts,
@@ -171,8 +172,7 @@ def plan(
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
-    if population not in ("new", "finite"):
-        raise InputError(argument="population", came=population, expected="'new' or 'finite'")
+    expect(population in ("new", "finite"), "population", population, "'new' or 'finite'")
     said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
     pilot = Items.of(counts, labels, **dict(zip(("scale", "label_scale"), said, strict=True)))
     n_open = n_items if population == "new" else n_items - len(pilot)
@@ -295,9 +295,8 @@ def _of_grades(
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
     totals, most = array.sum(axis=1), budgets[-1]
     rows = np.flatnonzero(totals >= most)
-    if len(rows) < 2:
-        expected = "at most as many votes as two or more items of the pilot have"
-        raise InputError(argument="n_votes", came=most, expected=expected)
+    expected = "at most as many votes as two or more items of the pilot have"
+    expect(len(rows) >= 2, "n_votes", most, expected)
     places = np.arange(len(scale.points))
     orders = [rng.permutation(np.repeat(places, row.astype(int)))[:most] for row in array[rows]]
     shares, gold = np.eye(len(places))[np.stack(orders)], gold[rows]
@@ -338,15 +337,13 @@ def _of_grades(
 
 def _at_least_0(value: float, name: str) -> float:
     number = as_number(value, name)
-    if number < 0:
-        raise InputError(argument=name, came=value, expected="a number of at least 0")
+    expect(number >= 0, name, value, "a number of at least 0")
     return number
 
 
 def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
     """Return the different numbers of a sequence, ascending."""
-    if not len(values):
-        raise InputError(argument=name, came=values, expected="at least one number")
+    expect(len(values), name, values, "at least one number")
     return sorted({as_integer(value, name, least, most) for value in values})
 
 

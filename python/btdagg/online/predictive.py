@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import (
     as_integer,
     as_losses,
@@ -130,8 +130,7 @@ def fit_votes(
             return fit_strengths(checked, gold)
         single = as_losses(strengths, "strengths", "(k,)")
         require_rows((single >= 0) & (single <= 1), single, "strengths", "a number from 0 to 1")
-        if not len(single):
-            raise InputError(argument="strengths", came=strengths, expected="at least one number")
+        expect(len(single), "strengths", strengths, "at least one number")
         return fit_strengths(checked, gold, single)
     # Either side first, so that swapping A and B changes no bit.
     tied = whole[gold == 0]

@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -167,8 +168,7 @@ class StoppingRule(SavedAsJson):
             it, so votes go where they lower the error most. A part can stay unspent
             (`expected_votes`).
         """
-        if (price is None) == (budget is None):
-            raise InputError(argument="price", came=price, expected="a price or a budget")
+        expect((price is None) != (budget is None), "price", price, "a price or a budget")
         if budget is not None:
             _check(votes, "cost-optimal")
             n, step = as_integer(n, "n", 1, _MOST_VOTES), as_integer(step, "step", 1)
@@ -391,8 +391,7 @@ class RuleKind:
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
         if isinstance(model, GradeModel):
-            if self.value is not None:
-                raise InputError(argument="stop", came=self.name, expected="lossless, of grades")
+            expect(self.value is None, "stop", self.name, "lossless, of grades")
             return StoppingRule.lossless(model, n, step=step)
         votes = fit_votes(
             counts,

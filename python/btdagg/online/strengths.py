@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import as_checked_counts, as_number, as_numbers, require_rows
 
 if TYPE_CHECKING:
@@ -64,16 +65,14 @@ class StrengthDistribution:
             total = shares.sum()
             if name == "strengths" and shares.ndim == 1:
                 total += shares[1:].sum()  # of either side
-            if shares.shape not in [(length,) for length in allowed]:
-                expected = f"{' or '.join(map(str, allowed))} numbers"
-                raise InputError(argument=name, came=shares.shape, expected=expected)
+            expected = f"{' or '.join(map(str, allowed))} numbers"
+            expect(shares.shape in [(length,) for length in allowed], name, shares.shape, expected)
             if not ((shares >= 0).all() and abs(total - 1) < _ROUNDED):
                 expected = "shares of at least 0 that add up to 1"
                 raise InputError(argument=name, came=shares.tolist(), expected=expected)
             object.__setattr__(self, name, tuple(shares.tolist()))
         share = as_number(self.share_of_ties, "share_of_ties")
-        if not 0 <= share <= 1:
-            raise InputError(argument="share_of_ties", came=share, expected="a number from 0 to 1")
+        expect(0 <= share <= 1, "share_of_ties", share, "a number from 0 to 1")
         object.__setattr__(self, "share_of_ties", share)
 
     def on_grid(self, n: int) -> Floats:
@@ -391,8 +390,7 @@ def price_within(
     def votes_at(price: float) -> float:
         return _GridRule(model, n, step, "cost-optimal", price, votes).start[0]
 
-    if not budget >= 0:
-        raise InputError(argument="budget", came=budget, expected="a number of at least 0")
+    expect(budget >= 0, "budget", budget, "a number of at least 0")
     low, high = 0.0, 1.0  # an error is at most 1 where an item may be called a tie
     if votes_at(low) <= budget:
         return low

@@ -14,6 +14,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, read_whole, replace_file
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -117,13 +118,11 @@ class OnlineTally:
         if rule is not None and isinstance(rule.votes, StrengthDistribution):
             expected = "a rule for whole votes, as a tally holds them"
             raise InputError(argument="rule", came=rule.kind, expected=expected)
-        if late not in ("refuse", "drop"):
-            raise InputError(argument="late", came=late, expected="'refuse' or 'drop'")
+        expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
         self.rule = rule
         self.model = model if rule is None else cast("DavidsonModel", rule.model)
-        if not isinstance(self.model, DavidsonModel | None):
-            expected = "a DavidsonModel: an online tally counts votes of pairs, not grades"
-            raise InputError(argument="model", came=self.model, expected=expected)
+        expected = "a DavidsonModel: an online tally counts votes of pairs, not grades"
+        expect(isinstance(self.model, DavidsonModel | None), "model", self.model, expected)
         if self.model is not None:
             self.model.require_votes_alone("a running tally")
         if self.model is not None and self.model.provenance is not None:
@@ -178,9 +177,8 @@ class OnlineTally:
         numbers = _sample_numbers(samples, n_rows)
         n_threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
-            if self.deduplicate == (samples is None):
-                expected = "the number of each vote's sample, or None with deduplicate=False"
-                raise InputError(argument="samples", came=samples, expected=expected)
+            expected = "the number of each vote's sample, or None with deduplicate=False"
+            expect(self.deduplicate != (samples is None), "samples", samples, expected)
             if not n_rows:
                 return  # which says nothing of the kind of ids
             channels = dict(self._channels)
@@ -212,9 +210,7 @@ class OnlineTally:
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             is_open = name == "deduplicate" and None in (mine, theirs)
-            if mine != theirs and not is_open:
-                expected = f"{mine!r} as here"
-                raise InputError(argument=f"{name} of other", came=theirs, expected=expected)
+            expect(mine == theirs or is_open, f"{name} of other", theirs, f"{mine!r} as here")
         state, n_late = other._exported(), other.n_late
         with self._lock:
             if self.deduplicate is None:
@@ -411,8 +407,7 @@ def _number_channels(
             continue
         names = as_names(values, name).tolist()
         same_length(name, len(names), "items", n_rows)
-        if not all(isinstance(value, str) for value in names):
-            raise InputError(argument=name, came=values, expected="strings")
+        expect(all(isinstance(value, str) for value in names), name, values, "strings")
         columns.append(names)
     pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
     numbers = [channels.setdefault(pair, len(channels)) for pair in pairs]
@@ -454,8 +449,7 @@ def _of_arrow(items: Any) -> _Ids:
         items = items.dictionary_decode()
     if pa.types.is_string(items.type) or pa.types.is_string_view(items.type):
         items = items.cast(pa.large_string())
-    if not pa.types.is_large_string(items.type):
-        raise InputError(argument="items", came=items.type, expected="integers or strings")
+    expect(pa.types.is_large_string(items.type), "items", items.type, "integers or strings")
     if not len(items):
         return np.empty(0, dtype=np.uint8), 0, np.empty(0, dtype=np.int64)
     _, offsets, data = items.buffers()

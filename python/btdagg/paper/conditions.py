@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg.evaluation.evaluation import Options, evaluate
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import CROSS_FITTED
@@ -94,8 +95,7 @@ def compare_orders(
     """
     import polars as pl
 
-    if n_votes % 2:
-        raise InputError(argument="n_votes", came=n_votes, expected="an even number: half in each")
+    expect(n_votes % 2 == 0, "n_votes", n_votes, "an even number: half in each")
     order = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
     values = [order, pl.lit("balanced")]
     scores = _by_value(votes, labels, "order", values, [n_votes], options, n_votes)

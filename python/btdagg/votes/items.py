@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -291,9 +292,8 @@ class Items:
 
     def labelled(self) -> Self:
         """Return the items that have a label, of which there has to be one."""
-        if self.labels is None and self.shares is not None:
-            expected = "one label of each item, beside the shares of its raters"
-            raise InputError(argument="labels", came=None, expected=expected)
+        expected = "one label of each item, beside the shares of its raters"
+        expect(self.labels is not None or self.shares is None, "labels", None, expected)
         rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
         if not len(rows):
             raise InputError(self.no_labels)
@@ -342,9 +342,8 @@ class Items:
 
     def require_votes_alone(self, user: str) -> Self:
         """Refuse items with covariates for who uses votes alone; return the items."""
-        if self.covariates:
-            expected = f"items without covariates, which {user} does not use"
-            raise InputError(argument="counts", came=[*self.covariates], expected=expected)
+        expected = f"items without covariates, which {user} does not use"
+        expect(not self.covariates, "counts", [*self.covariates], expected)
         return self
 
     def parts(self, column: str) -> dict[str, Self]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import (
     as_checked_counts,
     as_counts,
@@ -122,9 +123,8 @@ def labelled(
     if not isinstance(labels, Labels):
         return counts, labels, groups
     items = tables_only(counts, weights).labelled(labels)
-    if items.scale != scale:
-        expected = "votes of pairs; btdagg.calibrate takes grades"
-        raise InputError(argument="counts", came=f"votes of {items.scale}", expected=expected)
+    expected = "votes of pairs; btdagg.calibrate takes grades"
+    expect(items.scale == scale, "counts", f"votes of {items.scale}", expected)
     return items.counts, items.labels, items.groups if groups is None else groups
 
 

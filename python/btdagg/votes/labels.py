@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
@@ -158,8 +159,7 @@ def read_labels(
         If the source cannot be read, a label is invalid, a group is empty, or an item occurs twice
         (in the same task, if there are tasks, and of the same rater, if there are raters).
     """
-    if raters not in get_args(RaterRule):
-        raise InputError(argument="raters", came=raters, expected='"mean", "majority" or "drop"')
+    expect(raters in get_args(RaterRule), "raters", raters, '"mean", "majority" or "drop"')
     words, scale = said(columns, words=words, scale=scale)
     table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
     scale = scale_in(table, LABEL_COLUMNS, words=words) if scale is None else scale

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import names_of_judges
 from btdagg.votes.items import Items
 from btdagg.votes.table import counts_of, ids_of
@@ -27,9 +28,8 @@ def panel_items(
     """
     import polars as pl
 
-    if not votes.scale.mirrored:
-        expected = "no panel where votes are grades, whose judges are pooled"
-        raise InputError(argument="panel", came=panel, expected=expected)
+    expected = "no panel where votes are grades, whose judges are pooled"
+    expect(votes.scale.mirrored, "panel", panel, expected)
     column = panel or "judge"
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:

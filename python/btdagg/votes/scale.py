@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
@@ -66,13 +66,11 @@ class Scale:
         given: Any = self.points
         points = points_of(given) if isinstance(given, str) else _as_points(given, "points")
         names = tuple(self.names) or tuple(map(str, points))
-        if len(points) > _MOST_POINTS:
-            expected = f"at most {_MOST_POINTS} of them"
-            raise InputError(argument="points", came=len(points), expected=expected)
+        expected = f"at most {_MOST_POINTS} of them"
+        expect(len(points) <= _MOST_POINTS, "points", len(points), expected)
         texts = {name.strip().lower() for name in names if isinstance(name, str)}
-        if len(names) != len(points) or len(texts) != len(points):
-            expected = f"a name for each of {listed(points)}"
-            raise InputError(argument="names", came=names, expected=expected)
+        expected = f"a name for each of {listed(points)}"
+        expect(len(names) == len(points) and len(texts) == len(points), "names", names, expected)
         if self.mirrored and (len(points) != 3 or sum(points[::2]) != 2 * points[1]):
             expected = (
                 "three points at equal distances where a scale is mirrored: Davidson's model, "
@@ -134,9 +132,7 @@ class Scale:
 
     def require_sides(self, user: str) -> None:
         """Refuse a scale without two sides for who needs them."""
-        if not self.mirrored:
-            expected = f"a mirrored scale, with two sides, for {user}"
-            raise InputError(argument="scale", came=str(self), expected=expected)
+        expect(self.mirrored, "scale", str(self), f"a mirrored scale, with two sides, for {user}")
 
     def shares(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return labels as (N, K) shares of each point, rows of NaN where there is none.
@@ -183,8 +179,7 @@ class Scale:
 
     def require_same(self, scale: Scale, name: str) -> None:
         """Refuse votes, or labels, of another scale."""
-        if scale != self:
-            raise InputError(argument=name, came=f"those of {scale}", expected=f"those of {self}")
+        expect(scale == self, name, f"those of {scale}", f"those of {self}")
 
     def in_order(self, counts: Any, name: str = "counts") -> Any:
         """Return a data frame with a column for each point in their order, and arrays unchanged."""
@@ -245,8 +240,7 @@ def _as_points(points: Any, name: str) -> tuple[float, ...]:
         raise InputError(argument=name, came=points, expected=expected)
     values = list(points)
     for row, value in enumerate(values):
-        if isinstance(value, bool | np.bool_):
-            raise InputError(argument=name, row=row, came=value, expected="a finite number")
+        expect(not isinstance(value, bool | np.bool_), name, value, "a finite number", row=row)
     numbers = [as_number(value, f"{name}[{row}]") for row, value in enumerate(values)]
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise InputError(argument=name, came=values, expected=expected)
@@ -336,8 +330,7 @@ def scales_of(
         ("scale", of_counts, scale),
         ("label_scale", of_labels, label_scale),
     ):
-        if not isinstance(said, Scale | None):
-            raise InputError(argument=name, came=said, expected="a btdagg.Scale")
+        expect(isinstance(said, Scale | None), name, said, "a btdagg.Scale")
         if said is not None and own is not None and own != said:
             raise InputError(argument=name, came=str(said), expected=f"{own}, as it was read")
     both = usual, label_scale or of_labels or usual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import readable
 from btdagg.votes.table import Table, as_text, refuse
 
@@ -56,16 +56,14 @@ def sides_of(
             raise InputError(argument=side, came=name, expected=expected)
         return UNNAMED
     for side, name in names.items():
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(argument=side, came=name, expected="a name")
+        expect(isinstance(name, str) and name.strip(), side, name, "a name")
         column, names[side] = _COLUMNS[side], name.strip()
         if column in table.columns:
             is_other = as_text(table, column).str.strip_chars().ne_missing(name.strip())
             refuse(table, is_other, column, f"{name.strip()!r}, the name of {side.upper()}")
     if names:
         sides = UNNAMED._replace(**names)
-        if sides.a == sides.b:
-            raise InputError(argument="b", came=sides.b, expected="another name than that of A")
+        expect(sides.a != sides.b, "b", sides.b, "another name than that of A")
         return sides
     if not {*_COLUMNS.values()} <= {*table.columns}:
         return UNNAMED

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.validation import COUNT_COLUMNS, as_number, label_array, require_rows
 from btdagg.votes import schema
 from btdagg.votes.scale import PAIRS, Scale
@@ -115,9 +115,8 @@ def are_counts(table: Table) -> bool:
 
 def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
     """Return which columns say how strong the votes of a table are, None if none do."""
-    if strength is not None and strength not in get_args(StrengthKind):
-        expected = f"one of {', '.join(get_args(StrengthKind))}"
-        raise InputError(argument="strength", came=strength, expected=expected)
+    expected = f"one of {', '.join(get_args(StrengthKind))}"
+    expect(strength is None or strength in get_args(StrengthKind), "strength", strength, expected)
     if strength == "none":
         return None
     wanted = [strength] if strength else ["margin", "strength", "probabilities"]
@@ -284,8 +283,7 @@ def as_full_margins(margins: Any) -> tuple[FullMargin, ...]:
 def as_full_margin(full_margin: object, name: str = "full_margin") -> float:
     """Return the margin of a whole win as a float, a number above 0."""
     number = as_number(full_margin, name)
-    if number <= 0:
-        raise InputError(argument=name, came=full_margin, expected="a number above 0")
+    expect(number > 0, name, full_margin, "a number above 0")
     return number
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from btdagg._core import InputError
-from btdagg._util.errors import shown
+from btdagg._util.errors import expect, shown
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ class Table:
         A key has one text per column of `by`; null is an empty text. Without columns there is one
         part, with the empty key.
         """
-        if isinstance(by, str):
-            raise InputError(argument="by", came=by, expected="a sequence of column names")
+        expect(not isinstance(by, str), "by", by, "a sequence of column names")
         require(self, by)
         if not by:
             return [((), self)]

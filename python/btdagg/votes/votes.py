@@ -15,6 +15,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     COUNT_COLUMNS,
@@ -282,15 +283,12 @@ class Votes(Table, CountsItself):
             return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
         if panel is not None or judges:
             for name, value in more.items():
-                if value:
-                    raise InputError(argument=name, came=value, expected="nothing of a panel")
+                expect(not value, name, value, "nothing of a panel")
             return panel_items(self, **of_panel)
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences = self.data.lazy(), ""
         if not self.scale.mirrored:
-            if confidence is not None:
-                expected = "no confidences of grades"
-                raise InputError(argument="confidence", came=confidence, expected=expected)
+            expect(confidence is None, "confidence", confidence, "no confidences of grades")
         elif confidence is not None:
             values = checked(self, {confidence: schema.amounts})[0]
             data = data.with_columns(values.alias(_CONFIDENCE))
@@ -544,8 +542,7 @@ def read_votes(
     scale = scale or own or scale_in(table, words=words)
     if not scale.mirrored:
         for name, value in {"strength": strength, "full_margin": full_margin}.items():
-            if value not in (None, "none"):
-                raise InputError(argument=name, came=value, expected="no strength of grades")
+            expect(value in (None, "none"), name, value, "no strength of grades")
         present = [name for name in order_of_columns if name in table.columns]
         column = None if are_counts(table) or not present else present[0]
         return named(_grades_of(table, column, scale, words))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg.votes import schema
 from btdagg.votes.grades import likely_scale
 from btdagg.votes.table import Table, as_text, listing, refuse, require
@@ -31,9 +32,8 @@ def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
     meanings: dict[str, int | None] = {}
     for word, meaning in (words or {}).items():
         text = "missing" if meaning is None else str(meaning).strip().lower()
-        if text not in _MEANINGS:
-            expected = "A, B, first, second, tie or missing"
-            raise InputError(argument="words", came=f"{word}={meaning}", expected=expected)
+        expected = "A, B, first, second, tie or missing"
+        expect(text in _MEANINGS, "words", f"{word}={meaning}", expected)
         meanings[str(word).strip().lower()] = _MEANINGS[text]
     return meanings
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 
 # Databases raise an error where a float underflows.
@@ -293,6 +294,4 @@ def _are_counts(columns: Sequence[str], words: Dialect) -> str:
 def require_finite(**parameters: float) -> None:
     """Check that parameters do not overflow the arithmetic of databases."""
     for name, value in parameters.items():
-        if abs(value) > _LARGEST:
-            expected = f"at most {_LARGEST:g} in size for SQL"
-            raise InputError(argument=name, came=value, expected=expected)
+        expect(abs(value) <= _LARGEST, name, value, f"at most {_LARGEST:g} in size for SQL")

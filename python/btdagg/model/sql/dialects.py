@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 
 Name = str | Sequence[str]
 
@@ -102,9 +103,7 @@ DIALECTS = {
 
 def dialect_named(dialect: str) -> Dialect:
     """Return a dialect; InputError if there is none of this name."""
-    if dialect not in DIALECTS:
-        expected = f"one of {', '.join(DIALECTS)}"
-        raise InputError(argument="dialect", came=dialect, expected=expected)
+    expect(dialect in DIALECTS, "dialect", dialect, f"one of {', '.join(DIALECTS)}")
     return DIALECTS[dialect]
 
 

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg.model.sql.decisions import (
     LEAST_EXPONENT,
     NO_OFFSET,
@@ -147,9 +148,7 @@ def query_of(
         table = replace(table, vote=table.vote or "score")
         return _graded(model, dialect, words, table, probabilities)
     judges = model.judges
-    if judges and table.judge is None:
-        expected = "the column of the judges' names"
-        raise InputError(argument="judge", came=None, expected=expected)
+    expect(not judges or table.judge is not None, "judge", None, "the column of the judges' names")
     columns = {
         judge: [words.name(f"{side}_{number}") for side in SIDES]
         for number, judge in enumerate(judges)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
 from btdagg.votes.formats import (
@@ -220,8 +221,7 @@ def read_grades(
 def _imported(
     files: Source, format: str | None, options: ImportOptions, kind: str | None
 ) -> Imported:
-    if kind not in (None, "votes", "ratings", "labels"):
-        raise InputError(argument="kind", came=kind, expected="votes, ratings or labels")
+    expect(kind in (None, "votes", "ratings", "labels"), "kind", kind, "votes, ratings or labels")
     by_format: dict[str, list[Content]] = {}
     for content in _contents(files):
         by_format.setdefault(_format_of(content, format, options).name, []).append(content)

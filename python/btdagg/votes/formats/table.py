@@ -8,6 +8,7 @@ from itertools import repeat
 import polars as pl
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
@@ -148,8 +149,7 @@ def _refuse_other_signs(rows: Table) -> None:
 def _verdict(table: Table, mapped: Sequence[str]) -> str:
     """Return which column says who is better: the one that is mapped, or one of its own name."""
     chosen = [name for name in VERDICTS if name in mapped]
-    if len(chosen) > 1:
-        raise InputError(argument="columns", came=chosen, expected="one of them")
+    expect(len(chosen) <= 1, "columns", chosen, "one of them")
     names = (*chosen, *VERDICTS, *_ALONE)
     verdict = next((name for name in names if name in table.columns), None)
     needed = {"score_a": ("score_b",), "p_minus": PROBABILITIES}.get(str(verdict), ())
