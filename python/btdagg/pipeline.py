@@ -194,7 +194,7 @@ class Pipeline:
                 f"{self.labels.source}: no column criterion, expected one, since items of "
                 f"{self.pairs.source} are graded by several"
             )
-        self._sides = sides_of(self.pairs, a, b, mirrored=scale.mirrored)
+        self._sides = sides_of(self.pairs, a, b, scale=scale)
         judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
         self._others: Pairs | None = None

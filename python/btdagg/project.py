@@ -371,7 +371,7 @@ class Project:
         from btdagg.votes.sides import columns_of_systems
 
         votes, labels = self._rows(criterion)
-        return votes.items(labels, **columns_of_systems(votes, mirrored=votes.scale.mirrored))
+        return votes.items(labels, **columns_of_systems(votes))
 
     def decide(
         self, criterion: str | None = None, *, agreement: float | None = None

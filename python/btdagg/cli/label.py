@@ -150,9 +150,7 @@ def label(
         with suppress(InputError):  # a judge may have a scale of its own
             own = scale_in(raw[-1])
         of_judge = read_votes(raw[-1], scale=own if own.mirrored == scale.mirrored else scale)
-    called = sides_of(
-        all_pairs, project.setting("a"), project.setting("b"), mirrored=scale.mirrored
-    )
+    called = sides_of(all_pairs, project.setting("a"), project.setting("b"), scale=scale)
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     with LabelStore(place, create=not export) as opened:

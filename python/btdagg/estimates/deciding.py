@@ -77,11 +77,10 @@ def decisions(
     names = [*fitted.scale.columns]
     every, counts, known = _counted(items, fitted, n_votes)
     every = every.with_row_index(PLACE)
-    rows = every
-    if not fitted.scale.mirrored:  # without a vote there is no mean
-        has_votes = np.asarray(counts.any(axis=1))
-        rows, counts = every.filter(has_votes), counts[has_votes]
-        known = known and {name: values[has_votes] for name, values in known.items()}
+    rows, has_label = every, fitted.scale.decidable(counts)
+    if not has_label.all():
+        rows, counts = every.filter(has_label), counts[has_label]
+        known = known and {name: values[has_label] for name, values in known.items()}
     if fitted.provenance is not None:
         # How strong votes are was said where they were read.
         origin = replace(fitted.provenance, strength="")

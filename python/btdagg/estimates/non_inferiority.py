@@ -15,7 +15,7 @@ from btdagg.estimates.prediction_powered import estimate
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
-from btdagg.votes.sides import UNNAMED
+from btdagg.votes.sides import UNNAMED, columns_of_systems
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
 
-_COLUMNS = ("system_a", "system_b")
 _OF_ITEMS = ("groups", "probabilities", "units", "strata", "scale", "label_scale")
 
 
@@ -245,8 +244,8 @@ def _items_of(
     systems = None
     if isinstance(counts, Votes) and is_graded:
         by = by or "system"
-    elif isinstance(counts, Votes) and counts.sides == UNNAMED and {*_COLUMNS} <= {*counts.columns}:
-        systems = _COLUMNS
+    elif isinstance(counts, Votes) and counts.sides == UNNAMED:
+        systems = columns_of_systems(counts).get("systems")
     if panel is not None and isinstance(counts, Votes):
         judged = counts.items(labels, panel=panel, by=by, systems=systems)
         return judged.of_pair(*pair)

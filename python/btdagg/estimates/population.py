@@ -100,8 +100,7 @@ def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False
     array = as_panel_counts(counts) if several else scale.counts(counts)
     if not len(array) and not may_be_empty:
         raise InputError("counts is empty, expected at least one item", argument="counts")
-    if not scale.mirrored:  # whose median of no votes is a tie
-        scale.require_votes(array)
+    scale.require_votes(array)
     return array
 
 

@@ -12,8 +12,6 @@ from btdagg.methods.base import OnScale, not_fitted
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.scale import Scale
-
 
 @dataclass(frozen=True)
 class Threshold(OnScale):
@@ -35,7 +33,7 @@ class Threshold(OnScale):
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself."""
         means, gold = self._labelled(counts, labels)
-        means, gold = _sides(self.scale, means), _sides(self.label_scale, gold)
+        means, gold = self.scale.leaning(means), self.label_scale.leaning(gold)
         # From a threshold to the next, items in between become ties: one pass in their order.
         sizes, place = np.unique(np.append(np.abs(means), [0.0, 1.0]), return_inverse=True)
         as_tie, as_side = np.abs(gold), np.abs(gold - np.sign(means))
@@ -51,7 +49,7 @@ class Threshold(OnScale):
         """Label of each item, (n,)."""
         if self.threshold is None:
             raise not_fitted(self.name)
-        means = _sides(self.scale, self._means(counts))
+        means = self.scale.leaning(self._means(counts))
         side = np.where(np.abs(means) > self.threshold, np.sign(means), 0).astype(np.intp)
         return np.asarray(self.label_scale.labels[side + 1])
 
@@ -80,8 +78,8 @@ class Isotonic(OnScale):
 
         means, gold = self._labelled(counts, labels)
         if self.scale.mirrored:
-            means = np.concatenate([means, _turned(self.scale, means)])
-            gold = np.concatenate([gold, _turned(self.label_scale, gold)])
+            means = np.concatenate([means, self.scale.turned(means)])
+            gold = np.concatenate([gold, self.label_scale.turned(gold)])
         values, place, number = np.unique(means, return_inverse=True, return_counts=True)
         expected = np.bincount(place.reshape(-1), gold) / number
         fitted = isotonic_regression(expected, weights=number.astype(np.float64)).x
@@ -95,8 +93,8 @@ class Isotonic(OnScale):
         means = self._means(counts)
         expected = np.interp(means, *self.points)
         if self.scale.mirrored:  # to the last bit, which the regression is up to rounding
-            other = np.interp(_turned(self.scale, means), *self.points)
-            expected = (expected + _turned(self.label_scale, other)) / 2
+            other = np.interp(self.scale.turned(means), *self.points)
+            expected = (expected + self.label_scale.turned(other)) / 2
         return np.asarray(expected)
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
@@ -123,13 +121,3 @@ class Constant(OnScale):
         if self.label is None:
             raise not_fitted(self.name)
         return np.full(len(self.scale.counts(counts)), self.label)
-
-
-def _sides(scale: Scale, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values as shares of the way from the middle of a scale to its ends, -1 to 1."""
-    return np.asarray((values - scale.middle) / (scale.points[-1] - scale.middle))
-
-
-def _turned(scale: Scale, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values on the other side of a scale."""
-    return np.asarray(scale.points[0] + scale.points[-1] - values)

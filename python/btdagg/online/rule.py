@@ -302,7 +302,7 @@ class StoppingRule(SavedAsJson):
             places = self.model.scale.places(array.ravel(), "votes")
             return self._followed(points[places.reshape(array.shape)])
         scale = self.model.scale
-        shares = (array - scale.middle) / (scale.points[-1] - scale.middle)
+        shares = scale.leaning(array)
         expected = f"a number from {scale.points[0]} to {scale.points[-1]}"
         require_rows(np.abs(shares) <= 1, array, "votes", expected)
         return self._followed(shares_of(shares))

@@ -329,7 +329,7 @@ def write_bias(report: ReportFolder, found: JudgeBias) -> None:
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
     """Write which system is best, where the votes name their systems and have one scale."""
-    named = columns_of_systems(votes, mirrored=votes.scale.mirrored)
+    named = columns_of_systems(votes)
     parts = {"task", "criterion"} & {*votes.columns}  # criteria have means of their own
     if named and (votes.scale.mirrored or all(len(votes.values(name)) < 2 for name in parts)):
         try:

@@ -243,8 +243,7 @@ class Items:
             raise InputError("labels is empty, expected at least one item")
         own = cls.of(counts, scale=scale)
         own.scale.counts(own.pooled)
-        if not own.scale.mirrored:
-            own.scale.require_votes(own.pooled)
+        own.scale.require_votes(own.pooled)
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=counts, labels=labels, groups=groups)
         group = own.groups if groups is None else as_names(groups, "groups")
@@ -490,7 +489,7 @@ class Items:
                 values[is_turned] = values[is_turned, ..., ::-1]
         labels = own.labels
         if labels is not None:
-            labels = np.where(is_turned, sum(self.label_scale.points[::2]) - labels, labels)
+            labels = np.where(is_turned, self.label_scale.turned(labels), labels)
         sign = np.where(is_turned, -1.0, 1.0)
         known = {name: sign * values for name, values in own.covariates.items()}
         return replace(own, systems=None, sides=sides, labels=labels, covariates=known)

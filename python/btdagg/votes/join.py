@@ -40,11 +40,10 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
 
     require_alike(counted.scale, labels.scale)
     remarks: tuple[str, ...] = ()
-    if not counted.scale.mirrored:
-        has_votes = counted.pooled.any(axis=1)
-        if not has_votes.all():
-            counted, n_empty = counted[has_votes], int((~has_votes).sum())
-            remarks = (f"items without a vote that could be read are left out: {n_empty}",)
+    has_label = counted.scale.decidable(counted.pooled)
+    if not has_label.all():
+        counted, n_empty = counted[has_label], int((~has_label).sum())
+        remarks = (f"items without a vote that could be read are left out: {n_empty}",)
     ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)

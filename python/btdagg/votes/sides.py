@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import readable
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.table import Table, as_text, refuse
 
 # Whose responses A and B are; where they are the same in all rows, these are the names.
@@ -34,15 +35,15 @@ class Sides(NamedTuple):
 UNNAMED = Sides()
 
 
-def columns_of_systems(table: Table, *, mirrored: bool = True) -> dict[str, Any]:
+def columns_of_systems(votes: Any) -> dict[str, Any]:
     """Return the columns that name systems, as arguments of `Votes.items`; empty without any."""
-    named: dict[str, Any] = {"systems": ("system_a", "system_b")} if mirrored else {"by": "system"}
-    columns = {*named["systems"]} if mirrored else {"system"}
-    return named if columns <= {*table.columns} else {}
+    if not {*votes.scale.systems} <= {*votes.columns}:
+        return {}
+    return {"systems": votes.scale.systems} if votes.scale.mirrored else {"by": "system"}
 
 
 def sides_of(
-    table: Table, a: str | None = None, b: str | None = None, *, mirrored: bool = True
+    table: Table, a: str | None = None, b: str | None = None, *, scale: Scale = PAIRS
 ) -> Sides:
     """Return the names of A and B, or those that columns of a table have in all rows.
 
@@ -50,7 +51,7 @@ def sides_of(
     mirrored have no sides.
     """
     names = {side: name for side, name in {"a": a, "b": b}.items() if name is not None}
-    if not mirrored:
+    if not scale.mirrored:
         for side, name in names.items():
             expected = "no names where votes are grades of single responses"
             raise InputError(argument=side, came=name, expected=expected)

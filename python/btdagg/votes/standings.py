@@ -191,7 +191,7 @@ def _by_task(
 ) -> tuple[Floats, dict[str, float] | None]:
     if own is not None:
         values = np.array([[own.get(str(name), np.nan) for name in row] for row in names])
-        return (values[:, 0] - values[:, 1] if items.scale.mirrored else values[:, 0]), None
+        return np.subtract.reduce(values, axis=1), None  # of grades there is one
     tasks = np.zeros(len(items), dtype=np.int64)
     if items.keys is not None and "task" in items.keys.columns:
         tasks = np.unique(items.keys["task"].to_numpy(), return_inverse=True)[1]
@@ -250,8 +250,7 @@ def _names(items: Any) -> NDArray[Any] | None:
     """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
     if items.systems is not None:
         return np.asarray(items.systems)
-    names = ("system_a", "system_b") if items.scale.mirrored else ("system",)
-    facts = [_facts(items, name) for name in names]
+    facts = [_facts(items, name) for name in items.scale.systems]
     if any(own is None or own.null_count() for own in facts):
         return None
     return np.array([own.to_list() for own in facts], dtype=object).T
@@ -264,7 +263,7 @@ def _prompts(items: Any) -> NDArray[Any] | None:
 def _lengths(items: Any) -> Floats | None:
     """Return the logarithm of 1 and the characters of each response, of pairs the difference."""
     logs = []
-    for side in _SIDES if items.scale.mirrored else ("",):
+    for side in (name.removeprefix("system") for name in items.scale.systems):
         n_chars = _numbers(_facts(items, f"chars{side}"), f"chars{side}")
         if n_chars is None:
             texts = _facts(items, f"response{side}")
@@ -272,7 +271,7 @@ def _lengths(items: Any) -> Floats | None:
                 return None
             n_chars = texts.str.len_chars().to_numpy().astype(np.float64)
         logs.append(np.log1p(n_chars))
-    return logs[0] - logs[1] if len(logs) == 2 else logs[0]
+    return np.asarray(np.subtract.reduce(logs))
 
 
 STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": _names, "group-standing": _prompts}

@@ -121,13 +121,13 @@ class Votes(Table, CountsItself):
 
         The columns name them where each has one value, as it may have after a filter.
         """
-        return self.own_sides or sides_of(self, mirrored=self.scale.mirrored)
+        return self.own_sides or sides_of(self, scale=self.scale)
 
     def with_names(self, a: str | None, b: str | None) -> Self:
         """Return the same votes with names of A and B, which columns must not contradict."""
         if a is None and b is None:
             return self
-        return replace(self, own_sides=sides_of(self, a, b, mirrored=self.scale.mirrored))
+        return replace(self, own_sides=sides_of(self, a, b, scale=self.scale))
 
     @property
     def are_counts(self) -> bool:
@@ -426,10 +426,8 @@ class Votes(Table, CountsItself):
             )
         by_item = items.to_frame().join(decisions, on="item", how="left", maintain_order="left")
         # As sides, whatever the points are called: -1, 0 and 1.
-        middle, high = self.scale.points[1:3] if self.scale.mirrored else (0, 1)
-        side = (pl.col("decision") - middle) / (high - middle)
-        sides = by_item.select(side.cast(pl.Float64).fill_null(float("nan")))
-        return sides["decision"].to_numpy()
+        sides = by_item.select(pl.col("decision").cast(pl.Float64).fill_null(float("nan")))
+        return self.scale.leaning(sides["decision"].to_numpy())
 
     def _refuse_shared_items(self) -> None:
         """Refuse to add up two items of different tasks that have the same id."""
