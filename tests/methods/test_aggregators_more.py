@@ -163,8 +163,8 @@ def test_decisions_are_read_and_given_back():
     with pytest.raises(InputError) as error:
         read_votes(table).items(decisions=["gsa"])
     assert str(error.value) == (
-        "data frame, column gsa: item 'x' has different decisions; filter or partition by judge "
-        "first"
+        "data frame, column gsa: item 'x' has '-1' and '1', expected a column that says something "
+        "of items and not of their votes"
     )
 
 

@@ -201,19 +201,11 @@ def as_labels(labels: ArrayLike, name: str = "labels", expected: str = _LABELS) 
     return small
 
 
-def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:
-    """Return labels of which some may be missing as (n,) floats, NaN where there is none.
+def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[np.float64]:
+    """Return numbers as (n,) floats, NaN where one is missing.
 
     NaN, None, missing values of pandas and masked values are missing.
     """
-    expected = "-1, 0, 1, or NaN where there is no label"
-    array = numbers_or_missing(labels, name, expected)
-    require_rows(np.isnan(array) | np.isin(array, (-1, 0, 1)), array, name, expected)
-    return array
-
-
-def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[np.float64]:
-    """Return numbers as (n,) floats, NaN where one is missing."""
     values: Any = labels
     if isinstance(values, np.ma.MaskedArray):
         values = values.tolist()  # None for what is masked

@@ -153,7 +153,7 @@ def compare(
         by = ["task" if name == "criterion" else name for name in by]
     table.refuse_of_counts(n_votes=budgets)
     beside = votes_alike(everything, table)
-    parts = labelled_parts(beside, gold, by=grouping(beside, by))[0]
+    parts = labelled_parts(beside, gold, grouping(beside, by))
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
     is_slow = not is_mirrored and min(map(len, parts.values()), default=0) >= _MANY

@@ -86,7 +86,7 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
     own = {key for key, _ in data.votes.partition(by)}
     gold, everything = data.beside
     alike = votes_alike(everything, data.votes)
-    parts, _ = labelled_parts(alike, gold, by=by, n_votes=n_votes)
+    parts = labelled_parts(alike, gold, by, n_votes)
     return {
         " ".join(key): (items.pooled, items.labels)
         for key, items in parts.items()

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.errors import expect
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_number
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
 from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
 from btdagg.estimates.population import PredictedItems, Predictor, calibrated, items_of
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
+from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,8 +95,7 @@ def worth_a_look(
     >>> worth_a_look(counts, labels, 0.05).rows.tolist()
     [7, 15, 23, 31, 39, 47]
     """
-    share = as_number(share, "share")
-    expect(0 < share < 1, "share", share, "a number above 0 and below 1")
+    share = as_level(share, "share")
     how: Any = {"groups": groups, "probabilities": probabilities, "model": model}
     items = items_of(counts, labels, scale=scale, label_scale=label_scale, **how)
     items.require_votes_alone("worth_a_look")

@@ -177,7 +177,7 @@ def evaluate(
         if not any(needs_of(method).neighbours for method in methods):
             return {}
         near, beside = (
-            {} if own is None else labelled_parts(own, everything, by=columns, n_votes=n_votes)[0]
+            {} if own is None else labelled_parts(own, everything, columns, n_votes)
             for own in (votes, options.get("neighbours"))
         )
         near |= {key: items for key, items in beside.items() if key not in parts}

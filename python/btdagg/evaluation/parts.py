@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -60,30 +61,19 @@ def grouping(
 
 
 def labelled_parts(
-    votes: Votes,
-    labels: Labels,
-    *,
-    by: Sequence[str] | None,
-    n_votes: int | None = None,
-    confidence: str | None = None,
-    decisions: Sequence[str] = (),
-) -> tuple[dict[Key, Items], dict[Key, str]]:
-    """Join votes and labels part by part: the parts by key, and the reasons why others have none.
+    votes: Votes, labels: Labels, by: Sequence[str] | None, n_votes: int | None = None
+) -> dict[Key, Items]:
+    """Join votes and labels part by part, without the parts that have no label.
 
-    Votes of several judges are pooled if `by` does not separate them. Other arguments are those of
-    `Votes.items`.
+    Votes of several judges are pooled if `by` does not separate them.
     """
     _, parts = parts_of(votes, labels, by)
-    require_columns(votes, [n_votes], confidence, decisions)
-    more: Any = {"confidence": confidence, "decisions": decisions}
+    votes.refuse_of_counts(n_votes=n_votes)
     joined: dict[Key, Items] = {}
-    refused: dict[Key, str] = {}
     for key, part in parts.items():
-        try:
-            joined[key] = part.labelled(labels, n_votes, **more)
-        except InputError as error:
-            refused[key] = str(error)
-    return joined, refused
+        with suppress(InputError):
+            joined[key] = part.labelled(labels, n_votes)
+    return joined
 
 
 def require_columns(

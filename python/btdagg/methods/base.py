@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_integer, same_index, same_length
-from btdagg.votes.join import labelled
+from btdagg._util.validation import as_integer
+from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
@@ -138,14 +138,8 @@ class OnScale:
         self, counts: Any, labels: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean vote and the label of each item of a calibration set."""
-        counts, labels, _ = labelled(counts, labels, scale=self.scale)
-        means = self._means(counts)
-        gold = self.label_scale.floats[self.label_scale.places(labels)]
-        same_length("labels", len(gold), "counts", len(means))
-        same_index(counts=counts, labels=labels)
-        if not len(gold):
-            raise InputError("labels is empty, expected at least one item", argument="labels")
-        return means, gold
+        items = Items.of(counts, labels, scale=self.scale, label_scale=self.label_scale)
+        return self._means(items.pooled), items.labels.astype(np.float64)
 
     def _nearest(self, values: NDArray[np.float64], *, outward: bool = False) -> NDArray[Any]:
         """Return the nearest label; half way, the one nearer the middle, in the middle the lower.

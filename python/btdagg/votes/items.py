@@ -18,7 +18,6 @@ from btdagg._util.validation import (
     as_checked_counts,
     as_names,
     as_numbers,
-    as_partial_labels,
     names_of_judges,
     same_index,
     same_length,
@@ -179,7 +178,7 @@ class Items:
         n = len(counts)
         ids = np.arange(n) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
         decisions = {
-            name: as_partial_labels(decided, f"decisions of {name}")
+            name: _sides_of(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()
         }
         label_scale = self.scale if self.label_scale is None else self.label_scale
@@ -238,12 +237,11 @@ class Items:
         if isinstance(labels, Labels):
             items: Self = tables_only(counts).labelled(labels)
             return items if groups is None else replace(items, groups=as_names(groups, "groups"))
+        own = cls.of(counts, scale=scale)
+        own.scale.require_votes(own.scale.counts(own.pooled))
         gold = label_scale.labels[label_scale.places(labels)]
         if not len(gold):
-            raise InputError("labels is empty, expected at least one item")
-        own = cls.of(counts, scale=scale)
-        own.scale.counts(own.pooled)
-        own.scale.require_votes(own.pooled)
+            raise InputError("labels is empty, expected at least one item", argument="labels")
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=counts, labels=labels, groups=groups)
         group = own.groups if groups is None else as_names(groups, "groups")
@@ -493,6 +491,11 @@ class Items:
         sign = np.where(is_turned, -1.0, 1.0)
         known = {name: sign * values for name, values in own.covariates.items()}
         return replace(own, systems=None, sides=sides, labels=labels, covariates=known)
+
+
+def _sides_of(decided: ArrayLike, name: str) -> NDArray[np.float64]:
+    place = PAIRS.places(decided, name, partial=True)
+    return np.where(place < 0, np.nan, place - 1.0)
 
 
 def _some(values: Any, rows: NDArray[Any]) -> Any:

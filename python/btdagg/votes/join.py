@@ -20,7 +20,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes.items import Confidences, Items, tables_only
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
-from btdagg.votes.scale import PAIRS, Scale, require_alike, scales_of
+from btdagg.votes.scale import PAIRS, Scale, require_alike
 from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
 
 if TYPE_CHECKING:
@@ -131,14 +131,8 @@ def labelled_items(
     counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
     """Return checked counts, (n, 3), and labels -1, 0 and 1, (n,), of at least one item."""
-    scale, label_scale = scales_of(counts, labels, scale, label_scale)
-    counts, labels, _ = labelled(counts, labels, scale=scale)
-    checked, gold = as_checked_counts(counts), label_scale.sides(labels)
-    same_length("labels", len(gold), "counts", len(checked))
-    same_index(counts=counts, labels=labels)
-    if not len(gold):
-        raise InputError("labels is empty, expected at least one item", argument="labels")
-    return checked, gold
+    items = Items.of(counts, labels, scale=scale, label_scale=label_scale)
+    return as_checked_counts(items.pooled), items.label_scale.sides(items.labels)
 
 
 def require_labels(labels: object) -> None:

@@ -50,6 +50,7 @@ from btdagg.votes.table import (
     PLACE,
     Table,
     counts_of,
+    facts_of,
     ids_of,
     listing,
     refuse_duplicates,
@@ -415,19 +416,10 @@ class Votes(Table, CountsItself):
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
         import polars as pl
 
-        decided = checked(self, {column: schema.votes_of(self.scale)})[0].alias("decision")
-        rows = self.data.lazy().select("item", decided).drop_nulls()
-        decisions = self.collect(rows.unique(maintain_order=True))
-        twice = decisions.filter(pl.col("item").is_duplicated())
-        if twice.height:
-            raise InputError(
-                f"{self.source}, column {column}: item {twice['item'][0]!r} has different "
-                "decisions; filter or partition by judge first"
-            )
-        by_item = items.to_frame().join(decisions, on="item", how="left", maintain_order="left")
+        decided = self.with_columns(checked(self, {column: schema.votes_of(self.scale)}))
+        values = facts_of(decided, ids_of(items), [column])[column].cast(pl.Float64)
         # As sides, whatever the points are called: -1, 0 and 1.
-        sides = by_item.select(pl.col("decision").cast(pl.Float64).fill_null(float("nan")))
-        return self.scale.leaning(sides["decision"].to_numpy())
+        return self.scale.leaning(values.fill_null(float("nan")).to_numpy())
 
     def _refuse_shared_items(self) -> None:
         """Refuse to add up two items of different tasks that have the same id."""
