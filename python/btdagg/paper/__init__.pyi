@@ -1,7 +1,6 @@
 from .conditions import ablate as ablate
 from .conditions import compare_orders as compare_orders
 from .parameters import fitted_parameters as fitted_parameters
-from .parameters import regime_of as regime_of
 from .raters import leave_one_rater_out as leave_one_rater_out
 from .ratings import Ratings as Ratings
 from .ratings import read_ratings as read_ratings

@@ -70,30 +70,23 @@ class FittedParameters:
 
     @property
     def regime(self) -> str:
-        """`regime_of` the quartiles of nu."""
+        """The regime, by the quartiles of nu over splits.
+
+        High-Correction where three quarters of the fits have a nu of 100 or more; Low-Correction
+        where three quarters have one of 10 or less; else Mismatched: nu is in between, or the
+        splits do not agree whether ties are to be forced.
+
+        Notes
+        -----
+        The paper names the regimes in words and gives no rule. This one puts each of its eight
+        tasks where its text has it, by the quartiles in its table. Means would not do: the
+        outlier's mean nu (412.7, of splits between 8.7 and the bound) is nearer to those of the
+        saturated tasks than to the 33 that the text gives.
+        """
         _, low, high = self.spreads["nu"]
-        return regime_of(low, high)
-
-
-def regime_of(low: float, high: float) -> str:
-    """Name the regime by the lower and upper quartile of nu over splits.
-
-    High-Correction where three quarters of the fits have a nu of 100 or more; Low-Correction where
-    three quarters have one of 10 or less; else Mismatched: nu is in between, or the splits do not
-    agree whether ties are to be forced.
-
-    Notes
-    -----
-    The paper names the regimes in words and gives no rule. This one puts each of its eight tasks
-    where its text has it, by the quartiles in its table. Means would not do: the outlier's mean nu
-    (412.7, of splits between 8.7 and the bound) is nearer to those of the saturated tasks than to
-    the 33 that the text gives.
-
-    The paper's appendix on fitted parameters and its table of them.
-    """
-    if low >= _HIGH:
-        return "High-Correction"
-    return "Low-Correction" if high <= _LOW else "Mismatched"
+        if low >= _HIGH:
+            return "High-Correction"
+        return "Low-Correction" if high <= _LOW else "Mismatched"
 
 
 def fitted_parameters(

@@ -103,6 +103,14 @@ def without_frame(axis: Axes) -> None:
     axis.tick_params(length=0)
 
 
+def small_axis() -> tuple[Figure, Axes]:
+    """Figure of one axis, beside which a page has room."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")
+    return figure, figure.subplots()
+
+
 def square_panels(titles: Iterable[str], more: float) -> tuple[Figure, list[Axes]]:
     """Figure of square panels with these titles, in rows, and so many inches besides."""
     from matplotlib.figure import Figure

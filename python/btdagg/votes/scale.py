@@ -113,13 +113,24 @@ class Scale:
         return dict(zip(names, self.points, strict=True))
 
     def places(
-        self, values: ArrayLike, name: str = "labels", *, partial: bool = False
+        self, values: Any, name: str = "labels", *, partial: bool = False
     ) -> NDArray[np.int64]:
         """Return the place of each value among the points, (n,), from 0.
 
         With `partial`, missing values (NaN, None, masked) are -1.
         """
-        return _places(values, self.points, name, partial)
+        expected = listed(self.points) + (", or NaN where there is none" if partial else "")
+        array = values if isinstance(values, list | tuple) else np.asarray(values)
+        if isinstance(array, list | tuple) or array.dtype.kind in "OUS":
+            for row, value in enumerate(array):
+                if isinstance(value, str | bytes):
+                    raise InputError(argument=name, row=row, came=value, expected=expected)
+        read = numbers_or_missing if partial else label_array
+        numbers = read(values, name, expected)
+        places = np.clip(np.searchsorted(self.points, numbers), 0, len(self.points) - 1)
+        is_missing = np.isnan(numbers) & partial
+        require_rows((self.values[places] == numbers) | is_missing, numbers, name, expected)
+        return np.where(is_missing, -1, places)
 
     def sides(
         self, labels: ArrayLike, name: str = "labels", expected: str = "-1, 0 or 1"
@@ -307,21 +318,6 @@ def column_text(name: Any) -> str:
 
 def _whole(number: float) -> float:
     return int(number) if number.is_integer() else number
-
-
-def _places(values: Any, points: tuple[float, ...], name: str, partial: bool) -> NDArray[np.int64]:
-    expected = listed(points) + (", or NaN where there is none" if partial else "")
-    array = values if isinstance(values, list | tuple) else np.asarray(values)
-    if isinstance(array, list | tuple) or array.dtype.kind in "OUS":
-        for row, value in enumerate(array):
-            if isinstance(value, str | bytes):
-                raise InputError(argument=name, row=row, came=value, expected=expected)
-    read = numbers_or_missing if partial else label_array
-    numbers = read(values, name, expected)
-    places = np.clip(np.searchsorted(points, numbers), 0, len(points) - 1)
-    is_missing = np.isnan(numbers) & partial
-    require_rows((np.array(points)[places] == numbers) | is_missing, numbers, name, expected)
-    return np.where(is_missing, -1, places)
 
 
 def require_alike(scale: Scale, label_scale: Scale) -> None:

@@ -13,8 +13,8 @@ from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     LABEL_COLOURS,
-    WIDTH,
     colours_of_labels,
+    small_axis,
     square_panels,
     without_frame,
     wrapped,
@@ -85,7 +85,6 @@ def grades_figure(model: GradeModel) -> ReportFigure:
 
 
 def _draw_grades(model: GradeModel) -> Figure:
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     scale = model.scale
@@ -96,8 +95,7 @@ def _draw_grades(model: GradeModel) -> Figure:
     counts[:, -1] = (means - low) / (high - low)
     counts[:, 0] = 1 - counts[:, -1]
     colours = [colour for colour, _ in colours_of_labels(len(model.label_scale.points))]
-    figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = small_axis()
     axis.stackplot(means, 100 * model.predict_proba(counts).T, colors=colours)
     for start in [*model.reachable.values()][1:]:
         axis.axvline(start, color="white", lw=2)

@@ -12,6 +12,7 @@ from btdagg.report.style import (
     WIDTH,
     draw_legend,
     series_styles,
+    small_axis,
     wrapped,
 )
 from btdagg.report.wording import basis_of, key_of, not_evaluated, swept_over
@@ -137,10 +138,7 @@ def plan_figure(plan: Plan) -> ReportFigure:
 
 
 def _draw_plan(lines: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = small_axis()
     for name, style in series_styles(list(lines)).items():
         votes, errors = zip(*lines[name], strict=True)
         axis.plot(votes, errors, label=name, **style)
@@ -163,10 +161,7 @@ def certificate_figure(certificate: Certificate) -> ReportFigure:
 
 
 def _draw_certificate(certificate: Certificate) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = small_axis()
     coverage, agreement, low, *_ = zip(*certificate.curve, strict=True)
     (style,) = series_styles(["labelled items"]).values()
     x, y, bound = ([100 * value for value in values] for values in (coverage, agreement, low))
