@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.estimates.certificate import Certificate, certify
 from btdagg.estimates.deciding import decisions
@@ -47,8 +48,6 @@ from btdagg.votes.table import Table, listing, refuse, text
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.judge.client import ChatClient
     from btdagg.judge.judging import JudgeJob, Judging
     from btdagg.votes.source import Source
@@ -210,8 +209,6 @@ class Pipeline:
 
     def pairs_to_ask(self, store: VoteStore | None) -> Pairs:
         """Pairs that may need votes: all but those that a given rule has settled."""
-        import polars as pl
-
         if store is None or self._others is None or not isinstance(self.rule, StoppingRule):
             return self.pairs
         unsettled = open_pairs(self._others, self.judging, self.rule, store)
@@ -260,8 +257,6 @@ class Pipeline:
 
         They have the strength of those that are alike, or of those that a given rule is for.
         """
-        import polars as pl
-
         judging = self.judging
         key = {"order": pl.String, "sample": pl.Int64}
         wanted = pl.DataFrame(judging.samples, schema=key, orient="row")
@@ -383,8 +378,6 @@ def _decided(
     votes: Votes, gold: Labels, fitted: Mapping[str, Fitted], pairs: Pairs
 ) -> pl.DataFrame:
     """Decide the items of every task that is fitted."""
-    import polars as pl
-
     decided = []
     for task, part in _by_task(votes, gold):
         if task not in fitted:
@@ -451,8 +444,6 @@ def _with_tasks(pairs: Pairs) -> Pairs:
 
 def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
     """Pairs that have a label, and the others."""
-    import polars as pl
-
     tasks = pairs.tasks
     if "task" in gold.columns and tasks is None:
         raise InputError(

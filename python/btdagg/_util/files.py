@@ -15,11 +15,10 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
 Value = TypeVar("Value")
 Build = Callable[[dict[str, Any]], Value]

@@ -10,13 +10,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import FileFormat, replacing, try_folder
-
-if TYPE_CHECKING:
-    import polars as pl
+from btdagg._util.lazy import pl
 
 MANIFEST = "btdagg-manifest.json"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 from btdagg._util.validation import column_names
 from btdagg.model.covariates import columns_for
 from btdagg.votes.items import Items
@@ -16,7 +17,6 @@ from btdagg.votes.table import PLACE, counts_of
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.certificate import Certificate
@@ -67,8 +67,6 @@ def decisions(
     >>> decisions([[0, 1, 9], [5, 2, 5]], model).select("item", "label", "minus").rows()
     [(0, 1, 0), (1, 0, 5)]
     """
-    import polars as pl
-
     # Asked by what they can do: importing rules and certificates takes as long as the decisions.
     if hasattr(model, "trusted"):
         certificate, model = model, model.model
@@ -123,8 +121,6 @@ def _counted(
     items: Any, fitted: Any, n_votes: int | None
 ) -> tuple[pl.DataFrame, NDArray[Any], dict[str, Any] | None]:
     """Return items with columns of counts, those of all judges together, counts and covariates."""
-    import polars as pl
-
     judges, names = fitted.judges, [*fitted.scale.columns]
     if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
         wanted = [own.name for own in fitted.covariates if own.name in items.columns]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.lazy import pl
 from btdagg.estimates.certificate import certify
 from btdagg.estimates.deciding import decisions
 from btdagg.model.calibration import calibrate
@@ -22,8 +23,6 @@ from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import SHOWN
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.votes.source import Source
 
 
@@ -158,8 +157,6 @@ def with_key(decided: pl.DataFrame, table: Table, titles: Mapping[str, str]) -> 
 
 def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     """Replace labels by those of people, which are trusted, and say in `source` whose each is."""
-    import polars as pl
-
     label, item = gold.frame["label"], pl.col("item").cast(pl.String)
     of_people = dict(zip(gold.frame["item"].cast(pl.String), label, strict=True))
     people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
@@ -171,8 +168,6 @@ def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
 
 def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> Any:
     """Return a lazy frame that decides once it is collected: its columns are told by names."""
-    import polars as pl
-
     schema, names = votes.collect_schema(), _lower(how["columns"])
     nothing = read_table(pl.DataFrame({name: [None] for name in schema}, schema), [])
     table = read_tables(

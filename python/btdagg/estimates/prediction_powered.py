@@ -14,6 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, as_number
@@ -32,7 +33,6 @@ from btdagg.model.intervals import as_level
 from btdagg.votes.sides import UNNAMED, Sides
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.scale import Scale

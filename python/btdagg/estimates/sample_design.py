@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
@@ -28,7 +29,6 @@ from btdagg.votes.table import Table, facts_of, refuse_duplicates, require
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -260,8 +260,6 @@ class Drawing:
     """
 
     def __init__(self, votes: Votes, group: str | None = None) -> None:
-        import polars as pl
-
         self.source, self.scale, self._group = votes.source, votes.scale, group
         columns = [] if group is None else [group]
         require(votes, columns)
@@ -294,8 +292,6 @@ class Drawing:
         Its rows come first, with whatever is written beside them, and with the probabilities of the
         larger sample. `design` is that of before.
         """
-        import polars as pl
-
         before = parse_drawn(after, self.scale)
         require(before, [name for name in ("task", "group") if name in self.items.columns])
         drawn_by = cast("Design", _single(before, "design", design))
@@ -333,8 +329,6 @@ class Drawing:
         )
 
     def _table(self, chosen: ChosenItems, round_: int | pl.Series) -> pl.DataFrame:
-        import polars as pl
-
         return self.items[chosen.rows].with_columns(
             unit=pl.lit("item" if self._group is None else "group"),
             stratum=pl.Series(chosen.strata[chosen.rows].tolist(), dtype=pl.String),
@@ -397,6 +391,4 @@ def _single(before: Table, column: str, option: object = None) -> Any:
 
 
 def _keys(frame: pl.DataFrame, key: Sequence[str]) -> list[pl.Expr]:
-    import polars as pl
-
     return [pl.col(name).cast(pl.String).str.strip_chars() for name in key]

@@ -11,6 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.mean import differences_of, numbers_of
@@ -24,7 +25,6 @@ from btdagg.votes.labels import Labels
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.mean import MeanEstimate, Population

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
@@ -107,8 +108,6 @@ def positional_bias(
 
 
 def _bias_of(part: Votes, key: Key) -> PositionalBias:
-    import polars as pl
-
     shown = part.frame.drop_nulls("vote").with_columns(
         pl.when(pl.col("order") == "AB").then(pl.col("vote")).otherwise(-pl.col("vote"))
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 from btdagg._util.validation import as_integer
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.parts import (
@@ -313,8 +314,6 @@ def _cells(
 
 def _sharing(votes: Table, labels: Labels) -> int:
     """Number of labelled items that share a prompt with another, and have no group that says so."""
-    import polars as pl
-
     table = labels if "prompt" in labels.columns else votes
     if "group" in labels.columns or "prompt" not in table.columns:
         return 0
@@ -329,8 +328,6 @@ def _sharing(votes: Table, labels: Labels) -> int:
 
 def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:
     """Number of items without a label, and of labels whose item has no votes."""
-    import polars as pl
-
     # Where the votes got their task from the labels, an unlabelled item has none: it counts too.
     in_both = "task" in votes.columns and "task" in labels.columns
     key = ["item", "task"] if in_both else ["item"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 from btdagg.model.calibration import neighbour_of, prior_of
 from btdagg.votes import Table
 from btdagg.votes.items import Items
@@ -109,8 +110,6 @@ def require_comparable(items: Items, source: str) -> None:
 
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     """Keep the votes on items whose label is a tie, of which there has to be one."""
-    import polars as pl
-
     votes = with_task(votes, labels)
     ties = labels_of(labels, votes).frame.filter(pl.col("label") == 0)
     key = [c for c in ("item", "task") if c in votes.columns and c in ties.columns]

@@ -13,14 +13,13 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.remarks import about_scores, about_votes
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg._util.display import Picture
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key

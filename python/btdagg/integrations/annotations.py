@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import needs
+from btdagg._util.lazy import pl
 from btdagg.estimates.deciding import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
@@ -35,8 +36,6 @@ from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import meanings_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.grades import GradeModel
     from btdagg.votes.source import Source
@@ -66,8 +65,6 @@ def read_annotations(annotations: Source) -> Table:
     apart, `metadata` is a JSON object as text, and `created` is in UTC where it has no zone.
     Other columns are kept.
     """
-    import polars as pl
-
     name = None if isinstance(annotations, (str, os.PathLike)) else "annotations"
     table = read_table(annotations, ["name", "annotator_kind"], name=name)
     absent = [column for column in COLUMNS if column not in table.columns]
@@ -132,8 +129,6 @@ def votes_of(
     >>> votes.tally().row(0), missing_by_status(votes)
     (('x', 0, 1, 1), {'unparsed': 1})
     """
-    import polars as pl
-
     table = _chosen(annotations, name, kind, item, words, _OF_VOTES, scale)
     failed = pl.Series([ERROR in json.loads(text or "{}") for text in table.frame["metadata"]])
     status = (
@@ -177,8 +172,6 @@ def labels_of(
     Parameters are as of `votes_of`. There is one label per item; two annotations of an item that
     differ are an error. The keys `group` and `task` of metadata are columns.
     """
-    import polars as pl
-
     table = _chosen(annotations, name, kind, item, words, _OF_LABELS, scale)
     expected = listing([*(words or {}), scale.choices])
     unknown = pl.col(_VOTE).is_null() & pl.col(_WORD).is_not_null()
@@ -289,8 +282,6 @@ def rows_of(annotations: Source, needed: str | None = None) -> Iterator[tuple[st
 
     No two agree in `IDENTITY`, and all have a value in the column `needed`.
     """
-    import polars as pl
-
     table = read_annotations(annotations)
     refuse_duplicates(table, IDENTITY)
     if needed is not None:
@@ -313,8 +304,6 @@ def _chosen(
 
     They have what each annotation says, null if nothing, and the vote that it is, null if none.
     """
-    import polars as pl
-
     table = read_annotations(annotations)
     require(table, [item])
     table = table.filter({"annotator_kind": kind} | ({} if name is None else {"name": name}))
@@ -358,16 +347,12 @@ def _is_object(text: str) -> bool:
 
 
 def _kinds(table: Table, column: str) -> Parser:
-    import polars as pl
-
     value = as_text(table, column).str.strip_chars().str.to_uppercase()
     is_kind = value.is_in(KINDS).fill_null(False)
     return Parser(value, is_kind, pl.when(is_kind).then(value), [(~is_kind, ", ".join(KINDS))])
 
 
 def _times(table: Table, column: str) -> Parser:
-    import polars as pl
-
     kind = table.schema[column]
     if isinstance(kind, pl.Datetime):
         value = pl.col(column).dt.replace_time_zone(kind.time_zone or "UTC")

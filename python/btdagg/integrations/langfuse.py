@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg._util.lazy import pl
 from btdagg.integrations.annotations import (
     OWN,
     changes,
@@ -23,8 +24,6 @@ with needs("langfuse", "reading Langfuse's scores"):
     from langfuse.api.commons import ScoreDataType
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.votes.source import Source
 
 _KINDS = {"ANNOTATION": "HUMAN", "EVAL": "LLM", "API": "CODE"}

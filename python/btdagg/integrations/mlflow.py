@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg._util.lazy import pl
 from btdagg.integrations.annotations import (
     ERROR,
     OWN,
@@ -31,8 +32,6 @@ with needs("mlflow", "reading MLflow's traces"):
     )
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.votes.source import Source
 
 EXPECTATION = "mlflow.expectation"  # in the metadata of an annotation that is one in MLflow

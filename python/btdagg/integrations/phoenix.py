@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg._util.lazy import pl
 from btdagg.integrations.annotations import OWN, frame_of, rows_of
 from btdagg.judge.client import batched
 
@@ -16,8 +17,6 @@ with needs("phoenix", "reading Phoenix's spans"):
     from phoenix.client import Client
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.votes.source import Source
 
 _MOST_SPANS = 10**9  # Phoenix gives 100 unless told

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg.evaluation.evaluation import Options, evaluate
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import CROSS_FITTED
@@ -20,8 +21,6 @@ from btdagg.votes.table import require, text
 from btdagg.votes.votes import require_single
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
@@ -62,8 +61,6 @@ def ablate(
 
     The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
-    import polars as pl
-
     scores = _by_value(votes, labels, column, [pl.col(column)], n_votes, options)
     return _sorted(scores, sorted(dict.fromkeys(cell.value for cell in scores.cells), key=_number))
 
@@ -93,8 +90,6 @@ def compare_orders(
 
     The paper's positional bias mitigation with flipping orders.
     """
-    import polars as pl
-
     expect(n_votes % 2 == 0, "n_votes", n_votes, "an even number: half in each")
     order = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
     values = [order, pl.lit("balanced")]
@@ -120,8 +115,6 @@ def _by_value(
     A vote counts under one value for each of the expressions `values`; an item is used if it has
     `least` votes, other than missing ones, under each value of the column.
     """
-    import polars as pl
-
     require_single(votes)
     votes = with_task(votes, labels)
     by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
@@ -186,8 +179,6 @@ def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
 
 def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
     """Keep the items with so many votes under every value of the column, in one order for all."""
-    import polars as pl
-
     frame = part.numbered()
     n_votes = frame.group_by("item", column).agg(pl.col("vote").is_not_null().sum())
     n_values = n_votes.filter(pl.col("vote") >= least).group_by("item").len()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import (
@@ -200,8 +201,6 @@ def _sheet(
 
     Also how many items nobody else rated, and on how many the others share the most votes.
     """
-    import polars as pl
-
     mine = ratings.present[:, place]
     own = ratings.votes[:, place]
     others = ratings.counts()
@@ -232,8 +231,6 @@ def _items(
 
 def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
     """Group of each item."""
-    import polars as pl
-
     require(ratings, [column])
     groups = text(ratings, column).alias("group")
     rows = pl.DataFrame([ratings.frame["item"], groups]).unique(maintain_order=True)

@@ -20,13 +20,13 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.files import replace_file
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.votes import Table
 from btdagg.votes.labels import Labels
 from btdagg.votes.table import refuse_duplicates
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 _HUB_ID = "allenai/reward-bench-2"
@@ -100,8 +100,6 @@ def load_rewardbench2(
     ----------
     Malik et al. (2025), *RewardBench 2*; the paper's section on data sets.
     """
-    import polars as pl
-
     prompts = _read_prompts(_download(split) if source is None else Path(source), split)
     if tasks is not None:
         prompts = prompts.filter({"task": _task_names(pl.Series("task", tasks)).to_list()})
@@ -123,8 +121,6 @@ def _download(split: str) -> Path:
 
 def _read_prompts(source: Path, split: str) -> Table:
     """Read `task`, `id`, `prompt`, `chosen`, `rejected` of every prompt."""
-    import polars as pl
-
     files = [source]
     if source.is_dir():
         places = (source, source / "data")
@@ -161,8 +157,6 @@ def _task_names(subsets: pl.Series) -> pl.Series:
 
 
 def _sampled(prompts: pl.DataFrame, n_per_task: int | None, seed: int) -> pl.DataFrame:
-    import polars as pl
-
     rows = []
     for task in prompts.partition_by("task", maintain_order=True):
         # A stream for each task, so that it does not matter which others there are.
@@ -176,8 +170,6 @@ def _sampled(prompts: pl.DataFrame, n_per_task: int | None, seed: int) -> pl.Dat
 def _sample_of_task(
     task: pl.DataFrame, n: int | None, rng: np.random.Generator
 ) -> list[tuple[str, str, str, str, str, str, int]]:
-    import polars as pl
-
     name = task["task"][0]
     groups = [f"{name}-{number}" for number in task["id"]]
     questions = task["prompt"].to_list()

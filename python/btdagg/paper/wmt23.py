@@ -15,15 +15,13 @@ import tarfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg._util.lazy import pl
 from btdagg.paper.ratings import Ratings
 from btdagg.votes.table import listing
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Pair = Literal["zh-en", "en-de"]
 
@@ -150,8 +148,6 @@ def _download(member: str) -> str:
 
 def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.DataFrame]:
     """Return which of the tables by language pair is in an archive, and its errors."""
-    import polars as pl
-
     try:
         # All at once, since only the end of the file has its checksum.
         content = gzip.decompress(archive.read_bytes())
@@ -187,8 +183,6 @@ def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.Dat
 
 def _tenths() -> pl.Expr:
     """Weigh an error, in tenths: whole numbers, so that sums are exact and equal ones tie."""
-    import polars as pl
-
     category, severity = pl.col("category"), pl.col("severity")
     return (
         pl.when(severity.is_in(_WEIGHTLESS) | category.is_in(_NOT_THE_TRANSLATION))
@@ -208,8 +202,6 @@ def _tenths() -> pl.Expr:
 
 def _side_by_side(errors: pl.DataFrame, pair: str, source: str) -> pl.DataFrame:
     """Return the scores of the translations that were side by side, a row per item and rater."""
-    import polars as pl
-
     code = pair.replace("-", "")
     number = pl.col("segment").cast(pl.String).str.zfill(3)
     name = pl.format(f"{code}-{{}}-{{}}--{{}}", number, "system_a", "system_b").alias("item")
@@ -218,8 +210,6 @@ def _side_by_side(errors: pl.DataFrame, pair: str, source: str) -> pl.DataFrame:
 
 def _with_direct(rated: pl.DataFrame, errors: pl.DataFrame, source: str) -> pl.DataFrame:
     """Add the scores of raters who saw the same translations one at a time."""
-    import polars as pl
-
     shown = {"shown_a": "text_a", "shown_b": "text_b"}
     items = rated.select(
         *("item", "segment", "doc", "docSegId", "system_a", "system_b"), **shown
@@ -242,8 +232,6 @@ def _renamed(scores: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
     A system that was beside two others has a name for each there, ``S_with_T``, and one here.
     """
-    import polars as pl
-
     here = set(scores["system"])
     names = {}
     for pair in items.select("system_a", "system_b").unique().rows():
@@ -255,8 +243,6 @@ def _renamed(scores: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 def _scores(errors: pl.DataFrame) -> pl.DataFrame:
     """Sum up the errors of each translation, by rater."""
-    import polars as pl
-
     return errors.group_by("segment", "doc", "docSegId", "system", "rater").agg(
         pl.col("tenths").sum(), pl.col("text").first()
     )
@@ -275,8 +261,6 @@ def _compared(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
 
 def _votes(rated: pl.DataFrame) -> pl.DataFrame:
     """Turn scores into votes, in the columns that users see."""
-    import polars as pl
-
     return rated.select(
         *("item", "segment", "doc", "system_a", "system_b", "rater"),
         # By NumPy: polars multiplies by 0.1, and 12 tenths would be 1.2000000000000002.
@@ -293,8 +277,6 @@ def _partners(errors: pl.DataFrame, source: str) -> pl.DataFrame:
     Which of the two is A is what the metadata say of errors in a translation: side 1 is A, 2 is B.
     Errors in the source have side 0, and rows without an error none.
     """
-    import polars as pl
-
     side, time = (
         errors["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)
         for key in ("side", "timestamp")

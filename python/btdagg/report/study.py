@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
@@ -159,6 +160,4 @@ def varying(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
     ]
     if not parts:
         return None
-    import polars as pl
-
     return votes.with_data(pl.concat(parts))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from btdagg._util.errors import InputError
+from btdagg._util.lazy import pl
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.strength import are_counts
@@ -29,8 +30,6 @@ def refuse_grades(table: Table, *columns: str) -> None:
 
 def with_criteria(table: AnyTable) -> AnyTable:
     """Return a table whose column `criterion` is called `task`, beside a task a part of it."""
-    import polars as pl
-
     if "criterion" not in table.columns:
         return table
     criterion = as_text(table, "criterion").str.strip_chars()
@@ -55,8 +54,6 @@ def scale_in(
     that a column `grades` says. Labels of grades are never of pairs. The error advises a
     scale.
     """
-    import polars as pl
-
     first = columns[0]
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
         return PAIRS
@@ -164,8 +161,6 @@ def _meanings(table: Table, column: str, words: Mapping[str, object] | None) -> 
 
 def _texts_in(table: Table, column: str) -> set[str]:
     """Return the different values of a column, in lower case, but no empty ones."""
-    import polars as pl
-
     different = table.data.lazy().select(pl.col(column).unique())
     rows = Table(table.collect(different), table.source)
     texts = rows.frame.select(as_text(rows, column).str.strip_chars().str.to_lowercase())

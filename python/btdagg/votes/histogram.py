@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.votes.schema import HISTOGRAM, parse
 from btdagg.votes.source import read_table
@@ -16,7 +17,6 @@ from btdagg.votes.table import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.votes.source import Source

@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg._util.validation import (
     as_checked_counts,
     as_counts,
@@ -24,7 +25,6 @@ from btdagg.votes.scale import PAIRS, Scale, require_alike
 from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -36,8 +36,6 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
 
     Where votes have tasks, items are joined with the labels of these tasks.
     """
-    import polars as pl
-
     require_alike(counted.scale, labels.scale)
     remarks: tuple[str, ...] = ()
     has_label = counted.scale.decidable(counted.pooled)
@@ -143,8 +141,6 @@ def require_labels(labels: object) -> None:
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
     """Return the labels of the tasks of some votes, if both have tasks; else all labels."""
-    import polars as pl
-
     if "task" not in labels.columns or "task" not in votes.columns:
         return labels
     is_of_task = pl.col("task").is_in(votes.values("task").drop_nulls().to_list())
@@ -170,8 +166,6 @@ def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
 
 def _keys(items: pl.Series, as_text: bool) -> pl.DataFrame:
     """What items are compared by, and where they stand."""
-    import polars as pl
-
     keys = items.cast(pl.String) if as_text else items
     keys = keys.str.strip_chars() if keys.dtype == pl.String else keys.cast(pl.Int128)
     return keys.alias("key").to_frame().with_row_index("row")
@@ -204,8 +198,6 @@ def all_items(
     **more: Any,
 ) -> Items:
     """Gather the items of votes, task by task, with what labels tell of them; see `Votes.items`."""
-    import polars as pl
-
     labels, n_looks = _drawn_by_chance(labels)
     votes = with_task(votes, labels)
     if by == "criterion" and "task" in votes.columns:  # as it was read
@@ -333,8 +325,6 @@ def _least_probability(labels: Labels) -> float | None:
 
 def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
     """Return labels without those of items that were chosen for a look, and how many these are."""
-    import polars as pl
-
     if "probability" not in labels.columns:
         return labels, 0
     probability = labels.frame["probability"].cast(pl.Float64, strict=False)
@@ -356,8 +346,6 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
 
 def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
     """Return probabilities, NaN where there is none."""
-    import polars as pl
-
     numbers = values.cast(pl.Float64, strict=False)
     bad = values.filter(numbers.is_null() & values.is_not_null())
     if len(bad):

@@ -17,6 +17,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
@@ -26,7 +27,6 @@ from btdagg.votes.table import Table, as_text, ids_of, listing, refuse_duplicate
 from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.votes.source import Columns, Source
@@ -195,8 +195,6 @@ def read_labels(
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:
     """Give labels between two points the nearer one, and keep their means."""
-    import polars as pl
-
     text, points = as_text(table, "label").str.strip_chars(), scale.points
     number, own = text.cast(pl.Float64, strict=False), [*map(str, words or ())]
     is_mean = number.is_between(points[0], points[-1]) & ~number.is_in([*map(float, points)])
@@ -215,8 +213,6 @@ def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) 
 
 def _with_shares(rows: Table, scale: Scale) -> Table:
     """Add the shares of labels, where some are means or have several raters."""
-    import polars as pl
-
     if {_MEAN, "n_raters"}.isdisjoint(rows.columns):
         return rows
     value, points = pl.col("label").cast(pl.Float64), scale.points
@@ -236,8 +232,6 @@ def _with_shares(rows: Table, scale: Scale) -> Table:
 
 def _merged(rows: Table, scale: Scale) -> Table:
     """Return one row per item where raters have one each."""
-    import polars as pl
-
     rows = parse(rows, {"rater": ids})
     key = LABELS.key_of(rows)
     refuse_duplicates(rows, [*key, "rater"])
@@ -295,8 +289,6 @@ def rater_remarks(
 
 
 def _split(rows: Table, scale: Scale, raters: RaterRule) -> Labels:
-    import polars as pl
-
     frame = rows.frame
     if raters == "drop" and _SHARES in frame.columns:
         agreed = pl.when(~(pl.col(_SHARES).list.max() < 1)).then("label")

@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg._util.validation import names_of_judges
 from btdagg.votes.items import Items
 from btdagg.votes.table import counts_of, ids_of
@@ -26,8 +27,6 @@ def panel_items(
     Items are in the order in which they are first seen, judge by judge, and counts are zeros where
     a judge is absent. Votes that name no judge, or one who is not among `judges`, are refused.
     """
-    import polars as pl
-
     expected = "no panel where votes are grades, whose judges are pooled"
     expect(votes.scale.mirrored, "panel", panel, expected)
     column = panel or "judge"

@@ -10,14 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from btdagg._util.lazy import pl
 from btdagg.votes.scale import PAIRS as OF_PAIRS
 from btdagg.votes.scale import Scale, listed
 from btdagg.votes.table import AnyTable, Table, as_text, refuse, require
-
-if TYPE_CHECKING:
-    import polars as pl
 
 VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
 PASS_WORDS = {
@@ -112,8 +110,6 @@ def ids(table: Table, column: str) -> Parser:
 
     A text column stays text even if all values are digits.
     """
-    import polars as pl
-
     values, words = pl.col(column), as_text(table, column)
     kind, trimmed = table.schema[column], words.str.strip_chars()
     absent = (trimmed.fill_null("") == "", "an id")
@@ -136,8 +132,6 @@ def ids(table: Table, column: str) -> Parser:
 
 def names(table: Table, column: str) -> Parser:
     """Names, without spaces around them; an empty name is null."""
-    import polars as pl
-
     words = as_text(table, column)
     trimmed = words.str.strip_chars()
     is_plain = (_is_trimmed(words) & (words != "")).fill_null(True)
@@ -146,8 +140,6 @@ def names(table: Table, column: str) -> Parser:
 
 def groups(table: Table, column: str) -> Parser:
     """Groups of items: names, none of them empty."""
-    import polars as pl
-
     parser = names(table, column)
     is_plain = parser.is_plain & pl.col(column).is_not_null()
     return Parser(parser.plain, is_plain, parser.value, [(parser.value.is_null(), "a group name")])
@@ -155,16 +147,12 @@ def groups(table: Table, column: str) -> Parser:
 
 def texts(table: Table, column: str) -> Parser:
     """Text, or numbers as text."""
-    import polars as pl
-
     words = as_text(table, column)
     return Parser(words, pl.lit(True), words)
 
 
 def votes(table: Table, column: str) -> Parser:
     """Votes or labels, Int8 -1, 0, 1; empty ones are null."""
-    import polars as pl
-
     values, kind = pl.col(column), table.schema[column]
     words = as_text(table, column).str.strip_chars().str.to_lowercase()
     number = _numbers(words)  # what counts are written in, votes are too
@@ -186,8 +174,6 @@ def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kin
     points = scale.points
 
     def kind(table: Table, column: str) -> Parser:
-        import polars as pl
-
         floats = [float(point) for point in points]
         is_whole = all(isinstance(point, int) for point in points)
         stored = pl.Int64 if is_whole else pl.Float64
@@ -217,8 +203,6 @@ def votes_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kind
 
 def whole_numbers(table: Table, column: str) -> Parser:
     """Numbers that are whole, at least 0 and below 2**53, as Int64."""
-    import polars as pl
-
     number = _numbers(as_text(table, column))
     expected = "a whole number of at least 0"
     checks = [
@@ -250,8 +234,6 @@ def _floats(low: float, high: float, expected: str) -> Kind:
     """Numbers in a range as Float64; empty ones are null."""
 
     def kind(table: Table, column: str) -> Parser:
-        import polars as pl
-
         words = as_text(table, column)
         number = pl.col(column) if table.schema[column] == pl.Float64 else _numbers(words)
         good = number.is_between(low, high)
@@ -274,8 +256,6 @@ _ORDERS = "AB or BA; {advice} says what other words mean"
 
 def orders(table: Table, column: str) -> Parser:
     """Orders of presentation, AB or BA in any case."""
-    import polars as pl
-
     words = as_text(table, column)
     value = words.str.strip_chars().str.to_uppercase()
     is_plain = ((words == "AB") | (words == "BA")).fill_null(False)
@@ -290,8 +270,6 @@ def _is_trimmed(words: pl.Expr) -> pl.Expr:
 
 def _numbers(words: pl.Expr) -> pl.Expr:
     """Parse texts to Float64: null where empty, NaN where it is no number in ASCII digits."""
-    import polars as pl
-
     words = words.str.strip_chars()
     values = words.cast(pl.Float64, strict=False)
     return pl.when(values.is_null() & (words != "")).then(float("nan")).otherwise(values)

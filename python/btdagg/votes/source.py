@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from btdagg._core import InputError
 from btdagg._util.errors import shown
 from btdagg._util.extras import needs
+from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import unguarded
 from btdagg.votes.schema import checked, ids
 from btdagg.votes.table import NUMBER, Table, listing, require
 
 if TYPE_CHECKING:
-    import polars as pl
     from narwhals.typing import IntoFrame
 
     Columns: TypeAlias = Mapping[str, str | Sequence[str]]
@@ -149,8 +149,6 @@ def with_item(table: Table) -> Table:
 
 
 def _renamed(table: Table, columns: Columns | None) -> Table:
-    import polars as pl
-
     if columns is None:
         return table
     try:
@@ -174,8 +172,6 @@ def _renamed(table: Table, columns: Columns | None) -> Table:
 
 def _joined(table: Table, columns: Sequence[str]) -> pl.Expr:
     """Return one id of the ids in several columns; different ones stay different."""
-    import polars as pl
-
     parts = [value.cast(pl.String) for value in checked(table, dict.fromkeys(columns, ids))]
     escaped = [part.str.replace_all(r"([\\|])", r"\${1}") for part in parts]
     return pl.concat_str(escaped, separator="|")
@@ -202,8 +198,6 @@ def _read(source: Any, name: str | None) -> Table:
 
 
 def _frame(columns: Iterable[pl.Series], source: str) -> pl.DataFrame:
-    import polars as pl
-
     columns = list(columns)
     names = _lower([column.name for column in columns], source)
     try:
@@ -230,8 +224,6 @@ def _tidy(
     data: pl.DataFrame | pl.LazyFrame, name: str, files: tuple[tuple[str, int], ...] = ()
 ) -> Table:
     """Return a table in which a NaN is a null and a category is text."""
-    import polars as pl
-
     plain = data.with_columns(
         pl.col(pl.Float32, pl.Float64).fill_nan(None),
         pl.col(pl.Categorical, pl.Enum).cast(pl.String),
@@ -361,8 +353,6 @@ def decoded(content: bytes, name: str) -> str:
 
 
 def _read_csv(content: bytes, name: str, separator: str) -> Table:
-    import polars as pl
-
     lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n").lstrip(b" \r\n")
     if b"\r" in lines and b"\n" not in lines:
         raise InputError(
@@ -437,8 +427,6 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     The engine passes over blank lines and repeated keys, and makes numbers among texts texts. Where
     what it read is written as it came, nothing of that occurred.
     """
-    import polars as pl
-
     try:
         frame = pl.read_ndjson(lines, infer_schema_length=1000)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -470,8 +458,6 @@ def json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
 
 def _scan_parquet(files: Sequence[Any], name: str) -> Table:
     """Read the columns of Parquet files, and their rows when they are computed with."""
-    import polars as pl
-
     rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
     parts = files if len(files) > 1 else ()
     alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in parts]
@@ -491,7 +477,6 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
 
 def _columns_of_frame(source: Any) -> dict[str, Any]:
     import narwhals as nw
-    import polars as pl
 
     try:
         frame = nw.from_native(source)
@@ -523,7 +508,6 @@ def _series(name: str, values: Any) -> pl.Series:
     """Make a polars column of any column; where kinds of Python values are mixed, all are text."""
     import narwhals as nw
     import numpy as np
-    import polars as pl
 
     column = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(column, nw.Series) and not column.implementation.is_pandas_like():

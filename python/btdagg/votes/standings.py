@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.lazy import pl
 from btdagg._util.validation import as_names, same_length
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.table import facts_of
@@ -205,8 +206,6 @@ def _by_task(
 
 def _facts(items: Any, name: str) -> Any:
     """Return what a column of the votes, or of the labels, says of each item; None if neither."""
-    import polars as pl
-
     if items.table is not None and name in items.table.columns:
         if "task" not in items.table.columns:
             return facts_of(items.table, items.ids, [name])[name]
@@ -234,8 +233,6 @@ def _column(items: Any, name: str) -> Floats | None:
 
 
 def _numbers(facts: Any, name: str) -> Floats | None:
-    import polars as pl
-
     if facts is None:
         return None
     numbers = facts.cast(pl.Float64, strict=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from btdagg._util.errors import InputError, expect
+from btdagg._util.lazy import pl
 from btdagg._util.validation import COUNT_COLUMNS, as_number, label_array, require_rows
 from btdagg.votes import schema
 from btdagg.votes.scale import PAIRS, Scale
@@ -16,7 +17,6 @@ from btdagg.votes.schema import Kind, parse
 from btdagg.votes.table import AnyTable, Table, listing, refuse
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -66,8 +66,6 @@ class Strength:
 
     def sides(self, scale: Scale = PAIRS) -> tuple[pl.Expr, pl.Expr]:
         """What of each vote is for B, and what for A; the rest is for a tie."""
-        import polars as pl
-
         vote, (low, _, high) = pl.col("vote"), scale.points
         if self.kind == "probabilities":
             total = pl.sum_horizontal(PROBABILITIES)
@@ -87,8 +85,6 @@ class Strength:
         return pl.when(vote == low).then(strength), pl.when(vote == high).then(strength)
 
     def _full_margin(self) -> pl.Expr:
-        import polars as pl
-
         if len(self.full_margins) == 1:
             return pl.lit(self.full_margins[0].margin)
         value: pl.Expr = pl.lit(None, pl.Float64)
@@ -148,8 +144,6 @@ def kinds_of(kind: StrengthKind | None) -> dict[str, Kind]:
 
 def with_votes(table: AnyTable, kind: StrengthKind, scale: Scale = PAIRS) -> AnyTable:
     """Return a table without a column of votes with what its signed strengths say."""
-    import polars as pl
-
     table = parse(table, kinds_of(kind))
     if kind == "probabilities":
         minus, tie, plus = map(pl.col, PROBABILITIES)
@@ -171,8 +165,6 @@ def strength_of(
 
     By default a full margin is twice the mean margin of a judge and template, ties included.
     """
-    import polars as pl
-
     vote, (low, tie, high) = pl.col("vote"), scale.points
     if full_margin not in (None, ()) and kind != "margin":
         raise InputError(
@@ -234,8 +226,6 @@ def strength_of(
 
 
 def _has_values(table: Table, column: str) -> bool:
-    import polars as pl
-
     return bool(table.collect(table.data.lazy().select(pl.col(column).count())).item())
 
 

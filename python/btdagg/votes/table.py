@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect, shown
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 AnyTable = TypeVar("AnyTable", bound="Table")
@@ -80,14 +80,10 @@ class Table:
     @property
     def in_memory(self) -> bool:
         """Whether the rows are in memory already."""
-        import polars as pl
-
         return isinstance(self.data, pl.DataFrame)
 
     def collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
         """Compute a query over the rows, as they are read."""
-        import polars as pl
-
         try:
             return rows.collect(engine="streaming")
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -108,15 +104,11 @@ class Table:
 
     def values(self, column: str) -> pl.Series:
         """Return the distinct values of a column as text, in order of first appearance."""
-        import polars as pl
-
         rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
         return self.collect(rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE))[column]
 
     def constants(self, columns: Sequence[str]) -> dict[str, pl.Expr]:
         """Return the value, as a literal, of those columns that are the same in all rows."""
-        import polars as pl
-
         if not columns:
             return {}
         values = [pl.col(column) for column in columns]
@@ -154,8 +146,6 @@ class Table:
     @property
     def height(self) -> int:
         """Number of rows."""
-        import polars as pl
-
         return int(self.collect(self.data.lazy().select(pl.len())).item())
 
     def partition(self, by: Sequence[str]) -> list[tuple[tuple[str, ...], Self]]:
@@ -209,8 +199,6 @@ def _titles(table: Table) -> list[str]:
 
 def as_text(table: Table, column: str) -> pl.Expr:
     """Return a column as text; null stays null."""
-    import polars as pl
-
     require(table, [column])
     kind = table.schema[column]
     if kind.is_nested() or kind == pl.Object:
@@ -255,8 +243,6 @@ def refuse_duplicates(
     advice: Mapping[str, object] | None = None,
 ) -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
-    import polars as pl
-
     rows = _with_first(table.numbered(), key)
     repeats = rows.filter(pl.col(_FIRST) != pl.col(NUMBER)).head(1)
     if repeats.height:
@@ -276,8 +262,6 @@ def without_repeats(
     Rows of a key that differ in `column` or the others are an :class:`InputError`, which ends with
     the remedy.
     """
-    import polars as pl
-
     frame = table.numbered()
     if frame.select(pl.struct(key).is_unique().all()).item():
         return table
@@ -296,8 +280,6 @@ def without_repeats(
 
 def _with_first(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """Add the number of the first row that has the key of a row."""
-    import polars as pl
-
     return frame.with_columns(pl.col(NUMBER).first().over(key).alias(_FIRST))
 
 
@@ -319,8 +301,6 @@ def filtered(where: Mapping[str, object], *tables: AnyTable) -> list[AnyTable]:
 
     A column applies to the tables that have it, of which one has to have each value.
     """
-    import polars as pl
-
     keeps: list[dict[str, pl.Expr]] = [{} for _ in tables]
     for name, value in where.items():
         column = str(name).strip().lower()
@@ -386,8 +366,6 @@ def facts_of(
     votes: Any, ids: NDArray[Any], columns: Sequence[str], required: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Return what columns of the votes, one value for each item, say of items: text or null."""
-    import polars as pl
-
     rows = pl.DataFrame({"item": ids.tolist()})
     for name in dict.fromkeys(columns):
         if name == "item":

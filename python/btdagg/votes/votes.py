@@ -16,6 +16,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     COUNT_COLUMNS,
@@ -62,7 +63,6 @@ from btdagg.votes.words import in_own_orders, in_own_words, voted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.labels import Labels
@@ -138,8 +138,6 @@ class Votes(Table, CountsItself):
     @cached_property
     def n_missing(self) -> int:
         """Number of votes that are missing; of counts it is not known, and 0."""
-        import polars as pl
-
         if self.are_counts:
             return 0
         missing = pl.col("vote").null_count()
@@ -330,8 +328,6 @@ class Votes(Table, CountsItself):
 
     def strengths(self) -> NDArray[np.float64] | None:
         """Strengths of the votes that are not missing, (k,); None unless each is for one side."""
-        import polars as pl
-
         if self.strength is None or self.strength.kind == "probabilities":
             return None
         rows = self.weighed(self.data.lazy().drop_nulls("vote"))
@@ -347,7 +343,6 @@ class Votes(Table, CountsItself):
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
         """Sums of every item, in the order in which items are first seen."""
-        import polars as pl
         import polars.selectors as cs
 
         self.refuse_of_counts(n_votes=n_votes)
@@ -386,8 +381,6 @@ class Votes(Table, CountsItself):
         self, rows: pl.LazyFrame, more: Iterable[pl.Expr] = (), by: Iterable[str] = ()
     ) -> pl.LazyFrame:
         """Counts of every item, and of whatever else is named, in no order."""
-        import polars as pl
-
         vote, points = pl.col("vote"), self.columns_of_counts.items()
         sums = [(vote == point).sum().cast(pl.Int64).alias(name) for name, point in points]
         if self.strength is not None:
@@ -399,8 +392,6 @@ class Votes(Table, CountsItself):
 
     def _sums_of_confidences(self) -> Iterator[pl.Expr]:
         """Yield the columns of `Confidences`."""
-        import polars as pl
-
         for name, side in self.columns_of_counts.items():
             # In ascending order, so that the order of the votes does not change a bit of a sum;
             # running sums, since the engine leaves a sort out before a plain one.
@@ -414,8 +405,6 @@ class Votes(Table, CountsItself):
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
-        import polars as pl
-
         decided = self.with_columns(checked(self, {column: schema.votes_of(self.scale)}))
         values = facts_of(decided, ids_of(items), [column])[column].cast(pl.Float64)
         # As sides, whatever the points are called: -1, 0 and 1.
@@ -423,8 +412,6 @@ class Votes(Table, CountsItself):
 
     def _refuse_shared_items(self) -> None:
         """Refuse to add up two items of different tasks that have the same id."""
-        import polars as pl
-
         if "task" not in self.columns or len(self.values("task")) < 2:
             return
         rows = (self.data if self.sums is None else self.sums.sort(PLACE)).lazy()
@@ -622,8 +609,6 @@ def _with_sums(votes: Votes) -> Votes:
     Most of the time goes into grouping rows by text. So a column that is the same in all rows is
     not grouped by, and repeated samples are found by the bits of one word instead of grouping.
     """
-    import polars as pl
-
     key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
     same = votes.constants(key)
     more = [pl.len().cast(pl.Int64).alias(N_ROWS)]
@@ -639,8 +624,6 @@ def _with_sums(votes: Votes) -> Votes:
 
 
 def _counts_of(table: Table, scale: Scale, sides: Mapping[str, str] | None = None) -> Votes:
-    import polars as pl
-
     sides = sides or {
         other if other in table.columns and side not in table.columns else side: side
         for side, other in COUNT_COLUMNS.items()
@@ -662,8 +645,6 @@ def _without_repeats(votes: Votes) -> Votes:
     Where as many bits are set as there are samples, no two are alike: only the other groups are
     looked at. Samples from 63 on share bits with those below, so some are looked at in vain.
     """
-    import polars as pl
-
     sums = votes.sums
     assert sums is not None  # where there is a column of samples
     key = votes._key_of_sums
@@ -698,8 +679,6 @@ def require_single(votes: object) -> None:
 
 def _whole(rows: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """Return sums as whole numbers where they all are."""
-    import polars as pl
-
     sums = pl.col(*columns)
     is_whole = rows.select((sums.floor() == sums).all()).row(0)
     return rows.with_columns(sums.cast(pl.Int64)) if all(is_whole) else rows
@@ -707,8 +686,6 @@ def _whole(rows: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
 
 def _first(rows: pl.LazyFrame, n_votes: int) -> pl.LazyFrame:
     """Make all votes missing but the first of each item; see `Votes.counts`."""
-    import polars as pl
-
     vote, names = pl.col("vote"), rows.collect_schema().names()
     votes = rows.sort(*(column for column in ("sample", PLACE) if column in names))
     if "order" in names:

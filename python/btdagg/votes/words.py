@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.lazy import pl
 from btdagg.votes import schema
 from btdagg.votes.grades import likely_scale
 from btdagg.votes.table import Table, as_text, listing, refuse, require
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from btdagg.votes.scale import Scale
 
 VOTE = "\0vote"  # no column of a source is called that
@@ -85,8 +84,6 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
 
 def in_own_words(table: Table, words: Mapping[str, object], column: str = "vote") -> Table:
     """Return a table whose votes, or labels, in a user's own words are numbers."""
-    import polars as pl
-
     require(table, [column], "columns")
     sides = {
         _word(word): SHOWN[str(side).lower()]
