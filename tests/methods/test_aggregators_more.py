@@ -137,7 +137,7 @@ def test_the_first_votes_of_an_item_decide_it():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"decisions": {"gsa": [2]}}, r"decisions of gsa\[0\] is 2.0, expected -1, 0, 1, or NaN"),
+        ({"decisions": {"gsa": [2]}}, r"decisions of gsa\[0\] is 2.0, expected -1, 0 or 1, or NaN"),
         (
             {"confidences": Confidences(*[np.ones((2, 3))] * 3)},
             "confidences.total has 2 rows, expected 1 as in counts",

@@ -45,7 +45,7 @@ def bias(
     """
     data = reading.data(votes, labels)
     folder = reporting.open(reading.project, f"Bias of {Path(data.votes.source).name}")
-    named = columns_of_systems(data.votes, mirrored=data.votes.scale.mirrored)
+    named = columns_of_systems(data.votes)
     items = data.votes.items(data.gold, **named)
     found = btdagg.bias(items, covariates=reading.covariates or "auto")
     has_design = items.probabilities is not None or not np.isnan(items.shares).any()

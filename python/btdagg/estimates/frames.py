@@ -122,8 +122,6 @@ def decided_frame(
     votes: Votes, people: Any, agreement: float | None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return the table of `decide`, with the column `item`, and what to warn of."""
-    import polars as pl
-
     calibration = quiet(calibrate)(votes, people)
     remarks = [*people.remarks, *calibration.warnings]
     model: Any = replace(calibration.model, provenance=None)  # all votes are of one source
@@ -146,8 +144,6 @@ def decided_frame(
 
 def with_key(decided: pl.DataFrame, table: Table, titles: Mapping[str, str]) -> pl.DataFrame:
     """Return the columns of a key of several, by their titles, in place of `item`."""
-    import polars as pl
-
     own = [pl.col(column).alias(f"\0{column}") for column in titles]
     keys = table.collect(table.rows.select("item", *own).unique("item"))
     decided = decided.join(keys, on="item", how="left", maintain_order="left")

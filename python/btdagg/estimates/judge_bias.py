@@ -12,6 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups
 from btdagg.estimates.mean import numbers_of
@@ -23,7 +24,6 @@ from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import STANDINGS
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.items import Items
@@ -276,7 +276,7 @@ def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str
     by = None if system_b is not None else system_a
     systems = None if system_b is None else np.column_stack([system_a, system_b])
     if system_a is None and hasattr(counts, "scale") and hasattr(counts, "columns"):
-        named = columns_of_systems(counts, mirrored=counts.scale.mirrored)
+        named = columns_of_systems(counts)
         return items_of(counts, labels, **named, **how)
     items = items_of(counts, labels, by=by, **how)
     return items if systems is None else replace(items, systems=systems)
