@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
+from btdagg._util.lazy import pl
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.extras import as_frame
 from btdagg._util.errors import expect
+from btdagg._util.extras import as_frame
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
@@ -45,7 +46,6 @@ from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]

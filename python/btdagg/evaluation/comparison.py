@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from btdagg._util.lazy import pl
 from btdagg._core import InputError
-from btdagg._util.extras import as_frame
 from btdagg._util.errors import expect
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
@@ -28,7 +29,6 @@ from btdagg.votes.scale import Scale, scales_of
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 

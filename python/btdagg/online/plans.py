@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from btdagg._util.lazy import pl
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.extras import as_frame
 from btdagg._util.errors import expect
+from btdagg._util.extras import as_frame
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_checked_counts,
@@ -35,7 +36,6 @@ from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     _Votes: TypeAlias = VoteDistribution | StrengthDistribution
