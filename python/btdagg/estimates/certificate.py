@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
-from btdagg._util.lazy import pl
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
@@ -18,6 +17,7 @@ from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,

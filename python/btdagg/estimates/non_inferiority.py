@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from btdagg._util.lazy import pl
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.population import NET, items_of, said_of
@@ -21,7 +21,6 @@ from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
-
     from btdagg.estimates.mean import Population
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.votes.items import Items

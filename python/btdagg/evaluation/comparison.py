@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from btdagg._util.lazy import pl
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from btdagg._util.lazy import pl
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_checked_counts,
