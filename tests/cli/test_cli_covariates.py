@@ -8,6 +8,7 @@ import pytest
 
 import btdagg
 from btdagg.cli import run
+from btdagg.estimates import not_worse
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +71,25 @@ def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):
         assert capsys.readouterr().out == texts[0] != texts[1]
     assert run(["estimate", *sources, "--covariates", "lenght"]) == 2
     assert "--covariates is 'lenght', expected standing, or a column" in capsys.readouterr().err
+
+
+def test_a_gate_takes_standings_of_all_items_and_not_of_two_systems_alone(files, capsys):
+    _, sources = files
+    sides = {"candidate": "a", "baseline": "b"}
+    words = ["--candidate", "a", "--baseline", "b", "--margin", "0.5", "--json"]
+    run(["gate", *sources, *words, "--set", "covariates=standing,mine"])
+    (gate,) = json.loads(capsys.readouterr().out)
+    votes, labels = btdagg.read_votes(sources[0]), btdagg.read_labels(sources[1])
+    known = ("standing", "mine")
+    every = votes.items(labels, systems=("system_a", "system_b"))
+    wanted = not_worse(every.with_covariates(known), margin=0.5, **sides)
+    assert (gate["lower"], gate["estimate"]) == (wanted.lower, wanted.estimate)
+    assert not_worse(votes, labels, margin=0.5, covariates=known, **sides).lower == wanted.lower
+    own = every.of_pair("a", "b").with_covariates(known)
+    assert not_worse(own, margin=0.5, **sides).lower != wanted.lower
+    graded = {"scale": btdagg.Scale("1-3")}
+    rows = pl.DataFrame({"item": ["x", "y"], "score": [1, 3]})
+    gold = btdagg.read_labels(rows.rename({"score": "label"}), **graded)
+    runs = (btdagg.read_votes(rows, **graded), gold)
+    with pytest.raises(btdagg.InputError, match="covariates is 'auto', expected none beside than"):
+        not_worse(*runs, than=runs, covariates="auto", **sides)

@@ -160,6 +160,10 @@ class ProjectOption:
         names: str | None = self.project.setting("covariates")
         return None if names == "none" else names
 
+    def covariates_for(self, model: AnyModel | None) -> Any:
+        """Return the covariates that a model needs, or without one those of the project."""
+        return self.covariates if model is None else [own.name for own in model.covariates] or None
+
     @property
     def population(self) -> Any:
         """What intervals are of."""

@@ -112,8 +112,7 @@ def estimate(
         systems=columns if len(columns) == 2 else None,
         n_votes=n_votes,
     )
-    known = [own.name for own in fitted.covariates] if fitted is not None else reading.covariates
-    if known and known != "none":
+    if (known := reading.covariates_for(fitted)) is not None:
         items = items.with_covariates(known, model=fitted)
     has_design = items.probabilities is not None or not np.isnan(items.shares).any()
     of_panel = panel or ("judge" if items.judges else None)

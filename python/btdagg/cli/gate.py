@@ -111,6 +111,7 @@ def gate(
         parts = {value: data.votes.filter({by: [value]}) for value in values}
     told: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
     told |= {"population": reading.population, "panel": reading.panel}
+    told["covariates"] = reading.covariates_for(fitted)
     results = {}
     for name, part in parts.items():
         try:

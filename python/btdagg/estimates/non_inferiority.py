@@ -137,6 +137,7 @@ def not_worse(
     by: Any = None,
     panel: str | None = None,
     than: tuple[Votes, Labels] | None = None,
+    covariates: Any = None,
     **options: Any,
 ) -> NonInferiority:
     """Test whether a candidate is not worse than a baseline by more than a margin.
@@ -170,6 +171,8 @@ def not_worse(
     than : tuple of Votes and Labels, optional
         Those of the baseline; `counts` and `labels`, tables too, are then those of the candidate.
         Items of the same name, or that share a group, pair the two.
+    covariates : optional
+        As `btdagg.estimate` takes them; standings are of all items, not of the two systems' alone.
 
     Notes
     -----
@@ -191,7 +194,8 @@ def not_worse(
     expect(level > 0.5, "level", level, "a number above 0.5 and below 1")
     options["level"], pair = 2 * level - 1, (candidate, baseline)
     told = {name: options.pop(name, None) for name in _OF_ITEMS}
-    items = _items_of(counts, labels, by, than, pair, panel, model=options.get("model"), **told)
+    told["model"] = options.get("model")
+    items = _items_of(counts, labels, by, than, pair, panel, covariates, **told)
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
@@ -226,7 +230,14 @@ def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[
 
 
 def _items_of(
-    counts: Any, labels: Any, by: Any, than: Any, pair: tuple[Any, Any], panel: Any, **how: Any
+    counts: Any,
+    labels: Any,
+    by: Any,
+    than: Any,
+    pair: tuple[Any, Any],
+    panel: Any,
+    covariates: Any,
+    **how: Any,
 ) -> Items:
     """Return the items of two systems, which are the sides of pairs, or values of `by`."""
     is_graded = not scales_of(counts, labels, how["scale"], how["label_scale"])[0].mirrored
@@ -239,6 +250,9 @@ def _items_of(
         run, before = (items_of(*tables, **how) for tables in runs)
         if not is_graded:
             raise InputError("than is of pairs, expected grades of responses", argument="than")
+        if covariates is not None:
+            expected = "none beside than, whose runs have standings of their own"
+            raise InputError(argument="covariates", came=covariates, expected=expected)
         return run.than(before, *pair)
     systems = None
     if isinstance(counts, Votes) and is_graded:
@@ -246,6 +260,9 @@ def _items_of(
     elif isinstance(counts, Votes) and counts.sides == UNNAMED:
         systems = columns_of_systems(counts).get("systems")
     if panel is not None and isinstance(counts, Votes):
-        judged = counts.items(labels, panel=panel, by=by, systems=systems)
-        return judged.of_pair(*pair)
-    return items_of(counts, labels, by=by, systems=systems, **how).of_pair(*pair)
+        items = counts.items(labels, panel=panel, by=by, systems=systems)
+    else:
+        items = items_of(counts, labels, by=by, systems=systems, **how)
+    if covariates is not None:
+        items = items.with_covariates(covariates, model=how["model"])
+    return items.of_pair(*pair)
