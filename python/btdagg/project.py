@@ -282,12 +282,12 @@ class Project:
         return read_grades(files, format, scale=scale, **how)
 
     def _is_foreign(self, kind: str) -> bool:
-        return not _FOREIGN.isdisjoint(self.keys.get(kind, {}))
+        return "format" in self.keys or not _FOREIGN.isdisjoint(self.keys.get(kind, {}))
 
     def _foreign(self, kind: str, place: Any) -> Table:
         from btdagg.votes.table import Table
 
-        name = self.keys[kind].get("format", "table")
+        name = self.keys.get(kind, {}).get("format", self.keys.get("format", "table"))
         return Table(self.imported([place], name, kind).frame, str(place))
 
     def names_column(self, name: str) -> bool:
@@ -571,7 +571,8 @@ def _faults(
             if not is_text and not (is_mapping and all(isinstance(v, str) for v in value.values())):
                 yield path, value, 'a text, such as "1-5", or one for each criterion'
         elif (
-            (table and name in ("file", "format"))
+            name == "format"
+            or (table and name == "file")
             or _is_column(name)
             or (not table and name in SETTINGS)
         ):

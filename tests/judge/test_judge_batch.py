@@ -93,7 +93,7 @@ def test_step_by_step(cli, server):
 def test_grades_by_batches(cli, server):
     items = pairs_of(10).frame.rename({"a": "response"}).drop("b")
     items.with_columns(criterion=pl.lit("x")).write_ndjson("items.jsonl")
-    command = ["items.jsonl", *asking(server, "--template", "pass-fail", n=3)[1:]]
+    command = ["items.jsonl", *asking(server, "--set", "judge.template=pass-fail", n=3)[1:]]
     assert json_of(cli("batch", "write", *command, "--json"))["n_wanted"] == 30
     server.answer = lambda _: (200, completion("So it is.\n\n[[PASS]]"))
     assert cli("batch", "send")[0] == 0

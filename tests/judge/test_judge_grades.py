@@ -247,7 +247,7 @@ def folder(folder):
     return folder
 
 
-ASK = ("judge", "items.csv", "--template", "grade-5", "-n", "4")
+ASK = ("judge", "items.csv", "--set", "judge.template=grade-5", "-n", "4")
 
 
 def test_commands_by_criteria(cli, folder, judge_server):
@@ -302,7 +302,7 @@ def test_one_command_to_grades(cli, folder, quick_commands):
     ]
     pl.DataFrame(labels[::2]).write_csv("labels.csv")  # to which the grades say nothing
     command = ("run", "items.csv", "--labels", "labels.csv", "-m", "simulated", "-n", "5")
-    options = ("--template", "grade-5", "--stop", "lossless")
+    options = ("--set", "judge.template=grade-5", "--stop", "lossless")
     status, out, err = cli(*command, *options)
     assert status == 0, err
     assert not out.startswith("0 new votes")
@@ -313,12 +313,12 @@ def test_one_command_to_grades(cli, folder, quick_commands):
     assert set(decided["label"]) <= {0, 1}
     assert decided["settled"].all()
     assert (decided["mean"].null_count() > 0) == (len({*model.reachable}) == 1)
-    rule = ("judge", "items.csv", "--template", "grade-5", "--stop", "out/rule.json")
+    rule = ("judge", "items.csv", "--set", "judge.template=grade-5", "--stop", "out/rule.json")
     out = cli(*rule, "-m", "simulated", "-s", "out/votes.db")[1]
     assert out.startswith("0 new votes")
     assert "24 of 24 responses settled" in out
     message = one_line(
-        *cli(*command, "--template", "grade-5", "--set", "labels.scale=1-3", "-o", "b")
+        *cli(*command, "--set", "judge.template=grade-5", "--set", "labels.scale=1-3", "-o", "b")
     )
     assert "labels.csv" in message
     message = one_line(*cli(*command, *options[:2], "--stop", "budget=3", "-o", "b"))

@@ -91,7 +91,7 @@ def test_the_schema_of_a_project_knows_its_keys():
 
     schema = SCHEMAS["project"]
     assert {*schema["$defs"]["table"]["properties"]} == {*COLUMNS, *_TABLE_KEYS}
-    own = {*COLUMNS, *_TABLE_KEYS, *SETTINGS, *TABLES, "judge"} - {"file", "format"}
+    own = {*COLUMNS, *_TABLE_KEYS, *SETTINGS, *TABLES, "judge"} - {"file"}
     assert {*schema["properties"]} == own
 
 

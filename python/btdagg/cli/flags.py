@@ -31,6 +31,8 @@ _OPTIONS = {
     "covariates": "--covariates ",
     **{name: f"--set {name}=" for name in ("a", "b", "full_margin", "panel")},
     **{name: f"--set {name}=" for name in ("population", "raters", "strength")},
+    "format": "--set format=",
+    "template": "--set judge.template=",
     "epsilon": "--stop epsilon",
     "price": "--stop price",
     "budget": "--stop budget",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -33,15 +33,6 @@ def import_(
         ),
         TABLE,
     ],
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="Format of the files: openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, "
-            "promptfoo, deepeval, openai-evals, braintrust, langsmith, rewardbench, label-studio, "
-            "argilla, inspect or table.",
-            show_default="recognized by the content",
-        ),
-    ] = None,
     keys: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,7 +47,10 @@ def import_(
             "be first and second. constants.judge=gpt-5.4 gives all rows one value. scale=1-10 "
             "(pass/fail or 0,0.5,1) reads scores as grades, and x10 makes scores from 0 to 1 "
             "grades from 0 to 10; criteria.tone=COLUMN and judges.ada=COLUMN are columns of the "
-            "grades by a criterion or judge. Repeat for more.",
+            "grades by a criterion or judge. format, else recognized by the content, is "
+            "openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, promptfoo, deepeval, "
+            "openai-evals, braintrust, langsmith, rewardbench, label-studio, argilla, inspect or "
+            "table. Repeat for more.",
         ),
     ] = None,
     kind: Annotated[
@@ -95,7 +89,8 @@ def import_(
                 f"output is {output}, in {place}, a folder that is read", argument="output"
             )
     project = Project().with_keys(keys or ())
-    imported = project.imported(files, format, kind=kind, answer_pattern=answer_pattern)
+    how: Any = {"kind": kind, "answer_pattern": answer_pattern}
+    imported = project.imported(files, project.keys.get("format"), **how)
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
     if not imported.n_votes:
         raise InputError("; ".join([f"no vote could be read: {unread}", *imported.remarks]))

@@ -84,15 +84,6 @@ class JobFlags(ProjectOption):
             "to try things on that asks no endpoint.",
         ),
     ] = None
-    template: Annotated[
-        str | None,
-        _flag(
-            "--template",
-            help="Name of a template, or a .toml file: response for pairs, or pass-fail, grade-5 "
-            "and grade-10 for single responses; docs/judge.md has the others.",
-            default=str(Judging.template),
-        ),
-    ] = None
     criteria: Annotated[
         list[str] | None,
         _flag(
