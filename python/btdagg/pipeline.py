@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.estimates.certificate import Certificate, certify
 from btdagg.estimates.deciding import decisions
 from btdagg.judge.jobs import judge_pairs, opened
@@ -54,9 +54,8 @@ if TYPE_CHECKING:
     from btdagg.votes.strength import StrengthKind
 
 
-@readable
 @dataclass(frozen=True)
-class Fitted:
+class Fitted(Readable):
     """What a task's labels give: a calibration, a rule by which pairs stop, and a certificate."""
 
     calibration: Calibration
@@ -70,9 +69,8 @@ class Fitted:
         return model
 
 
-@readable
 @dataclass(eq=False)
-class Labelling:
+class Labelling(Readable):
     """What came of a pipeline.
 
     Attributes

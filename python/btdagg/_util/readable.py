@@ -60,21 +60,29 @@ class _Brief(Repr):
 _BRIEF = _Brief()
 
 
+def _in_a_line(value: Any) -> str:
+    line = _BRIEF.repr_instance(value, _BRIEF.maxlevel)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
 def readable(cls: AnyClass) -> AnyClass:
-    """Give a dataclass or named tuple a repr of one line, whatever its fields hold.
+    """Give a named tuple the repr that a `Readable` dataclass has."""
+    made: Any = cls
+    made.__repr__ = _in_a_line
+    return cls
+
+
+class Readable:
+    """A dataclass with a repr of one line, whatever its fields hold.
 
     Arrays are written as type and shape, collections of Python up to the fourth entry, mappings up
     to the fifth, numbers with four digits, and other containers as their type. Nothing is computed,
     and nothing is read from a file.
     """
 
-    def in_a_line(self: Any) -> str:
-        line = _BRIEF.repr_instance(self, _BRIEF.maxlevel)
-        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
-
-    made: Any = cls
-    made.__repr__ = in_a_line
-    return cls
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__repr__ = _in_a_line  # type: ignore[method-assign]
 
 
 def _names_of(cls: type) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
 from btdagg.datasets.regimes import REGIMES, Regime
 from btdagg.datasets.thurstone import Thurstone
@@ -36,9 +36,8 @@ _LABELLING_VOTES = 12
 _TIED = (0.3, 6.0, 0.3)
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class SimulatedVotes:
+class SimulatedVotes(Readable):
     """Votes of a simulated judge and the gold labels of its items.
 
     Attributes

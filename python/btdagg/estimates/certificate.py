@@ -18,7 +18,7 @@ from btdagg._util.extras import as_frame
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
     CountsItself,
     as_groups,
@@ -81,9 +81,8 @@ class CurvePoint(NamedTuple):
     threshold: float
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Certificate(SavedAsJson, Drawn):
+class Certificate(SavedAsJson, Drawn, Readable):
     """Which items can be trusted without a look, and what that rests on.
 
     With probability `confidence` the labels of the trusted items agree with people in a share

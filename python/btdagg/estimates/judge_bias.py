@@ -13,7 +13,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups
 from btdagg.estimates.mean import numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
@@ -49,9 +49,8 @@ class Slope(NamedTuple):
     high: float
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Bias:
+class Bias(Readable):
     """What a judge gives for something, and what people do.
 
     Attributes
@@ -97,9 +96,8 @@ class Bias:
         return fields | numbers_of(self, "pvalue") | more
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class JudgeBias(Drawn):
+class JudgeBias(Drawn, Readable):
     """What a judge follows more, or less, than people do.
 
     Attributes

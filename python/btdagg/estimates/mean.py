@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.metrics import wilson
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 
@@ -29,9 +29,8 @@ _N_HALVINGS = 64
 _ROUNDING = 1e-14  # of deviations
 
 
-@readable
 @dataclass(frozen=True)
-class MeanEstimate:
+class MeanEstimate(Readable):
     """A mean over all items, with its interval.
 
     Attributes
@@ -162,9 +161,8 @@ def ending_at_0(limits: Callable[[Floats], tuple[Floats, Floats]], quantile: Flo
     return np.asarray(quantile * 2**near)
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class LabelledSample:
+class LabelledSample(Readable):
     """Labelled items of one domain: a sample of new items, or of a finite population.
 
     Attributes
@@ -459,9 +457,8 @@ def tuned_weights(yf: Floats, ff: Floats, of_rest: float) -> tuple[float, Floats
     return float(weights[0]), weights[1:]
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class DomainMean:
+class DomainMean(Readable):
     """The mean of a quantity over a domain, with the judge and from labels alone.
 
     Attributes

@@ -9,7 +9,7 @@ from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_number
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
@@ -31,9 +31,8 @@ Outcome = Literal["not worse", "worse", "inconclusive"]
 _OF_ITEMS = ("groups", "probabilities", "units", "strata", "scale", "label_scale")
 
 
-@readable
 @dataclass(frozen=True)
-class NonInferiority:
+class NonInferiority(Readable):
     """Whether a candidate is not worse than a baseline by more than a margin, and why.
 
     Attributes

@@ -13,7 +13,7 @@ from scipy.special import fdtrc, stdtr
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.folds import deal, numbered
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -274,9 +274,8 @@ def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
     return mean * (1 - mean) / between if within > 0 and between > 0 else 1.0
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class PredictedItems:
+class PredictedItems(Readable):
     """All items, those with a label among them, and what models predict.
 
     Attributes

@@ -16,7 +16,7 @@ from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.numbers import as_integer
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg._util.wording import counted, percent
 from btdagg.estimates.mean import (
@@ -43,9 +43,8 @@ Domain = dict[str, DomainMean]
 Remarked = TypeVar("Remarked", bound=Any)
 
 
-@readable
 @dataclass(frozen=True)
-class Difference:
+class Difference(Readable):
     """A difference of two means, the first less the second, with its interval.
 
     `low` and `high` hold together for all pairs. `pvalue` is of no difference: 1 less the greatest
@@ -66,9 +65,8 @@ class Difference:
         return f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f}), p {self.pvalue:.2g}"
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Estimates(Drawn):
+class Estimates(Drawn, Readable):
     """Estimates over all items, and for each value of a column.
 
     Attributes

@@ -13,7 +13,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
     as_id_array,
@@ -67,9 +67,8 @@ _DRAWN = Spec(
 )
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class ChosenItems:
+class ChosenItems(Readable):
     """A random sample of items.
 
     Attributes

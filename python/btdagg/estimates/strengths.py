@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.estimates.mean import LabelledSample, tuned_weights
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import ParameterInterval
@@ -31,9 +31,8 @@ _ROUNDING = 1e-24  # of a variance
 _WIDEST = 600.0  # of a logarithm whose exponential is finite
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class Comparisons(Readable):
     """Which systems are compared, and by which items.
 
     Attributes
@@ -99,9 +98,8 @@ class Comparisons:
         return hstack([margins @ self.design, ties], format="csr")
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class PairStatistics:
+class PairStatistics(Readable):
     """Sufficient statistics of the Davidson model.
 
     Attributes
@@ -252,9 +250,8 @@ def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float6
     return anchored
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Standings:
+class Standings(Readable):
     """Strengths and the logarithm of the tie parameter.
 
     Attributes

@@ -12,7 +12,7 @@ from btdagg._util.display import Drawn
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.mean import differences_of, numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 5  # systems in a remark
 
 
-@readable
 @dataclass(frozen=True)
-class SystemEstimate:
+class SystemEstimate(Readable):
     """One system among others.
 
     Attributes
@@ -66,9 +65,8 @@ class SystemEstimate:
     is_tied: bool
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class SystemEstimates(Drawn):
+class SystemEstimates(Drawn, Readable):
     """Systems from the best to the worst.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
 from btdagg.votes.table import require
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from btdagg.votes.votes import Votes
 
 
-@readable
 @dataclass(frozen=True)
-class PositionalBias:
+class PositionalBias(Readable):
     """Votes by the place in which the preferred response was shown.
 
     Attributes

@@ -14,7 +14,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.protocol import Loss, Score, absolute_error, signed_error
 from btdagg.evaluation.significance import (
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from btdagg.methods import Calibrated
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class MethodScores:
+class MethodScores(Readable):
     """Scores of one aggregator on the evaluation set of each split.
 
     Attributes
@@ -159,9 +158,8 @@ class Ranking(NamedTuple):
     tied: NDArray[np.bool_]
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Cell(Drawn):
+class Cell(Drawn, Readable):
     """Aggregators on the same splits of the same items: of one key, at one number of votes.
 
     Attributes

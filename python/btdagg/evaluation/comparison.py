@@ -12,7 +12,7 @@ from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
@@ -39,9 +39,8 @@ _QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 Way: TypeAlias = "Votes | ArrayLike | Items"
 
 
-@readable
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Readable):
     """Errors of two ways of deciding the same items, and their difference; `str` is a sentence.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import Score
 from btdagg.evaluation.significance import ROUNDING, t_pvalues, t_quantile
@@ -66,9 +66,8 @@ def disagreement(
     return np.where(is_alike & (chance > 0), 1.0, losses)
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class NewItems:
+class NewItems(Readable):
     """What cross-fitting says of the models that would be written, on new groups of items.
 
     Attributes

@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.remarks import about_scores, about_votes
@@ -32,9 +32,8 @@ _RECORDED = (
 )
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Scores(Displayed):
+class Scores(Displayed, Readable):
     """The result of an evaluation of votes and labels.
 
     Attributes

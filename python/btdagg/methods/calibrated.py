@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.methods.base import Needs, OnScale, not_fitted
 from btdagg.model.absolute_error import calibrate_by_mae
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-@readable
 @dataclass(frozen=True)
-class Calibrated(OnScale):
+class Calibrated(OnScale, Readable):
     """The model that `btdagg.calibrate` fits; the label of least expected absolute error.
 
     With a prior, the weak one unless another is named, it is called ``calibrated``; of pairs with

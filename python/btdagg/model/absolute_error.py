@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
 from btdagg.model.corners import Corners, corners, log_lead
@@ -35,9 +35,8 @@ _HALVINGS = 40
 _PORTION = 20_000
 
 
-@readable
 @dataclass(frozen=True)
-class MaeCalibration(Displayed):
+class MaeCalibration(Displayed, Readable):
     """Outcome of `calibrate_by_mae`.
 
     Attributes

@@ -16,7 +16,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.errors import expect
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_counts,
     as_labels,
@@ -106,9 +106,8 @@ class Bounds:
         return lower, upper
 
 
-@readable
 @dataclass(frozen=True)
-class Calibration(Displayed):
+class Calibration(Displayed, Readable):
     """A fitted model and how the fit went.
 
     Attributes

@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat
 from btdagg._util.folds import deal, places
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     CountsItself,
     as_groups,
@@ -47,9 +47,8 @@ _N_FOLDS = 5
 _STARTS = ((1.3, 1.5, 0.8), (2.0, 4.0, 2.0))
 
 
-@readable
 @dataclass(frozen=True)
-class PanelModel(FittedModel):
+class PanelModel(FittedModel, Readable):
     """Davidson model of the votes of several judges.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate_panel` fits it.

@@ -11,7 +11,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.errors import expect
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
 from btdagg.model.calibration_set import ENOUGH, PARAMETERS, Bounds, calibration_set
 from btdagg.model.davidson import DavidsonModel
@@ -102,9 +102,8 @@ def decisions_under(
     return np.array([model.decide(counts, n_threads) for model in models], dtype=np.int8)
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(Readable):
     """What labels and a prior say of the parameters of a calibrated model.
 
     Attributes

@@ -13,7 +13,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     CountsItself,
     as_checked_counts,
@@ -34,9 +34,8 @@ WEAK_SHARE = 0.1
 _PARTICLES, _LEAST = 1024, 32
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Neighbour:
+class Neighbour(Readable):
     """Labelled items of one neighbour, gathered: all that a prior keeps of them.
 
     Attributes
@@ -76,9 +75,8 @@ class Neighbour:
         return min(math.ceil(float(self.counts.sum(axis=1).max()) - 1e-6), 2**63 - 1)
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Prior(SavedAsJson):
+class Prior(SavedAsJson, Readable):
     """A prior of the parameters, learned from neighbours by `fit_prior`.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._util.display import Displayed
 from btdagg._util.errors import expect
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -45,9 +45,8 @@ class FitOptions(TypedDict, total=False):
     bounds: Bounds | None
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Bootstrap(Displayed):
+class Bootstrap(Displayed, Readable):
     """Refits of a model to resampled items: intervals, and whether decisions are stable.
 
     Attributes

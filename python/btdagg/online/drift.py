@@ -14,7 +14,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import as_groups, as_integer, as_numbers, in_label_order, require_rows
 from btdagg.model.intervals import as_level
 
@@ -59,9 +59,8 @@ class Facet(NamedTuple):
     moved_at: int | None
 
 
-@readable
 @dataclass(frozen=True)
-class DriftReport:
+class DriftReport(Readable):
     """The result of a monitor so far.
 
     Attributes

@@ -13,7 +13,7 @@ from btdagg._util.display import Drawn
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_checked_counts,
     as_integer,
@@ -46,9 +46,8 @@ _CROSS_FIT = CrossFit(n_repeats=1, n_refits=12)
 _N_WORLDS, _N_SETS = 5, 8
 
 
-@readable
 @dataclass(frozen=True)
-class PlannedBudget:
+class PlannedBudget(Readable):
     """Forecast for one number of votes and one rule.
 
     Attributes
@@ -76,9 +75,8 @@ class PlannedBudget:
     high: float
 
 
-@readable
 @dataclass(frozen=True)
-class Plan(Drawn):
+class Plan(Drawn, Readable):
     """Forecast of a job: `budgets` by number of votes and rule, the curve of error against votes.
 
     `labels` are pairs of a number of labels and by how much the expected error then exceeds that
@@ -405,9 +403,8 @@ _MOST_ITEMS = 1000
 _SIZES = (0, 10, 50, 200)
 
 
-@readable
 @dataclass(frozen=True)
-class ForecastRow:
+class ForecastRow(Readable):
     """Forecast for one number of votes and of labels.
 
     Attributes
@@ -431,9 +428,8 @@ class ForecastRow:
     price: float
 
 
-@readable
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Readable):
     """Forecast of a job on a new task: `rows` by number of votes, then of labels.
 
     `neighbours` are the tasks that it was seen on; those with too few votes or items for a row are

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.methods import Aggregator, Calibrated
@@ -36,9 +36,8 @@ class Spread(NamedTuple):
     high: float
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class FittedParameters:
+class FittedParameters(Readable):
     """Parameters of the fits to the calibration sets of random splits.
 
     Attributes

@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import (
     Interval,
@@ -40,9 +40,8 @@ _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 _ROUNDING = 1e-12
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class RaterScores:
+class RaterScores(Readable):
     """One rater against the majority vote of the others.
 
     Attributes
@@ -92,9 +91,8 @@ class RaterScores:
         return self.mae_gain is not None and self.mae_gain.mean > _ROUNDING
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
+class LeaveOneOut(Readable):
     """Scores of all raters, in the order in which they are first seen.
 
     Attributes

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.readable import readable
 from btdagg.votes.grades import refuse_grades
 from btdagg.votes.schema import RATINGS, parse
 from btdagg.votes.source import read_table, with_item
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from btdagg.votes.source import Source
 
 
-@readable
 @dataclass(frozen=True, eq=False)
 class Ratings(Table):
     """Votes of raters, one row per rater and item, seen as a table of items by raters.

@@ -21,7 +21,6 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.files import replace_file
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
 from btdagg.votes import Table
 from btdagg.votes.labels import Labels
 from btdagg.votes.table import refuse_duplicates
@@ -33,7 +32,6 @@ _HUB_ID = "allenai/reward-bench-2"
 _LINES = (".jsonl", ".ndjson")
 
 
-@readable
 @dataclass(frozen=True, eq=False)
 class LabelledPairs(Table):
     """Pairs of responses to a prompt, labelled: one row per pair.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.evaluation.metrics import Interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
 from btdagg.votes.table import require
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 _ALL = slice(None)
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class TieRates:
+class TieRates(Readable):
     """Ties by two columns; a table of r rows and c columns, with averages.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import require_splits
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Transfer:
+class Transfer(Readable):
     """Errors of the calibration of every task on every task.
 
     Attributes

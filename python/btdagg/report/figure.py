@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from btdagg._util.extras import MissingExtraError, needs
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.report.markup import escaped
 from btdagg.report.style import SETTINGS, WIDTH
 
@@ -24,9 +24,8 @@ _LETTERS = 11  # of a title, in an inch
 _ALONE = threading.Lock()  # settings of matplotlib, and filters of warnings, are all threads'
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class ReportFigure:
+class ReportFigure(Readable):
     """A figure of a report. It is drawn anew for each file, so it is the same every time.
 
     Attributes

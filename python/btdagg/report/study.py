@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
@@ -53,9 +53,8 @@ def silent(what: str) -> Iterator[Start]:
     yield lambda total: lambda: None
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(Readable):
     """The scores of an evaluation, and its votes, labels and settings.
 
     Attributes

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from btdagg._util.extras import MissingExtraError
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.spreadsheets import guarded
 from btdagg._util.wording import MISSING, printable
 from btdagg.report.markup import escaped, template
@@ -72,9 +72,8 @@ class Row(NamedTuple):
     records: Sequence[Mapping[str, object]] = ()
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class ReportTable:
+class ReportTable(Readable):
     """A table of a report.
 
     Attributes

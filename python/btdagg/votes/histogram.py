@@ -9,7 +9,6 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
 from btdagg.votes.schema import HISTOGRAM, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import Table
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _SIDES = ["minus", "tie", "plus"]
 
 
-@readable
 @dataclass(frozen=True, eq=False)
 class Histogram(Table):
     """Counts, labels and how many items have them: one row per triple and label.

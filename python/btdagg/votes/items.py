@@ -12,7 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.folds import numbered
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
     CountsItself,
     as_checked_counts,
@@ -72,9 +72,8 @@ class Confidences(NamedTuple):
     log_product: NDArray[np.float64]
 
 
-@readable
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Items:
+class Items(Readable):
     """Items with a row each: the counts of their votes, and what else is known of them.
 
     As an array it is its counts, those of all judges together.

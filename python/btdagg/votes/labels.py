@@ -18,7 +18,6 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
@@ -45,7 +44,6 @@ UNKNOWN_UNIT = (
 RaterRule = Literal["mean", "majority", "drop"]
 
 
-@readable
 @dataclass(frozen=True, eq=False)
 class Labels(Table):
     """Labelled items: one row per item.

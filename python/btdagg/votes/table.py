@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from btdagg._core import InputError
 from btdagg._util.errors import expect, shown
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,9 +31,8 @@ _NUMBER = r"^\+?(?:(-?(?:0|[1-9][0-9]*))(?:\.0*)?|(-?(?:0|[1-9][0-9]*)\.[0-9]*[1
 _SAME = {"criterion": "task", "task": "criterion"}  # a criterion is read as a task
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Readable):
     """Rows of one source.
 
     Attributes

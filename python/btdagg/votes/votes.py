@@ -17,7 +17,6 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
-from btdagg._util.readable import readable
 from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
@@ -76,7 +75,6 @@ _SUMS = ("total", "least", "log_product")  # of `Confidences`
 _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
 
 
-@readable
 @dataclass(frozen=True, eq=False)
 class Votes(Table, CountsItself):
     """Votes on items: one row per vote, or one row per item with counts of its votes.

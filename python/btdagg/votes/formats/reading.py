@@ -13,7 +13,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
-from btdagg._util.readable import readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
 from btdagg.votes.formats import (
     inspect_logs,
@@ -53,9 +53,8 @@ FORMATS = {
 """Formats by name, in the order in which they are tried: the more a format needs, the earlier."""
 
 
-@readable
 @dataclass(frozen=True, eq=False)
-class Imported:
+class Imported(Readable):
     """What was read of files.
 
     Attributes
