@@ -93,7 +93,9 @@ def certify(
     looks, origin = None, Provenance.of(data.votes)
     how: Any = {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
-        certificate = btdagg.certify(items, **how, model=fitted, provenance=origin)
+        known = reading.covariates_for(fitted)
+        told: Any = {"model": fitted, "provenance": origin, "covariates": known}
+        certificate = btdagg.certify(items, **how, **told)
         if share is not None:
             looks = worth_a_look(items, share=share, model=fitted)
     of_panel = panel or "judge" * bool(items.judges)

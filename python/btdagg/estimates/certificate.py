@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -24,6 +24,7 @@ from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_number,
+    columns_of,
     distinct_rows,
     require_rows,
 )
@@ -37,6 +38,7 @@ from btdagg.estimates.population import (
 )
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
+from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
@@ -44,9 +46,12 @@ from btdagg.model.panel import PanelModel
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.standings import STANDINGS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.model.covariates import KnownOfItems
 
     Floats = NDArray[np.float64]
 
@@ -131,19 +136,24 @@ class Certificate(SavedAsJson, Drawn, Readable):
     profile: VoteProfile | None = None
 
     def trusted(
-        self, counts: ArrayLike, *, n_votes: int | Sequence[int] | None = None
+        self,
+        counts: ArrayLike,
+        *,
+        n_votes: int | Sequence[int] | None = None,
+        covariates: Any = None,
     ) -> NDArray[np.bool_]:
         """Return whether each item's label can be used without a look, (n,).
 
         An item with fewer than `n_votes`, by default those of the certificate, is trusted only if
         no votes to come (in eighths, where they have a strength) could take it below the threshold
         or change its label; of a panel no such item is. Of a panel it is one number or one for each
-        judge. With 0 every item is taken to have all votes.
+        judge. With 0 every item is taken to have all votes. `covariates` are those of the model, as
+        its `decide` takes them.
         """
         counts = self._by_judge(counts)
         array = as_any_counts(counts, self.scale, may_be_empty=True)
         threshold = np.inf if self.threshold is None else self.threshold
-        trusted = self._sure(array)[1] >= threshold
+        trusted = self._sure(array, covariates)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
         expected = "one number, or of a panel one for each judge"
         expect(np.shape(n_votes) in ((), array.shape[1:-1]), "n_votes", n_votes, expected)
@@ -154,8 +164,17 @@ class Certificate(SavedAsJson, Drawn, Readable):
             return np.asarray(trusted & (left <= _ROUNDING).all(axis=1))
         early = np.flatnonzero(trusted & (left > _ROUNDING))
         first, of = distinct_rows(*array[early].T)
-        trusted[early] = self._settled(array[early[first]], left[early[first]], threshold)[of]
+        if covariates is not None:  # with which items of equal counts differ
+            first = of = np.arange(len(early))
+            covariates = columns_of(covariates, len(array), self._names)
+        own = early[first]
+        known = None if covariates is None else {k: v[own] for k, v in covariates.items()}
+        trusted[early] = self._settled(array[own], left[own], threshold, known)[of]
         return trusted
+
+    @property
+    def _names(self) -> list[str]:
+        return [own.name for own in getattr(self.model, "covariates", ())]
 
     def likeness(self, counts: ArrayLike, *, groups: ArrayLike | None = None) -> float | None:
         """Return the p-value of votes that are like those of the certified items.
@@ -176,18 +195,26 @@ class Certificate(SavedAsJson, Drawn, Readable):
         read = getattr(self.model, "counts_of", None)
         return counts if read is None or not isinstance(counts, CountsItself) else read(counts)
 
-    def _sure(self, counts: ArrayLike) -> tuple[NDArray[np.intp], Floats]:
-        return sure(np.asarray(self.model.predict_proba(counts)), self.within)
+    def _sure(self, counts: ArrayLike, covariates: Any = None) -> tuple[NDArray[np.intp], Floats]:
+        how: Any = {} if covariates is None else {"covariates": covariates}
+        return sure(np.asarray(self.model.predict_proba(counts, **how)), self.within)
 
-    def _settled(self, counts: NDArray[Any], left: Floats, threshold: float) -> NDArray[np.bool_]:
+    def _settled(
+        self,
+        counts: NDArray[Any],
+        left: Floats,
+        threshold: float,
+        known: Mapping[str, Floats] | None = None,
+    ) -> NDArray[np.bool_]:
         """Return whether no votes to come could change a label, or take it below the threshold."""
-        settled, place = np.zeros(len(counts), dtype=np.bool_), self._sure(counts)[0]
+        settled, place = np.zeros(len(counts), dtype=np.bool_), self._sure(counts, known)[0]
         parts = _EIGHTHS if counts.dtype.kind == "f" else 1
         numbers = np.ceil(left - _ROUNDING).astype(int) * parts
         for n in np.unique(numbers):
             rows = np.flatnonzero(numbers == n)
             for way in _ways(n, counts.shape[1], self.scale):
-                own, confidence = self._sure(counts[rows] + way / n * left[rows, None])
+                told = None if known is None else {k: v[rows] for k, v in known.items()}
+                own, confidence = self._sure(counts[rows] + way / n * left[rows, None], told)
                 rows = rows[(own == place[rows]) & (confidence >= threshold)]
             settled[rows] = True
         return settled
@@ -202,6 +229,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
 
         threshold = np.inf if self.threshold is None else self.threshold
         if isinstance(self.model, GradeModel):
+            self.model.require_votes_alone("SQL of trusted grades")
             spans = _spans(self.model, threshold, self.within)
             return trusted_grades_to_sql(self.model, dialect, spans, **columns)
         # No probability is 2: infinity has no literal.
@@ -276,6 +304,7 @@ def certify(
     within: int = 0,
     model: Predictor | None = None,
     prior: Any = "weak",
+    covariates: Any = None,
     provenance: Provenance | None = None,
 ) -> Certificate:
     """Say which labels can be used without a look, from a random sample of labelled items.
@@ -295,6 +324,9 @@ def certify(
         with what probability. Of several raters the share of those who agree counts.
     within : int
         Of grades, how many grades apart is still agreement.
+    covariates : optional
+        What else is known of items; as of `btdagg.votes.Items.with_covariates`, and ``"auto"`` is
+        without standings. These are refused: of new items they would be made of other votes.
     provenance : Provenance, optional
         Where the votes are from, for a model that is calibrated here; known of votes and labels
         that were read.
@@ -345,7 +377,14 @@ def certify(
     how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
     how |= {"probabilities": probabilities, "least_probability": least_probability}
     items = items_of(counts, labels, **how)
-    items.require_votes_alone("a certificate")
+    if covariates is not None:
+        items = items.with_covariates(covariates, model=model)
+    if isinstance(covariates, str) and covariates == "auto":
+        kept = {name: own for name, own in items.covariates.items() if name not in STANDINGS}
+        items = replace(items, covariates=kept, standings={})
+    for name in items.covariates:
+        by_itself = "what is known of an item by itself: a standing is made of other items' votes"
+        expect(name not in STANDINGS, "covariates", name, by_itself)
     if isinstance(labels, Labels) and provenance is None:
         provenance = Provenance.of(counts)
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
@@ -377,13 +416,16 @@ def certify(
         lambda shares, place: _around(shares, place, within),
     )
     if model is None:
-        fitted: Any = of_all_labels(population, prior)
+        centred = not items.scale.mirrored
+        beside = known_of(ranked.covariates, np.arange(len(ranked)), centred=centred)
+        fitted: Any = of_all_labels(population, prior, beside)
         named: dict[str, Any] = {"judges": items.judges} if items.judges else {}
         if provenance is not None:
             most = int(n_votes.max())
             named["provenance"] = replace(provenance, n_votes=most, n_labels=n)
         model = replace(fitted, **named)
-    of_rows = sure(np.asarray(model.predict_proba(population.rows)), within)[1]
+    told: Any = {} if (own := columns_for(model, ranked)) is None else {"covariates": own}
+    of_rows = sure(np.asarray(model.predict_proba(population.rows, **told)), within)[1]
     steps = _steps(of_rows, np.bincount(population.place), n if weights is None else np.inf)
     if weights is None:
         curve = [_point(population, entered, agrees, confidence, *step) for step in steps]
@@ -525,12 +567,20 @@ def _alike(population: PredictedItems) -> float:
     return float(sizes.sum() ** 2 / (sizes @ sizes)) + _ROUNDING
 
 
-def of_all_labels(population: PredictedItems, prior: Any) -> Predictor:
-    """Calibrate on all labels."""
+def of_all_labels(
+    population: PredictedItems, prior: Any, known: KnownOfItems | None = None
+) -> Predictor:
+    """Calibrate on all labels; covariates are known in scales of all items."""
     own, groups = population.labelled, population.groups
     numbers = numbered(None if groups is None else groups[own], [], len(own))
     counts = population.rows[population.place[own]]
-    return calibrated(counts, population.outcomes, numbers, prior, population.scales)
+    columns = {} if known is None else {name: of[own] for name, of in known.named.items()}
+    model: Any = calibrated(counts, population.outcomes, numbers, prior, population.scales, columns)
+    if known is None or not columns:
+        return model  # type: ignore[no-any-return]
+    wide = {covariate.name: covariate for covariate in known.covariates}
+    made = tuple(covariate.within(wide[covariate.name]) for covariate in model.covariates)
+    return replace(model, covariates=made)  # type: ignore[no-any-return]
 
 
 Scored = Callable[["Floats"], "tuple[NDArray[np.intp], Floats]"]

@@ -96,8 +96,9 @@ def decisions(
     if certificate is not None:  # whose model may decide otherwise by labels of looks
         decider: Any = certificate.model
         decider = replace(decider, provenance=None)
-        trusted = replace(certificate, model=decider).trusted(counts)
-        columns["trusted"] = trusted & (columns["label"] == decider.decide(counts))
+        own: Any = {"covariates": known} if getattr(decider, "covariates", ()) else {}
+        trusted = replace(certificate, model=decider).trusted(counts, **own)
+        columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **own))
     decided = rows.with_columns(
         pl.Series(name, column, nan_to_null=name == "change_risk")
         for name, column in columns.items()

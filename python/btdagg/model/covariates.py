@@ -67,6 +67,11 @@ class Covariate:
         numbers = {name: getattr(self, name) for name in ("name", "weight", "scale", "centre")}
         return numbers if self.standings is None else {**numbers, "standings": {**self.standings}}
 
+    def within(self, other: Covariate) -> Covariate:
+        """Return the covariate of numbers of which this one has those in scales of another."""
+        centre = other.centre + other.scale * self.centre
+        return replace(self, scale=other.scale * self.scale, centre=centre)
+
     def of(self, values: Floats) -> Floats:
         """Return values in scales from the centre, where missing ones are."""
         scaled = values - self.centre
