@@ -1,6 +1,7 @@
 """Fitted parameters over splits and their regimes; the paper's table and real votes."""
 
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 from btdagg import Bounds, Protocol, calibrate, majority_vote, read_labels, read_votes
 from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated
-from btdagg.paper import fitted_parameters, regime_of
+from btdagg.paper import fitted_parameters
 from btdagg.votes import Items
 from draws import random_splits
 
@@ -30,7 +31,8 @@ PAPER = {
 
 @pytest.mark.parametrize(("low", "high", "regime"), PAPER.values(), ids=PAPER)
 def test_the_rule_names_the_papers_tasks_as_the_paper_does(low, high, regime):
-    assert regime_of(low, high) == regime
+    fitted = fitted_parameters(some_items(60), protocol=Protocol(RandomSplits(size=20, n_splits=2)))
+    assert replace(fitted, nu=np.array([low, low, high, high])).regime == regime
 
 
 def some_items(n_items=150):
