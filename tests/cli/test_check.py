@@ -15,6 +15,7 @@ import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.check import check
 from btdagg.estimates import not_worse
+from strangers import STRANGERS, topical
 from tool_exports import EXPORTS
 
 VOTES = "item,judge,order,vote\n" + "".join(
@@ -541,3 +542,34 @@ def test_systems_with_few_labels_are_named(folder):
         + "".join(f"{k},{'new' if k < 4 else 'old'},{k % 2}\n" for k in range(40))
     )
     assert "Fewer than 10 labels are of new." in check(["labels.csv"]).supports
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_table_of_a_stranger_is_estimated_or_asked_about(cli, folder, name):
+    for file, text in zip(("s.csv", "human.csv"), STRANGERS[name], strict=True):
+        (folder / file).write_text(text, newline="")
+    checked = cli("check", "s.csv", "human.csv", "--save")
+    if name in ("empty headers", "bare carriage returns"):
+        assert checked[0] == 2
+        assert checked[1].count("wrong: s.csv") == 1
+        return
+    asks = '= "?"' in (folder / "btdagg.toml").read_text()
+    where = ["-f", "criterion=tone"] if name == "wide" else []
+    status, _, err = cli("estimate", *where)
+    assert status == (2 if asks else 0), err
+    assert err.endswith("expected an answer in place of '?'\n") == asks
+
+
+def test_dialogues_of_a_stranger_are_found(cli, folder, shared):
+    files = topical(shared / "data" / "topical", folder)
+    status, out, _ = cli("check", *files, "--save")
+    assert status == 0
+    assert "56 cells of item, judge, sample and criterion are absent" in out
+    keys = tomllib.loads((folder / "btdagg.toml").read_text())["votes"]
+    assert keys["item"] == ["conversation", "bot"]
+    assert keys["scale"] == {"engagingness": "1-3", "groundedness": "0,1"}
+    assert (keys["judge"], keys["system"]) == ("model", "bot")
+    command = "estimate --systems auto --filter criterion=engagingness"
+    assert f"\n    btdagg {command}\n" in out
+    status, out, _ = cli(*command.split())
+    assert (status, out[:20]) == (0, "New Human Generated ")
