@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import btdagg
 from btdagg._util.files import write_table
+from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import guarded
 from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import estimate
@@ -19,8 +20,6 @@ from btdagg.votes.source import LABEL_COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.labelling.assignment import Assignment
@@ -99,8 +98,6 @@ class Outcome:
 
         Answers to items that are not to be labelled now are last: none is lost.
         """
-        import polars as pl
-
         place = {item: row for row, item in enumerate(self._assignment.items)}
         rows = sorted(
             answers,
@@ -123,8 +120,6 @@ class Outcome:
 
     def save(self, answers: Sequence[Answer], path: Path) -> None:
         """Write the table; in CSV no text of a rater runs as a formula, and is read as it was."""
-        import polars as pl
-
         frame = self.table(answers)
         if path.suffix in (".csv", ".tsv"):
             typed = pl.col(_TYPED).map_elements(guarded, pl.String)
@@ -164,8 +159,6 @@ class Outcome:
 
     def _no_votes(self) -> Votes:
         """All items with no vote, or of grades with the same, so that labels alone estimate."""
-        import polars as pl
-
         pairs, scale = self._assignment.pairs.frame, self._assignment.scale
         own = [name for name in ("item", "task", "criterion") if name in pairs.columns]
         items = pairs.select(own if "criterion" in own else "item")

@@ -45,8 +45,7 @@ class Known(NamedTuple):
         """Return what a model needs; where it keeps standings, systems will do in their place."""
         names = tuple(own.name for own in model.covariates)
         keeps = any(own.standings is not None for own in model.covariates)
-        sides = ("system_a", "system_b") if model.scale.mirrored else ("system",)
-        return cls(names, sides if keeps else ())
+        return cls(names, model.scale.systems if keeps else ())
 
 
 NOTHING = Known()

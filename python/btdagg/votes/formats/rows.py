@@ -78,8 +78,7 @@ def votes_of_answers(
         rows.append((vote, verdict.status, verdict.confidence))
         if verdict.status == "unparsed":
             unparsed = unparsed or text
-    kind = pl.Int8 if expected.grades is None else pl.Float64
-    schema = {"vote": kind, "status": pl.String, "confidence": pl.Float64}
+    schema = {"vote": pl.Float64, "status": pl.String, "confidence": pl.Float64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     if unparsed is None or expected.pattern is not None:
         return frame, None
