@@ -10,7 +10,7 @@ import json
 import re
 import string
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -253,31 +253,22 @@ def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
 
 
 def _statements(text: str, words: Words, kind: Kind) -> list[Statement]:
-    """Find all that may be a verdict, in order; nothing before the last one in the form asked for.
-
-    What is within an object is none.
-    """
-    objects = list(_objects(text, words))
+    """Find all that may be a verdict, in order. What is within an object is none."""
+    objects = _objects(text, words)
     begins, ends = [each.start for each in objects], [each.end for each in objects]
 
-    def is_outside(statement: Statement) -> bool:
-        k = bisect_right(begins, statement.start)
-        return not k or statement.start >= ends[k - 1]
+    def outside(statements: Iterable[Statement]) -> list[Statement]:
+        places = ((bisect_right(begins, each.start), each) for each in statements)
+        return [each for k, each in places if not k or each.start >= ends[k - 1]]
 
     found = _without_lists(text, objects)
-    readers = {"json": None, "tag": _tags, "line": _labels}
-    start = 0
-    for form in sorted(readers, key=lambda form: form != kind):
-        if reader := readers[form]:
-            outside = [*filter(is_outside, reader(text, words, start))]
-            found += _without_lists(text, outside)
-        if form == kind:
-            start = max(
-                (each.end for each in found if each.counts and each.form == kind), default=0
-            )
-    found += filter(is_outside, _retractions(text, start))
+    for recogniser in (_tags, _labels):
+        found += _without_lists(text, outside(recogniser(text, words)))
+    # What takes back the last verdict in the form asked for may follow it without a stop.
+    asked = (each.end for each in found if each.counts and each.form == kind)
+    found += outside(_retractions(text, max(asked, default=0)))
     places = sorted(each.start for each in found)
-    for bare in filter(is_outside, _bare(text, words, kind)):
+    for bare in outside(_bare(text, words, kind)):
         k = bisect_left(places, bare.start)
         if k == len(places) or places[k] > bare.end:
             found.append(bare)
@@ -312,7 +303,7 @@ def _are_items(text: str, one: Statement, other: Statement) -> bool:
     Between lines that begin with names there may be empty ones.
     """
     between = text[one.end : min(other.start, one.end + _NEAR)]
-    if any(_retractions(between, 0)):
+    if any(_retractions(between)):
         return False
     if not _SENTENCE_ENDS.search(between):
         return True
@@ -387,8 +378,8 @@ _MOST_TAGS = 1000  # no answer that means anything has more, and the words aroun
 _QUOTES = "\"'“‘”’`«»"
 
 
-def _tags(text: str, words: Words, start: int) -> Iterator[Statement]:
-    for number, tag in enumerate(_TAG.finditer(text, start)):
+def _tags(text: str, words: Words) -> Iterator[Statement]:
+    for number, tag in enumerate(_TAG.finditer(text)):
         if number == _MOST_TAGS:
             yield Statement("tag", len(text), len(text), None, "too many verdicts")
             return
@@ -502,10 +493,10 @@ _STOPS = re.compile(r"\s*(?:[.!;]|$)")
 _NUMBER = re.compile(r"\W{0,8}\d")
 
 
-def _labels(text: str, words: Words, start: int) -> Iterator[Statement]:
+def _labels(text: str, words: Words) -> Iterator[Statement]:
     small = text.translate(_SMALL)
     last = _place_of_last_line(text)
-    for label in _LABEL.finditer(small, start):
+    for label in _LABEL.finditer(small):
         begin, end = label.span()
         noun, sign = label[1], label[3]
         value = text[end : end + _NEAR].partition("\n")[0]
@@ -551,7 +542,7 @@ _RETRACTION = re.compile(
 )
 
 
-def _retractions(text: str, start: int) -> Iterator[Statement]:
+def _retractions(text: str, start: int = 0) -> Iterator[Statement]:
     for match in _RETRACTION.finditer("\n" + text[start:].translate(_SMALL)):
         end = start + match.end() - 1
         yield Statement("", end, end, None, "taken back", counts=False)
