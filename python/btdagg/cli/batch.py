@@ -28,8 +28,7 @@ from btdagg.cli.judge_settings import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.judge.batches.endpoint import BatchEndpoint
-    from btdagg.judge.batches.steps import Collected
+    from btdagg.judge.batches.steps import BatchDesk, Collected
     from btdagg.judge.store.owner import Batch, Owner
 
 batch = typer.Typer(
@@ -106,10 +105,9 @@ def send(batches: Numbers = None, store: Store = None, config: Config = None) ->
 
     Example: btdagg batch send
     """
-    from btdagg.judge.batches.steps import send_batch
 
-    async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
-        sent = await send_batch(batch.id, owner, endpoint)
+    async def step(batch: Batch, desk: BatchDesk) -> bool | None:
+        sent = await desk.send(batch.id)
         if sent is None:
             return None
         before = " before" if batch.state == "sent" else ""
@@ -134,13 +132,12 @@ def collect(
 
     Example: btdagg batch collect --wait
     """
-    from btdagg.judge.batches.steps import collect_batch, waited
 
-    async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
+    async def step(batch: Batch, desk: BatchDesk) -> bool | None:
         if batch.remote is None:
             note(f"batch {batch.id} is not sent: btdagg batch send {batch.id}")
             return False
-        collected = await (waited if wait else collect_batch)(batch, owner, endpoint)
+        collected = await (desk.collect_at_end if wait else desk.collect)(batch)
         if collected is None:
             return None
         _say(collected)
@@ -185,13 +182,9 @@ def cancel(
 
     Example: btdagg batch cancel 3
     """
-    from btdagg.judge.batches.steps import cancel_batch, forget_batch
 
-    async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
-        if forget:
-            freed = forget_batch(batch.id, owner)
-        else:
-            freed = await cancel_batch(batch.id, owner, endpoint)
+    async def step(batch: Batch, desk: BatchDesk) -> bool | None:
+        freed = desk.forget(batch.id) if forget else await desk.cancel(batch.id)
         if freed is None:
             return None
         ends = f"ends at the endpoint; btdagg batch collect {batch.id}"
@@ -204,7 +197,7 @@ def cancel(
 def _each_batch(
     numbers: list[int] | None,
     store: str | None,
-    step: Callable[[Batch, Owner, BatchEndpoint], Awaitable[bool | None]],
+    step: Callable[[Batch, BatchDesk], Awaitable[bool | None]],
     config: Path | None,
 ) -> int:
     """Take a step with some batches, or all; return the exit status.
@@ -213,6 +206,7 @@ def _each_batch(
     has against one batch is printed, and keeps no other one back.
     """
     from btdagg.judge.batches.endpoint import BatchEndpoint
+    from btdagg.judge.batches.steps import BatchDesk
     from btdagg.judge.faults import EndpointError
     from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
@@ -230,7 +224,7 @@ def _each_batch(
             timeout=keys.get("timeout", Judging.timeout),
         )
         try:
-            done = await step(batch, owner, BatchEndpoint.of(client))
+            done = await step(batch, BatchDesk(owner, BatchEndpoint.of(client)))
         except EndpointError as error:
             owner.roll_back()
             freed = f"if it is lost, btdagg batch cancel --forget {batch.id} frees what is in it"

@@ -14,8 +14,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, CallError, RemoteBatch, Result
@@ -36,9 +36,7 @@ LOOK_AGAIN = (1.0, 60.0)  # seconds, at first and at most, between looks at batc
 
 
 async def judge_by_batches(
-    plan: Callable[[], Iterable[Work]],
-    judging: Judging,
-    job: JudgeJob,
+    plan: Callable[[], Iterable[Work]], judging: Judging, job: JudgeJob
 ) -> JudgeRun:
     """Write, send, wait and collect, until all samples of a plan are in the store.
 
@@ -46,11 +44,11 @@ async def judge_by_batches(
 
     `plan` returns what is wanted, anew each time.
     """
-    endpoint, store, began = BatchEndpoint.of(job.client), job.store, time.monotonic()
+    store, began = job.store, time.monotonic()
     with store.owner() as owner:
+        desk, ask = BatchDesk(owner, BatchEndpoint.of(job.client)), store.ask_of(judging.setup)
         run = JudgeRun(cost=None if judging.prices is None else 0.0)
-        see_through = partial(_see_through, store.ask_of(judging.setup), owner, endpoint, run, job)
-        await see_through()
+        await desk.see_through(ask, run, job)
         run.statuses.clear()  # they are among those that are stored
         writer = BatchWriter(judging, owner, store, job.client)
         for attempt in range(judging.max_attempts):
@@ -62,112 +60,15 @@ async def judge_by_batches(
                 run.stored.update(written.stored)
             run.n_elsewhere = written.n_elsewhere
             n_before = run.statuses.total()
-            why = await see_through() if writer.batches else None
+            why = await desk.see_through(ask, run, job) if writer.batches else None
             run.stopped = run.stopped or written.stopped
             if not why:
                 break
             if run.statuses.total() == n_before and not run.stopped:
                 reason = why.most_common(1)[0][0]
-                raise EndpointError(f"{endpoint.name}: no request of a batch worked: {reason}")
+                raise EndpointError(f"{desk.name}: no request of a batch worked: {reason}")
     run.seconds = time.monotonic() - began
     return run
-
-
-async def _see_through(
-    ask: int, owner: Owner, endpoint: BatchEndpoint, run: JudgeRun, job: JudgeJob
-) -> Counter[str]:
-    """Send and collect all batches of an ask, unless told to stop; why samples have no answer."""
-    why: Counter[str] = Counter()
-    wait, longest = LOOK_AGAIN
-    while batches := owner.open_batches(ask, endpoint.name):
-        n_done, is_under_way = 0, False
-        for batch in batches:
-            sent = await send_batch(batch.id, owner, endpoint)
-            collected = None
-            if sent is not None:
-                collected = await collect_batch(sent, owner, endpoint, is_waiting=True)
-            if collected is None or not collected.remote.has_ended:
-                is_under_way = True
-                n_done += collected.remote.done if collected else 0
-                continue
-            why.update(collected.why)
-            add_to(run, collected.run)
-            job.watch(run)
-            if collected.remote.status == "failed":
-                reason = collected.remote.reason or "no reason is given"
-                raise EndpointError(f"{endpoint.name}: batch {batch.id} failed: {reason}")
-        if not is_under_way:
-            continue
-        n = sum(batch.n_requests for batch in batches)
-        run.waits_for = f"batches ({n_done} of {n} requests are done)"
-        job.watch(run)
-        if not await elapsed(wait, job.stop):
-            run.stopped = INTERRUPTED
-            break
-        wait = min(2 * wait, longest)
-    run.waits_for = ""
-    return why
-
-
-# Sending
-
-
-async def send_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> Batch | None:
-    """Send a batch, unless it is sent; None where another process is at it."""
-    held = owner.hold_batch(batch)
-    owner.commit()
-    if held is None or held.state == "sent":
-        return held
-    try:
-        return await _sent(held, owner, endpoint)
-    except FileNotFoundError:
-        raise EndpointError(
-            f"{held.file} is gone; `btdagg batch cancel {held.id}` frees what is in it"
-        ) from None
-    finally:
-        owner.roll_back()
-
-
-async def _sent(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> Batch:
-    may_be_made = held.state == "sending"
-    if held.input_file is None:
-        held = replace(held, input_file=await endpoint.upload(Path(held.file)))
-        owner.note_batch(held.id, input_file=held.input_file)
-        owner.commit()
-    if not may_be_made:
-        owner.note_batch(held.id, state="sending")
-        owner.commit()
-    remote, attempt = None, 0
-    while remote is None:
-        if may_be_made:
-            remote = await _made_before(held, owner, endpoint)
-        if remote is None:
-            attempt += 1
-            try:
-                remote = await endpoint.create(held)
-            except CallError as error:
-                if not error.may_pass or attempt >= _ATTEMPTS:
-                    raise
-                may_be_made = True
-                await asyncio.sleep(error.retry_after)
-    owner.note_batch(held.id, state="sent", remote=remote)
-    owner.commit()
-    return replace(held, state="sent", remote=remote)
-
-
-async def _made_before(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> str | None:
-    """Return what the endpoint calls a batch that may have been made."""
-    taken = owner.remotes()
-    owner.commit()
-    for wait in (0.0, _ARRIVED_AFTER):
-        await asyncio.sleep(wait)
-        remote = await endpoint.find(held, taken)
-        if remote is not None:
-            return remote
-    return None
-
-
-# Collecting
 
 
 @dataclass
@@ -183,89 +84,217 @@ class Collected:
     run: JudgeRun = field(default_factory=JudgeRun)
 
 
-async def collect_batch(
-    batch: Batch, owner: Owner, endpoint: BatchEndpoint, *, is_waiting: bool = False
-) -> Collected | None:
-    """Write the results of a batch to the store, once it has ended.
+class BatchDesk:
+    """Takes the batches of an endpoint further, for an owner of samples.
 
-    Done in one transaction, so that it is either collected or as before. Who is waiting hears of an
-    endpoint that is away as the status of a batch that has not ended.
-
-    Returns the remote batch alone where it has not ended; None where another process is at it, or
-    it has been collected.
+    Its methods return None where another process is at a batch.
     """
-    assert batch.remote is not None
-    try:
-        remote = await endpoint.look(batch.remote, is_patient=not is_waiting)
-    except CallError as error:
-        if not error.may_pass:
-            raise
-        remote = RemoteBatch(str(error))
-    collected = Collected(batch, remote)
-    if not remote.has_ended:
-        return collected
-    results = await endpoint.results(remote)
-    held = owner.hold_batch(batch.id)
-    if held is None:
-        owner.roll_back()
+
+    def __init__(self, owner: Owner, endpoint: BatchEndpoint) -> None:
+        self.owner, self.endpoint, self.name = owner, endpoint, endpoint.name
+
+    async def see_through(self, ask: int, run: JudgeRun, job: JudgeJob) -> Counter[str]:
+        """Send and collect all batches of an ask, unless told to stop.
+
+        Returns why samples have no answer.
+        """
+        why: Counter[str] = Counter()
+        wait, longest = LOOK_AGAIN
+        while batches := self.owner.open_batches(ask, self.name):
+            n_done, is_under_way = 0, False
+            for batch in batches:
+                sent = await self.send(batch.id)
+                collected = await self.collect(sent, is_waiting=True) if sent else None
+                if collected is None or not collected.remote.has_ended:
+                    is_under_way = True
+                    n_done += collected.remote.done if collected else 0
+                    continue
+                why.update(collected.why)
+                add_to(run, collected.run)
+                job.watch(run)
+                if collected.remote.status == "failed":
+                    reason = collected.remote.reason or "no reason is given"
+                    raise EndpointError(f"{self.name}: batch {batch.id} failed: {reason}")
+            if not is_under_way:
+                continue
+            n = sum(batch.n_requests for batch in batches)
+            run.waits_for = f"batches ({n_done} of {n} requests are done)"
+            job.watch(run)
+            if not await elapsed(wait, job.stop):
+                run.stopped = INTERRUPTED
+                break
+            wait = min(2 * wait, longest)
+        run.waits_for = ""
+        return why
+
+    # Sending
+
+    async def send(self, batch: int) -> Batch | None:
+        """Send a batch, unless it is sent."""
+        held = self.owner.hold_batch(batch)
+        self.owner.commit()
+        if held is None or held.state == "sent":
+            return held
+        try:
+            return await self._sent(held)
+        except FileNotFoundError:
+            raise EndpointError(
+                f"{held.file} is gone; `btdagg batch cancel {held.id}` frees what is in it"
+            ) from None
+        finally:
+            self.owner.roll_back()
+
+    async def _sent(self, held: Batch) -> Batch:
+        may_be_made = held.state == "sending"
+        if held.input_file is None:
+            file = await self.endpoint.upload(Path(held.file))
+            held = self._noted(held, input_file=file)
+        if not may_be_made:
+            held = self._noted(held, state="sending")
+        remote, attempt = None, 0
+        while remote is None:
+            if may_be_made:
+                remote = await self._made_before(held)
+            if remote is None:
+                attempt += 1
+                try:
+                    remote = await self.endpoint.create(held)
+                except CallError as error:
+                    if not error.may_pass or attempt >= _ATTEMPTS:
+                        raise
+                    may_be_made = True
+                    await asyncio.sleep(error.retry_after)
+        return self._noted(held, state="sent", remote=remote)
+
+    def _noted(self, held: Batch, **values: Any) -> Batch:
+        """Make durable what has become of a batch."""
+        self.owner.note_batch(held.id, **values)
+        self.owner.commit()
+        return replace(held, **values)
+
+    async def _made_before(self, held: Batch) -> str | None:
+        """Return what the endpoint calls a batch that may have been made."""
+        taken = self.owner.remotes()
+        self.owner.commit()
+        for wait in (0.0, _ARRIVED_AFTER):
+            await asyncio.sleep(wait)
+            remote = await self.endpoint.find(held, taken)
+            if remote is not None:
+                return remote
         return None
-    try:
-        answered = _answered(held, owner, results, endpoint, collected)
-        owner.save(held.ask, answered, held.owner)
-        owner.close_batch(held, "collected")
-        owner.commit()
-    except BaseException:
-        owner.roll_back()
-        raise
-    for sample in answered:
-        collected.run.add(sample.reading)
-    return collected
 
+    # Collecting
 
-def _answered(
-    batch: Batch,
-    owner: Owner,
-    results: dict[str, Result],
-    endpoint: BatchEndpoint,
-    collected: Collected,
-) -> list[Answered]:
-    """Return what is to be kept; the reasons of the rest are counted.
+    async def collect(self, batch: Batch, *, is_waiting: bool = False) -> Collected | None:
+        """Write the results of a batch to the store, once it has ended.
 
-    Refusals are kept beside answers; without any, those with a reason are if requests like these
-    were answered before.
-    """
-    file, claims = Path(batch.file).name, owner.claims_of(batch)
-    keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
-    if results and claims and results.keys().isdisjoint(keys):
-        raise EndpointError(f"{endpoint.name}: batch {batch.remote} holds other requests")
-    form, run, prices = AnswerFormat(**json.loads(batch.answer)), collected.run, None
-    if batch.price_in is not None and batch.price_out is not None:
-        prices = Prices(batch.price_in, batch.price_out)
-        run.cost = 0.0
-    absent = f"no result, the batch is {collected.remote.status}"
-    kept: list[Answered] = []
-    refused: dict[str, list[Answered]] = {"rejected": [], "forbidden": []}
-    for key, sample in zip(keys, claims, strict=True):
-        result = results.get(key, Result(key, 0, absent))
-        run.n_calls += result.status > 0
-        outcome = _outcome_of(result, endpoint)
-        if isinstance(outcome, ChatReply):
-            reading = read_answer(form, outcome, sample.order)
-            run.count_usage(outcome.usage, prices)
-            kept.append(Answered(sample, reading, 1, outcome, prices))
-        elif outcome.kind in refused:
-            verdict = Verdict("failed", reason=str(outcome))
-            refused[outcome.kind].append(Answered(sample, verdict, 1))
-        else:
-            collected.why[str(outcome)] += 1
-    is_answered, has_worked = bool(kept), owner.has_answers(batch.ask)
-    for kind, samples in refused.items():
-        if is_answered or (has_worked and kind == "rejected"):
-            run.n_pair_faults += len(samples)
-            kept += samples
-        else:  # it may be no fault of the pairs
-            collected.why.update(sample.reading.reason for sample in samples)
-    return kept
+        Done in one transaction, so that it is either collected or as before. Who is waiting hears
+        of an endpoint that is away as the status of a batch that has not ended.
+
+        Returns the remote batch alone where it has not ended; None also where it is collected.
+        """
+        assert batch.remote is not None
+        try:
+            remote = await self.endpoint.look(batch.remote, is_patient=not is_waiting)
+        except CallError as error:
+            if not error.may_pass:
+                raise
+            remote = RemoteBatch(str(error))
+        collected = Collected(batch, remote)
+        if not remote.has_ended:
+            return collected
+        results = await self.endpoint.results(remote)
+        try:
+            held = self.owner.hold_batch(batch.id)
+            if held is None:
+                return None
+            answered = self._answered(held, results, collected)
+            self.owner.save(held.ask, answered, held.owner)
+            self.owner.close_batch(held, "collected")
+            self.owner.commit()
+        finally:
+            self.owner.roll_back()
+        for sample in answered:
+            collected.run.add(sample.reading)
+        return collected
+
+    def _answered(
+        self, batch: Batch, results: dict[str, Result], collected: Collected
+    ) -> list[Answered]:
+        """Return what is to be kept; the reasons of the rest are counted.
+
+        Refusals are kept beside answers; without any, those with a reason are if requests like
+        these were answered before.
+        """
+        file, claims = Path(batch.file).name, self.owner.claims_of(batch)
+        keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
+        if results and claims and results.keys().isdisjoint(keys):
+            raise EndpointError(f"{self.name}: batch {batch.remote} holds other requests")
+        form, run, prices = AnswerFormat(**json.loads(batch.answer)), collected.run, None
+        if batch.price_in is not None and batch.price_out is not None:
+            prices = Prices(batch.price_in, batch.price_out)
+            run.cost = 0.0
+        absent = f"no result, the batch is {collected.remote.status}"
+        kept: list[Answered] = []
+        refused: dict[str, list[Answered]] = {"rejected": [], "forbidden": []}
+        for key, sample in zip(keys, claims, strict=True):
+            result = results.get(key, Result(key, 0, absent))
+            run.n_calls += result.status > 0
+            outcome = _outcome_of(result, self.endpoint)
+            if isinstance(outcome, ChatReply):
+                reading = read_answer(form, outcome, sample.order)
+                run.count_usage(outcome.usage, prices)
+                kept.append(Answered(sample, reading, 1, outcome, prices))
+            elif outcome.kind in refused:
+                verdict = Verdict("failed", reason=str(outcome))
+                refused[outcome.kind].append(Answered(sample, verdict, 1))
+            else:
+                collected.why[str(outcome)] += 1
+        is_answered, has_worked = bool(kept), self.owner.has_answers(batch.ask)
+        for kind, samples in refused.items():
+            if is_answered or (has_worked and kind == "rejected"):
+                run.n_pair_faults += len(samples)
+                kept += samples
+            else:  # it may be no fault of the pairs
+                collected.why.update(sample.reading.reason for sample in samples)
+        return kept
+
+    async def collect_at_end(self, batch: Batch) -> Collected | None:
+        """Collect a batch once it has ended."""
+        wait, longest = LOOK_AGAIN
+        while True:
+            collected = await self.collect(batch, is_waiting=True)
+            if collected is None or collected.remote.has_ended:
+                return collected
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, longest)
+
+    # Ending
+
+    async def cancel(self, batch: int) -> int | None:
+        """End a batch: free what was not sent, else tell the endpoint.
+
+        Returns how many samples are free: 0 where the batch ends at the endpoint.
+        """
+        held = self.owner.hold_batch(batch)
+        self.owner.commit()
+        if held is None:
+            return None
+        remote = held.remote
+        if held.state == "sending":
+            remote = await self._made_before(held)
+        if remote is None:
+            return self.forget(batch)
+        await self.endpoint.cancel(remote)
+        self._noted(held, state="sent", remote=remote)
+        return 0
+
+    def forget(self, batch: int) -> int | None:
+        """Free what is in a batch, sent or not."""
+        held = self.owner.hold_batch(batch)
+        freed = None if held is None else self.owner.close_batch(held, "dropped")
+        self.owner.commit()
+        return freed
 
 
 def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatError:
@@ -279,46 +308,3 @@ def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatErro
         return endpoint.client.read(body)
     except ChatError:
         return ChatError("the result is no chat completion")
-
-
-async def waited(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> Collected | None:
-    """Collect a batch once it has ended."""
-    wait, longest = LOOK_AGAIN
-    while True:
-        collected = await collect_batch(batch, owner, endpoint, is_waiting=True)
-        if collected is None or collected.remote.has_ended:
-            return collected
-        await asyncio.sleep(wait)
-        wait = min(2 * wait, longest)
-
-
-# Ending
-
-
-async def cancel_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> int | None:
-    """End a batch: free what was not sent, else tell the endpoint.
-
-    Returns how many samples are free: 0 where the batch ends at the endpoint, None where another
-    process is at it.
-    """
-    held = owner.hold_batch(batch)
-    owner.commit()
-    if held is None:
-        return None
-    remote = held.remote
-    if held.state == "sending":
-        remote = await _made_before(held, owner, endpoint)
-    if remote is None:
-        return forget_batch(batch, owner)
-    await endpoint.cancel(remote)
-    owner.note_batch(batch, state="sent", remote=remote)
-    owner.commit()
-    return 0
-
-
-def forget_batch(batch: int, owner: Owner) -> int | None:
-    """Free what is in a batch, sent or not; None where another process is at it."""
-    held = owner.hold_batch(batch)
-    freed = None if held is None else owner.close_batch(held, "dropped")
-    owner.commit()
-    return freed
