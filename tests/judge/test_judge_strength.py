@@ -45,7 +45,7 @@ def test_a_margin_is_the_same_in_both_orders_and_the_vote_is_mirrored(kind):
     forms = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}
     steps = {"A>>B": (1, 2), "A>B": (1, 1), "A=B": (0, 0), "B>A": (-1, 1), "B>>A": (-1, 2)}
     answer = AnswerFormat(kind, scale="steps")
-    assert answer.words == tuple(steps)
+    assert all(step in answer.instructions for step in steps)
     for step, (vote, margin) in steps.items():
         for order, sign in (("AB", 1), ("BA", -1)):
             reading = read_answer(answer, ChatReply(forms[kind].format(step)), order)

@@ -63,9 +63,8 @@ _OF_PAIRS = ("first", "second", "tie", "scale")  # what has no meaning beside gr
 
 
 class _Asked(NamedTuple):
-    """The words of a verdict, none for numbers; how it is written; its fields in JSON."""
+    """How a verdict is written, what that means, and its fields in JSON."""
 
-    words: tuple[str, ...]
     form: str
     where: str
     fields: dict[str, Any]
@@ -140,10 +139,8 @@ class AnswerFormat:
         if self.scale == "scores":
             where = f", where X and Y are the scores of {first} and {second}"
             where += ", whole numbers from 1 to 10" + (" that differ" if tie is None else "")
-            score = {"type": "integer"}
-            return _Asked(
-                (), _SCORES[self.kind].format(first, second), where, {first: score, second: score}
-            )
+            form = _SCORES[self.kind].format(first, second)
+            return _Asked(form, where, {name: {"type": "integer"} for name in (first, second)})
         if self.scale == "steps":
             words = [f"{first}>>{second}", f"{first}>{second}", tie and f"{first}={second}"]
             words += [f"{second}>{first}", f"{second}>>{first}"]
@@ -153,27 +150,21 @@ class AnswerFormat:
             words = [first, second, tie]
         else:
             points = self.votes.points
-            kind = "integer" if all(isinstance(point, int) for point in points) else "number"
-            fields = {"grade": {"type": kind, "enum": list(points)}}
-            return _Asked((), _GRADES[self.kind], f", where N is {listed(points)}", fields)
-        allowed = tuple(word for word in words if word is not None)
+            is_whole = all(isinstance(point, int) for point in points)
+            grade = {"type": "integer" if is_whole else "number", "enum": list(points)}
+            return _Asked(_GRADES[self.kind], f", where N is {listed(points)}", {"grade": grade})
+        allowed = [word for word in words if word is not None]
         quoted = '"{}"' if self.kind == "json" else _FORMS[self.kind]
-        *most, last = (quoted.format(word) for word in allowed)
-        verdict = f"{', '.join(most)} or {last}"
-        fields = {"verdict": {"type": "string", "enum": list(allowed)}}
+        *most, last = map(quoted.format, allowed)
+        form, where = f"{', '.join(most)} or {last}", ""
         if self.kind == "json":
-            return _Asked(allowed, '"verdict": "..."', f", where the verdict is {verdict}", fields)
-        return _Asked(allowed, verdict, "", fields)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The verdicts in words that are allowed, with a tie if there is one; none for numbers."""
-        return self._asked.words
+            form, where = '"verdict": "..."', f", where the verdict is {form}"
+        return _Asked(form, where, {"verdict": {"type": "string", "enum": allowed}})
 
     @property
     def instructions(self) -> str:
         """Tell the judge how to answer; stands where a template has ``{answer}``."""
-        _, form, where, _ = self._asked
+        form, where, _ = self._asked
         if self.kind == "json":
             fields = f'{{"reasoning": "...", {form}}}'
             how = f"Answer with one JSON object and nothing else: {fields}{where}."

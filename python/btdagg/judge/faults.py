@@ -103,11 +103,6 @@ class Faults:
             may_cost=not is_refused,
         )
 
-    def of_redirection(self, target: str) -> ChatError:
-        """Return the fault of a reply that points elsewhere, where neither key nor texts go."""
-        words = f"redirects to {self.brief(target)}, which is not followed; give a base URL there"
-        return ChatError(words, "fatal")
-
     def of_status(
         self,
         status: int,

@@ -167,10 +167,11 @@ class _Aggregation(Sampling):
     def setup(self, judging: Judging) -> Setup:
         over = {"over": self.samples.setup.prompt, "n": self.samples.n, "order": self.samples.order}
         setup = super().setup(judging)
+        sent = (self.method, judging.prompt.digest, str(_VERSION), _INTRODUCTION, _GSA, _USC)
         return replace(
             setup,
             method=self.method,
-            template_digest=aggregation_digest(self.method, judging.prompt),
+            template_digest=sha256("\0".join(sent).encode()).hexdigest(),
             settings={**setup.settings, **over},
         )
 
@@ -199,18 +200,15 @@ class _Aggregation(Sampling):
         if self.method == "gsa":
             return work
         answer = number_format(prompt, samples)
-        read = partial(_chosen_vote, answer, [sample.vote for sample in samples])
-        return replace(work, read=read, response_format=answer.response_format)
 
+        def chosen_vote(reply: ChatReply, order: Order) -> Verdict:
+            verdict = read_answer(answer, reply, order)
+            if verdict.grade is None:
+                return verdict
+            # Of the sample with that number; it is from A's point of view already.
+            return Verdict("ok", samples[min(int(verdict.grade), len(samples)) - 1].vote)
 
-def _chosen_vote(
-    answer: AnswerFormat, votes: Sequence[int], reply: ChatReply, order: Order
-) -> Verdict:
-    """Vote of the sample that an answer chooses; that is from A's point of view already."""
-    verdict = read_answer(answer, reply, order)
-    if verdict.grade is None:
-        return verdict
-    return Verdict("ok", votes[min(int(verdict.grade), len(votes)) - 1])
+        return replace(work, read=chosen_vote, response_format=answer.response_format)
 
 
 def _medians(stored: Mapping[str, Mapping[Any, tuple[Any, ...]]], n: int) -> dict[str, int]:
@@ -272,13 +270,6 @@ def aggregation_messages(
     question = wording.format(answer=answer.instructions)
     parts = [introduction.strip(), *shown, question.strip()]
     return template.render(pair, order, answer="\n\n".join(parts))
-
-
-def aggregation_digest(method: str, template: PromptTemplate) -> str:
-    """SHA-256 of everything that a further call sends except the pair and its answers."""
-    wording = (_INTRODUCTION, _GSA, _USC)
-    sent = "\0".join((method, template.digest, str(_VERSION), *wording))
-    return sha256(sent.encode()).hexdigest()
 
 
 def number_format(template: PromptTemplate, samples: Sequence[Sample]) -> AnswerFormat:

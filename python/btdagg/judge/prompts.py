@@ -99,8 +99,8 @@ class PromptTemplate:
     @cached_property
     def placeholders(self) -> frozenset[str]:
         """Names that a pair has to fill in."""
-        names = {*_names(self._system, self.name), *_names(self._user, self.name)}
-        return frozenset(names.difference(_OF_THE_TEMPLATE))
+        names = _names("".join(self._texts), self.name)
+        return frozenset(names).difference(_OF_THE_TEMPLATE)
 
     @cached_property
     def digest(self) -> str:
@@ -111,8 +111,8 @@ class PromptTemplate:
                 del answer[name]
         sent = {
             "version": _VERSION,
-            "system": self._system,
-            "user": self._user,
+            "system": self._texts[0],
+            "user": self._texts[1],
             "instructions": self.answer.instructions,
             "answer": answer,
             "response_format": self.answer.response_format,
@@ -200,25 +200,18 @@ class PromptTemplate:
             "response": pair.response,
             "answer": self.answer.instructions if answer is None else answer,
         }
-        user = _inserted(self._user, values)
-        if answer is not None and "answer" not in _names(self._user + self._system, self.name):
+        system, user = (_inserted(text, values) for text in self._texts)
+        if answer is not None and "answer" not in _names("".join(self._texts), self.name):
             user = f"{user}\n\n{answer}"
-        messages = [{"role": "user", "content": user}]
-        if self._system:
-            messages.insert(0, {"role": "system", "content": _inserted(self._system, values)})
-        return messages
+        messages = [{"role": "system", "content": system}] if self._texts[0] else []
+        return [*messages, {"role": "user", "content": user}]
 
     @cached_property
-    def _system(self) -> str:
-        return self._with_ties(self.system)
-
-    @cached_property
-    def _user(self) -> str:
-        return self._with_ties(self.user)
-
-    def _with_ties(self, part: str) -> str:
-        ties = self.forced if self.answer.tie is None else self.ties
-        return _filled(part.strip(), {"ties": ties.strip()})
+    def _texts(self) -> tuple[str, str]:
+        """What is sent first and for every pair, with its places."""
+        ties = (self.forced if self.answer.tie is None else self.ties).strip()
+        system, user = (_filled(part.strip(), {"ties": ties}) for part in (self.system, self.user))
+        return system, user
 
 
 def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplate:

@@ -248,8 +248,10 @@ class ModelClient:
             fault = self.faults.explained(
                 error, request.model, exchange.content_type, has_begun=exchange.has_begun
             )
-            if exchange.moved_to:
-                fault = self.faults.of_redirection(exchange.moved_to)
+            if exchange.moved_to:  # neither key nor texts go there
+                target = self.faults.brief(exchange.moved_to)
+                words = f"redirects to {target}, which is not followed; give a base URL there"
+                fault = ChatError(words, "fatal")
         finally:
             _exchange.reset(token)
         # Raised out here and without its context: the original holds the request, and that the

@@ -34,6 +34,7 @@ _BUSY_SECONDS = 60  # for which a writer waits for others
 VERSION = 6
 SYSTEMS = ("system", "system_a", "system_b")
 PROBABILITIES = ("p_minus", "p_tie", "p_plus")
+EXCHANGE = ("model", "finish_reason", "reasoning", "answer")
 
 # Strict tables of SQLite know few types.
 Real = sa.Float().with_variant(sqlite.REAL(), "sqlite")
@@ -47,6 +48,10 @@ def table(name: str, *columns: Any, **options: Any) -> sa.Table:
     return sa.Table(f"btdagg_{name}", metadata, *columns, sqlite_strict=True, **options)
 
 
+def _columns(kind: Any, *names: str, **options: Any) -> Iterator[Column[Any]]:
+    return (Column(name, kind, **options) for name in names)
+
+
 def _among(column: str, values: tuple[str, ...]) -> CheckConstraint:
     return CheckConstraint(f'"{column}" IN ({", ".join(map(repr, values))})')
 
@@ -58,11 +63,7 @@ about = table("store", Column("version", Integer, nullable=False))
 asks = table(
     "asks",
     Column("id", Integer, primary_key=True),
-    Column("judge", Text, nullable=False),
-    Column("prompt", Text, nullable=False),
-    Column("template", Text, nullable=False),
-    Column("template_digest", Text, nullable=False),
-    Column("method", Text, nullable=False),
+    *_columns(Text, "judge", "prompt", "template", "template_digest", "method", nullable=False),
     Column("temperature", Real),
     Column("reasoning_effort", Text),
     Column("settings", Text, nullable=False),
@@ -76,10 +77,7 @@ items = table(
     "items",
     Column("item", Text, primary_key=True),
     Column("digest", Text, nullable=False),
-    Column("task", Text),
-    Column("criterion", Text),
-    Column("name", Text),
-    *(Column(name, Text) for name in SYSTEMS),
+    *_columns(Text, "task", "criterion", "name", *SYSTEMS),
 )
 
 # Runs that ask. Each holds a lock while it lives; see owner.py.
@@ -101,14 +99,9 @@ batches = table(
     Column("state", Text, nullable=False),
     Column("holder", Integer),
     Column("n_requests", Integer, nullable=False),
-    Column("file", Text, nullable=False),
-    Column("provider", Text, nullable=False),
-    Column("endpoint", Text, nullable=False),
-    Column("answer", Text, nullable=False),
-    Column("price_in", Real),
-    Column("price_out", Real),
-    Column("input_file", Text),
-    Column("remote", Text),
+    *_columns(Text, "file", "provider", "endpoint", "answer", nullable=False),
+    *_columns(Real, "price_in", "price_out"),
+    *_columns(Text, "input_file", "remote"),
     Column("created", Real, nullable=False),
     _among("state", ("written", "sending", "sent", "collected", "dropped")),
     sqlite_autoincrement=True,
@@ -133,17 +126,12 @@ votes = table(
     Column("attempts", Integer, nullable=False),
     Column("status", Text),
     Column("vote", Vote),
-    Column("grade", Real),
-    Column("confidence", Real),
+    *_columns(Real, "grade", "confidence"),
     Column("margin", Real, CheckConstraint("margin >= 0")),
     *(Column(name, Real, CheckConstraint(f"{name} BETWEEN 0 AND 1")) for name in PROBABILITIES),
     Column("reason", Text, nullable=False),
-    Column("prompt_tokens", Integer),
-    Column("completion_tokens", Integer),
-    Column("reasoning_tokens", Integer),
-    Column("cost", Real),
-    Column("latency", Real),
-    Column("finished", Real),
+    *_columns(Integer, "prompt_tokens", "completion_tokens", "reasoning_tokens"),
+    *_columns(Real, "cost", "latency", "finished"),
     _among("order", ORDERS),
     _among("status", STATUSES),
     CheckConstraint("sample >= 0"),
@@ -156,22 +144,12 @@ votes = table(
 
 # What was sent, once for all samples of an item and order; and what came back. Kept if asked for.
 requests = table("requests", *_key()[:3], Column("messages", Text, nullable=False))
-exchanges = table(
-    "exchanges",
-    *_key(),
-    Column("model", Text, nullable=False),
-    Column("finish_reason", Text, nullable=False),
-    Column("reasoning", Text, nullable=False),
-    Column("answer", Text, nullable=False),
-)
+exchanges = table("exchanges", *_key(), *_columns(Text, *EXCHANGE, nullable=False))
 
 # What a method other than voting decided on an item, under the name that tables have for it.
 decisions = table(
     "decisions",
-    Column("judge", Text, primary_key=True),
-    Column("template_digest", Text, primary_key=True),
-    Column("item", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    *_columns(Text, "judge", "template_digest", "item", "name", primary_key=True),
     Column("decision", Vote, CheckConstraint("decision IN (-1, 0, 1)"), nullable=False),
 )
 
@@ -179,14 +157,10 @@ decisions = table(
 # where A was the first response.
 labels = table(
     "labels",
-    Column("item", Text, primary_key=True),
-    Column("rater", Text, primary_key=True),
-    Column("criterion", Text, primary_key=True),
+    *_columns(Text, "item", "rater", "criterion", primary_key=True),
     Column("label", Real),
     Column("seconds", Real, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("sides", Text, nullable=False),
-    Column("texts", Text, nullable=False),
+    *_columns(Text, "note", "sides", "texts", nullable=False),
     _among("sides", ORDERS),
     sa.Index("btdagg_labels_rater", "rater"),
 )

@@ -81,7 +81,7 @@ class Answered:
         """Columns of what came back."""
         reply = self.reply or ChatReply("", finish_reason="")
         texts = reply.model, reply.finish_reason, reply.reasoning, reply.text
-        return dict(zip(_EXCHANGE, map(_clean, texts), strict=True))
+        return dict(zip(schema.EXCHANGE, map(_clean, texts), strict=True))
 
 
 def _clean(text: str) -> str:
@@ -92,7 +92,6 @@ def _clean(text: str) -> str:
 
 
 _KEY = ("item", "order", "sample")
-_EXCHANGE = ("model", "finish_reason", "reasoning", "answer")
 
 
 def _key(claimed: Claimed) -> dict[str, Any]:
@@ -198,10 +197,8 @@ class Owner:
             self._connection, query.where(votes.c.ask == ask), votes.c.item, list(wanted)
         )
         rows = {tuple(row[:3]): row[3:] for row in samples}
-        batches: set[int] = set()  # owners that are
+        batches = set(self._connection.execute(sa.select(schema.batches.c.owner)).scalars())
         is_dead = cache(self._locks.is_dead)
-        if any(owner is not None for _, owner, _ in rows.values()):
-            batches = set(self._connection.execute(sa.select(schema.batches.c.owner)).scalars())
         for item, keys in wanted.items():
             for order, sample in keys:
                 if (item, order, sample) not in rows:
@@ -242,7 +239,7 @@ class Owner:
             insert = self._db.insert(schema.exchanges)
             update = insert.on_conflict_do_update(
                 index_elements=["ask", *_KEY],
-                set_={name: insert.excluded[name] for name in _EXCHANGE},
+                set_={name: insert.excluded[name] for name in schema.EXCHANGE},
             )
             rows = [{"ask": ask, **_key(row.claimed), **row.exchange()} for row in answered]
             self._connection.execute(update, rows)
