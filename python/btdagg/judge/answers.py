@@ -43,16 +43,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from btdagg._util.errors import InputError
-from btdagg.judge.client import Verdict
+from btdagg.judge.client import Token, Verdict
 from btdagg.judge.statements import Kind, Scale, statement_of, verdict_of, words_of
 from btdagg.votes.scale import PAIRS, PASS_FAIL, listed
 from btdagg.votes.scale import Scale as VoteScale
-
-if TYPE_CHECKING:
-    from btdagg.judge.client import Token
 
 Choice = Literal["first", "second", "tie"]
 CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
@@ -234,7 +231,7 @@ def parse_verdict(
         refused; and what it returns in place of an answer.
     """
     answer = answer or AnswerFormat()
-    alone = _ended_early(finish_reason, refusal) or _answer_alone(text)
+    alone = _answer_alone(text or "", finish_reason, refusal)
     if isinstance(alone, Verdict):
         return alone
     words = words_of(answer.first, answer.second, answer.tie, answer.scale, answer.grades)
@@ -352,22 +349,18 @@ _REFUSAL = re.compile(
 )
 
 
-def _ended_early(finish_reason: str | None, refusal: str | None) -> Verdict | None:
-    """Return the verdict on an answer that the endpoint marks as refused or cut off."""
+_CUT_OFF = {
+    "length": "cut off at the limit of tokens",
+    "too_long": "longer than what is read of an answer",
+}
+
+
+def _answer_alone(answer: str, finish_reason: str | None, refusal: str | None) -> str | Verdict:
+    """Return an answer without its thought; or the verdict where it was refused or cut off."""
     if refusal or finish_reason in ("content_filter", "refusal"):
         return Verdict("refused", reason=refusal or f"finish reason {finish_reason}")
-    reasons = {
-        "length": "cut off at the limit of tokens",
-        "too_long": "longer than what is read of an answer",
-    }
-    if finish_reason in reasons:
-        return Verdict("truncated", reason=reasons[finish_reason])
-    return None
-
-
-def _answer_alone(text: str | None) -> str | Verdict:
-    """Return the text of an answer without its thought; or the verdict where nothing is left."""
-    answer = text or ""
+    if finish_reason in _CUT_OFF:
+        return Verdict("truncated", reason=_CUT_OFF[finish_reason])
     if not answer.isascii():
         # In pieces: combining marks in a row take time with the square of their number.
         answer = _BEYOND_ASCII.sub(

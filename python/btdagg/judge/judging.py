@@ -22,6 +22,7 @@ from btdagg.judge.client import (
     BATCHING,
     SIMULATED,
     STATUSES,
+    ChatClient,
     ChatReply,
     ChatRequest,
     Messages,
@@ -37,7 +38,6 @@ from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.runs import JudgeRun, Limits
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatClient
     from btdagg.judge.pacing import Pacing
     from btdagg.judge.store import VoteStore
     from btdagg.votes.scale import Scale

@@ -20,19 +20,16 @@ import numpy as np
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.answers import CHOICES, AnswerFormat
-from btdagg.judge.client import Order, Setup, Verdict, batched
+from btdagg.judge.client import ChatReply, Order, Setup, Verdict, batched
 from btdagg.judge.jobs import judge_pairs
 from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work, read_answer
-from btdagg.judge.prompts import FewShot
-from btdagg.judge.runs import JudgeRun
+from btdagg.judge.prompts import FewShot, Messages, PromptTemplate
+from btdagg.judge.runs import JudgeRun, Limits
 from btdagg.judge.store import VoteStore
 from btdagg.methods import RoundedMedian
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatReply
     from btdagg.judge.pairs import Pair, Pairs
-    from btdagg.judge.prompts import Messages, PromptTemplate
-    from btdagg.judge.runs import Limits
 
 METHODS = ("greedy", "few-shot", "gsa", "usc")
 

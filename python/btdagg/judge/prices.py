@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.numbers import as_number
-from btdagg.judge.client import provider_of
-
-if TYPE_CHECKING:
-    from btdagg.judge.client import Messages, Usage
+from btdagg.judge.client import Messages, Usage, provider_of
 
 _MILLION = 1_000_000
 BYTES_PER_TOKEN = 4  # of English prose; a rule of thumb for estimates

@@ -18,12 +18,11 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
 from btdagg.judge.answers import CHOICES, AnswerFormat
-from btdagg.judge.pairs import SECRET
+from btdagg.judge.pairs import SECRET, Pair, Pairs
 from btdagg.judge.statements import Kind
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
-    from btdagg.judge.pairs import Pair, Pairs
     from btdagg.votes.labels import Labels
     from btdagg.votes.source import Source
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from btdagg._util.errors import InputError
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched
@@ -23,10 +23,7 @@ from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.grades import with_criteria
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.strength import given_margins, rounded, rounded_probability
-
-if TYPE_CHECKING:
-    from btdagg.votes.strength import StrengthKind
+from btdagg.votes.strength import StrengthKind, given_margins, rounded, rounded_probability
 
 _ITEMS_AT_A_TIME = 500
 _STRENGTH = ("grade", "margin", "confidence", "p_minus", "p_plus")
@@ -214,14 +211,8 @@ class ByRule(Sampling):
         points = rule.model.scale.points
         strength, full_margin = strength_for(rule, self.judging.setup)
 
-        def sides(
-            vote: int | None,
-            grade: float | None,
-            margin: float | None,
-            confidence: float | None,
-            minus: float | None,
-            plus: float | None,
-        ) -> Sequence[float]:
+        def parts(vote: int | None, *stored: float | None) -> Sequence[float]:
+            grade, margin, confidence, minus, plus = stored  # in the order of _STRENGTH
             if vote is None:
                 return [float(point == grade) for point in points]
             if strength == "probabilities" and minus is not None and plus is not None:
@@ -235,7 +226,7 @@ class ByRule(Sampling):
             size = rounded(size)
             return size * (vote < 0), 1 - size * (vote != 0), size * (vote > 0)
 
-        return sides
+        return parts
 
     def _rule(self, pair: Pair) -> StoppingRule:
         rule = self.rule_of(pair)

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._core import InputError
-from btdagg.judge.client import BATCHING, ChatError
+from btdagg.judge.client import BATCHING, ChatError, ChatRequest
 from btdagg.judge.dialects import WITH_TEMPERATURE, library_of
 from btdagg.judge.faults import EndpointError
 from btdagg.judge.provider import ModelClient
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatRequest
     from btdagg.judge.store.owner import Batch
 
 _MARK = "btdagg_batch"  # field of a batch's metadata

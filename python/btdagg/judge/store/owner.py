@@ -17,18 +17,15 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from btdagg.judge.client import ChatReply, Messages, Order, Verdict
-from btdagg.judge.prices import cost_of
+from btdagg.judge.prices import Prices, cost_of
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
-
-if TYPE_CHECKING:
-    from btdagg.judge.prices import Prices
 
 _CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 _OURS = 0x62746461  # what sets our advisory locks apart from those of others
@@ -63,13 +60,11 @@ class Answered:
         """Columns of the votes; tokens and cost are of the whole request. See docs/store.md."""
         *columns, probabilities = self.reading
         vote = dict(zip(Verdict._fields, columns, strict=False))
-        vote |= dict(zip(schema.PROBABILITIES, probabilities or (None,) * 3, strict=True))
-        vote |= {
-            "attempts": self.claimed.attempts + self.attempts,
-            "reason": _clean(self.reading.reason),
-        }
+        vote |= zip(schema.PROBABILITIES, probabilities or (None,) * 3, strict=True)
         usage = self.reply.usage if self.reply else None
         return vote | {
+            "attempts": self.claimed.attempts + self.attempts,
+            "reason": _clean(self.reading.reason),
             "prompt_tokens": usage and usage.prompt,
             "completion_tokens": usage and usage.completion,
             "reasoning_tokens": usage and usage.reasoning,
