@@ -111,8 +111,7 @@ class Learned:
         by_chance = min(self.by_chance, 2 * window.share_refused)
         learned = replace(self, by_chance=by_chance, share_before=0.0)
         # A pace that nobody keeps up with tells nothing.
-        is_kept_up = window.units >= _KEPT_UP * self.pace * (now - window.since)
-        if window.n_refused > self.tolerated * window.n or not is_kept_up:
+        if window.units < _KEPT_UP * self.pace * (now - window.since):
             return learned
         if not self.is_bounded:
             pace = 2 * self.pace
@@ -205,9 +204,7 @@ class Rate:
             is_over = window.n >= _ROUND
         else:
             is_over = window.n > 0 and now - window.since >= _DOUBLED_AFTER
-        # One refusal too many may be chance: a second round tells.
-        is_good = window.n_refused <= learned.tolerated * window.n
-        return is_over and (is_good or (window.n >= 2 * _ROUND and window.n_refused <= 1))
+        return is_over and window.n_refused <= learned.tolerated * window.n
 
 
 @dataclass(eq=False, slots=True)
