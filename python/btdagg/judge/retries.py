@@ -93,6 +93,8 @@ class Asker:
         self._run, self._budget, self._halt = run, budget, halt
         self._clock = asyncio.get_running_loop().time
         self._health = _Health()
+        # Of its own: processes with the same seed would all come back at the same moments.
+        self._draw = random.Random()
         self._one_probe = asyncio.Lock()
         self._n_measured = 0  # answers whose tokens are known
         self._limited_by = ""
@@ -136,7 +138,7 @@ class Asker:
                 n_faults = 0 if was_away else n_faults
             since = self._clock()
             longest = min(_FIRST_DELAY * 2.0 ** (n_faults - 1), _LONGEST_DELAY)
-            await elapsed(random.uniform(0, longest), self.stopping)
+            await elapsed(self._draw.uniform(0, longest), self.stopping)
 
     async def _probe(self, request: ChatRequest, is_settled: Callable[[], bool]) -> bool:
         """Whether the run goes on: it ends if a short request is refused, too.
@@ -180,7 +182,7 @@ class Asker:
                     self._end(f"no answer for {waited} ({fault}); max_wait is {most}")
                     return None
                 health.is_away = True
-                seconds = min(random.uniform(wait / 2, wait), longest_away - away_for)
+                seconds = min(self._draw.uniform(wait / 2, wait), longest_away - away_for)
                 await elapsed(seconds, self.stopping)
                 wait = min(2 * wait, longest)
         finally:
