@@ -7,16 +7,13 @@ import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
 from btdagg.judge.client import Usage, Verdict
 from btdagg.judge.prices import Prices, cost_of
-
-if TYPE_CHECKING:
-    from btdagg.judge.judging import Work
 
 _REASONS = 100  # that are told apart
 
@@ -196,10 +193,10 @@ class JudgeRun:
     waits_for: str = ""
     waits_seconds: float = 0.0
 
-    def look_at(self, works: Sequence[Work], stored: Mapping[str, int]) -> None:
-        """Count items that are looked at, and their samples that are in the store."""
-        self.n_items += len(works)
-        self.n_wanted += sum(len(work.wanted) for work in works)
+    def look_at(self, wanted: Sequence[Sequence[Any]], stored: Mapping[str, int]) -> None:
+        """Count the samples wanted of some items, and those that are in the store."""
+        self.n_items += len(wanted)
+        self.n_wanted += sum(map(len, wanted))
         self.stored.update(stored)
 
     def add(self, reading: Verdict) -> None:

@@ -165,7 +165,7 @@ class _Sampler:
                 if self._stopping.is_set():
                     return
                 await self._commit("know_items", [work.pair.about for work in stretch])
-                self._run.look_at(stretch, {})
+                self._run.look_at([work.wanted for work in stretch], {})
                 elsewhere += await self._take(stretch, self._judging.again)
             wait, longest = _LOOK_AGAIN
             while elsewhere and not self._stopping.is_set():

@@ -84,7 +84,7 @@ class BatchWriter:
         wanted = {work.item: work.wanted for work in stretch}
         claimed, elsewhere, stored = self._owner.claim(self._ask, wanted, again)
         self._run.n_elsewhere += stored.pop(BATCHED, 0) + sum(map(len, elsewhere.values()))
-        self._run.look_at(stretch, stored)
+        self._run.look_at([work.wanted for work in stretch], stored)
         return claimed
 
     async def _add(self, stretch: Sequence[Work], claimed: list[Claimed]) -> None:
