@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from families import family
 VOTES = {"item": "case", "judge": "grader", "sample": "run", "group": "prompt"}
 LABELS = {"item": "example", "label": "gold", "group": "prompt"}
 COMMANDS = [
+    "bias {files} --json",
     "calibrate {files} --json -o m.json",
     "certify {files} --agreement 0.6 --json",
     "compare {files} --first n=2 --second n=4 --json",
@@ -68,7 +70,7 @@ def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, n
     for line in COMMANDS:
         if ("{model}" in line or "plan" in line) and name == "panel":
             continue
-        if line.startswith("paper") and name == "grades":
+        if line.startswith(("paper", "bias")) and name == "grades":  # on two scales
             continue
         how = {"model": "model.json", "n": n}
         typed = line.format(files=files, votes="votes.csv", **how)
@@ -84,6 +86,38 @@ def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, n
             first, *others = err.splitlines()
             assert re.fullmatch(r"project: (btdagg|other)\.toml", first)
             assert others == wanted[2].splitlines(), line
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_commands_that_ask_find_the_pairs_of_a_project(cli, folder):
+    rows = [
+        {"case": f"q{n}", "prompt": "?", "left": "x" * (n + 1), "right": "y" * (41 - n)}
+        for n in range(40)
+    ]
+    pl.DataFrame(rows).write_csv("pairs.csv")
+    pl.DataFrame(
+        {"case": [f"q{n}" for n in range(30)], "gold": [n % 3 - 1 for n in range(30)]}
+    ).write_csv("gold.csv")
+    said = ["pairs.item=case", "pairs.a=left", "pairs.b=right", "labels.item=case"]
+    keys = [word for text in (*said, "labels.label=gold") for word in ("--set", text)]
+    Path("other.toml").write_text(
+        '[pairs]\nfile = "pairs.csv"\nitem = "case"\na = "left"\nb = "right"\n'
+        '[labels]\nfile = "gold.csv"\nitem = "case"\nlabel = "gold"\n'
+    )
+    for line, more in (
+        ("judge {pairs} --model simulated -n 2 --dry-run --json", ()),
+        ("batch write {pairs} --model gpt-x -n 2 --dry-run --json", ()),
+        ("run {pairs} --model simulated -n 2 -o out", ("--labels", "gold.csv")),
+    ):
+        short, typed = line.format(pairs="").split(), line.format(pairs="pairs.csv").split()
+        outcomes = []
+        for command in ([*typed, *more, *keys], [*short, *more, "--project", "other.toml"]):
+            status, out, err = cli(*command)
+            assert status == 0, err
+            decided = Path("out/decided.csv")
+            outcomes.append(decided.read_text() if decided.exists() else out)
+            shutil.rmtree("out", ignore_errors=True)  # with the votes
+        assert outcomes[0] == outcomes[1], line
 
 
 def test_a_file_of_the_command_line_replaces_that_of_its_kind(cli, folder):
