@@ -1,6 +1,7 @@
 """`btdagg estimate`, and the win rate that other commands end with."""
 
 import json
+import math
 
 import numpy as np
 import polars as pl
@@ -90,6 +91,9 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert f"{net.low:.3f} to {net.high:.3f}" in row
     assert f"{net.effective_labels:.0f}" in row.split()
     assert f"about {found.labels_for(0.25)} labels" in out
+    narrow = cli("estimate", "votes.csv", "labels.csv", "-f", "judge=x", "--width", "0.01")[1]
+    least = found.width_with(300)
+    assert f"more items, about {math.ceil(300 * (least / 0.01) ** 2):,} with a label" in narrow
     assert (
         "ties as half, of new items like these, by 80 labels and the votes of 300 items; ties"
         in out

@@ -1,10 +1,13 @@
 """Systems ranked by their mean grades: against differences by system, and on data drawn anew."""
 
+import re
+
 import numpy as np
 import pytest
 
 from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate, estimate_systems
 from btdagg.evaluation import holm
+from btdagg.report.tables import systems_table
 
 FIVE = Scale(range(1, 6))
 MODEL = GradeModel(1.5, (1.5, 2.5, 3.5, 4.5), FIVE)  # a generous judge: its votes are too high
@@ -126,3 +129,23 @@ def test_intervals_hold_and_equal_systems_are_rarely_told_apart(n_draws):
     assert np.mean(hits) > 0.95 - 3 * (0.95 * 0.05 / n_draws) ** 0.5
     assert np.mean(alarms) < 0.05 + 3 * (0.95 * 0.05 / n_draws) ** 0.5
     assert np.mean(best) > 0.5
+
+
+def test_the_table_says_which_pairs_cannot_be_told_apart():
+    rng, n = np.random.default_rng(0), 400
+    systems = np.array(["ant", "bee", "cat", "dog"])[np.arange(n) % 4]
+    grades = np.clip(np.rint(rng.normal(2.5, 1, n) + 1.5 * (systems == "ant")), 1, 5)
+    counts = 4 * np.eye(5, dtype=int)[grades.astype(int) - 1]
+    found = estimate_systems(counts, grades, systems, scale=FIVE)
+    names = list(found.systems)
+    alike = [
+        f"{names[i]} and {names[j]}"
+        for i in range(4)
+        for j in range(i + 1, 4)
+        if found.pvalues[i, j] >= 0.05
+    ]
+    assert names[0] == "ant"
+    assert 0 < len(alike) <= 3
+    assert f"Not told apart: {'; '.join(alike)}." in systems_table(found).note
+    few = estimate_systems(counts[:40], grades[:40], np.arange(40) % 10, scale=FIVE)
+    assert re.search(r"\d+ of 45 pairs cannot be told apart\.", systems_table(few).note)

@@ -94,7 +94,7 @@ def test_ways_that_decide_alike_do_not_differ():
     assert (found.difference, found.pvalue, found.better) == ((0, 0, 0), 1, None)
     mae = f"{found.mae[0].mean:.3f}"
     assert str(found) == (
-        f"no difference beyond chance: MAE {mae} (first), {mae} (second), difference 0.000, "
+        f"not told apart: MAE {mae} (first), {mae} (second), difference 0.000, "
         "95% interval 0.000 to 0.000"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,7 +217,11 @@ def _show(estimates: Estimates, by: str | None) -> None:
 def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str:
     if n_labels is None:
         least = estimates.width_with(estimates.n_items)
-        enough = f"more items: labels of all {estimates.n_items:,} make it {least:.3g} wide"
+        items = math.ceil(estimates.n_items * (least / width) ** 2)
+        enough = (
+            f"more items, about {items:,} with a label each: labels of all {estimates.n_items:,} "
+            f"make it {least:.3g} wide"
+        )
     else:
         more = n_labels - estimates.n_labels
         enough = f"about {n_labels:,} labels{f', {more:,} more' if more > 0 else ''}"

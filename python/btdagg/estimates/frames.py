@@ -128,8 +128,11 @@ def decided_frame(
     certificate = None
     if agreement is not None:
         certificate = certify(votes, people, agreement=agreement)
-        remarks += [certificate.answer] if certificate.threshold is None else []
-        remarks += certificate.remarks
+        if certificate.threshold is None:
+            remarks.append(certificate.answer)
+        else:  # what is made of raters was said of the labels
+            own = (text for text in certificate.remarks if not text.startswith("raters disagree"))
+            remarks += own
     decided = decisions(votes, model, certificate=certificate)
     grades = people.scale.values
     shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()

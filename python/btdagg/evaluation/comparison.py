@@ -107,7 +107,7 @@ class Comparison(Readable):
         own, others = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
         verdict = f"better: {name}, MAE {own} against {others}"
         if self.better is None:
-            verdict = f"no difference beyond chance: MAE {own} ({name}), {others} ({other})"
+            verdict = f"not told apart: MAE {own} ({name}), {others} ({other})"
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"

@@ -37,7 +37,8 @@ _SHARES, RATERS = "label_shares", "label_raters"
 _MEAN = "\0mean"  # of raters, where it is between two points
 
 UNKNOWN_UNIT = (
-    "labels have no column unit, expected one with item or group: what was drawn as a whole"
+    "labels have no column unit, expected one that says what was drawn as a whole: item or group, "
+    "in each row"
 )
 
 # What is made of an item on which raters disagree.
@@ -277,7 +278,7 @@ def rater_remarks(
         return ()
     treatment = "each has the label of most of its raters, a tie where labels share the most"
     if not scale.mirrored:
-        treatment = "each has the median of its raters, the one nearest to the middle of the scale"
+        treatment = "each has the median of its raters, of two the one nearer to the middle"
     if raters == "drop":
         n_labelled += n_disputed
         treatment = "they are left out, and results are of items on which people agree"

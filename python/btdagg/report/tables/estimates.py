@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from btdagg._util.wording import MISSING, counted, fixed, pvalue
+from btdagg.estimates.population import NET
 from btdagg.report.table import Entry, ReportTable, Row, in_markdown
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.estimates.systems import SystemEstimates
     from btdagg.model.intervals import ParameterInterval
+
+
+_MOST_PAIRS = 8  # that a note names
 
 
 def estimates_table(estimates: Estimates, by: str | None = None) -> ReportTable:
@@ -145,11 +150,22 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
         "systems",
         title,
         f"{counted(systems.n_items, 'item')}, {systems.n_labels:,} of them with a label.{what} "
-        "Systems of one rank cannot be told apart; a new rank begins where one of the last is "
-        f"better, and others of the two may not differ. {100 * systems.level:.3g}% intervals {of}.",
+        f"{_not_told(systems)} {100 * systems.level:.3g}% intervals {of}.",
         ("system",),
         rows(),
     )
+
+
+def _not_told(systems: SystemEstimates) -> str:
+    """Say which pairs of systems the labels cannot tell apart."""
+    names, alike = list(map(str, systems.systems)), []
+    for first, second in combinations(range(len(names)), 2):
+        if systems.pvalues[first, second] >= 1 - systems.level:
+            alike.append(f"{names[first]} and {names[second]}")
+    if len(alike) > _MOST_PAIRS:
+        n_pairs = len(names) * (len(names) - 1) // 2
+        return f"{len(alike)} of {n_pairs} pairs cannot be told apart."
+    return f"Not told apart: {'; '.join(alike)}." if alike else "All can be told apart."
 
 
 def _strength(interval: ParameterInterval) -> str:
@@ -197,9 +213,12 @@ def gates_table(gates: Sequence[Mapping[str, Any]]) -> ReportTable:
                 cells |= {"margin": f"{gate['margin']:g}", "labels": f"{gate['n_labels']:,}"}
             yield Row((gate["gate"],), cells, [gate])
 
+    quantities = {gate["quantity"] for gate in gates}
+    of = " or ".join(f"the {quantity} less the baseline's" for quantity in sorted(quantities))
+    if NET in quantities:
+        of = f"the {NET} of the candidate (wins less losses)"
     note = (
-        "Estimate: the net win rate of the candidate (wins less losses), or of grades its quantity "
-        "less the baseline's. Lower and upper: one-sided bounds. A gate passes if lower is above "
+        f"Estimate: {of}. Lower and upper: one-sided bounds. A gate passes if lower is above "
         "minus the margin."
     )
     columns = ("outcome", "estimate", "lower", "upper", "margin", "labels")

@@ -190,12 +190,14 @@ def answers_table(scores: Scores) -> ReportTable:
             f"of models calibrated on {scores.n_calibration} labels, over {first.n_splits} "
             "random splits"
         )
+    constant = scores.cells[0].label_scale.names[-1]
     return ReportTable.of_rows(
         "answers",
         "What to use",
         f"Mean absolute error (MAE) {how}, at the largest number of votes. "
-        f"{_sentence(basis_of(scores.cells).error)} Always A, say: that constant answer is "
-        f"no worse. {less.capitalize()}: the difference to its error."
+        f"{_sentence(basis_of(scores.cells).error)} Where a row says always "
+        f"{constant}, say, that answer alone is no worse. {less.capitalize()}: the difference to "
+        "its error."
         + (" Kappa is quadratic-weighted." if has_kappa else "")
         + " The worst come first."
         + not_evaluated(key for key, _ in scores.skipped),
