@@ -121,9 +121,19 @@ class Posterior:
     def __new__(
         cls, set: CalibrationSet, n_labels: float, prior: Prior | None, weak_share: float
     ) -> Posterior: ...
-    def decisions(self, /, counts: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]: ...
+    def decisions(
+        self,
+        /,
+        counts: NDArray[np.float64],
+        n_threads: int,
+        offsets: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]: ...
     def probabilities(
-        self, /, counts: NDArray[np.float64], n_threads: int
+        self,
+        /,
+        counts: NDArray[np.float64],
+        n_threads: int,
+        offsets: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]: ...
     @property
     def parameters(self, /) -> tuple[float, float, float]: ...

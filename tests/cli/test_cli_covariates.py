@@ -93,3 +93,37 @@ def test_a_gate_takes_standings_of_all_items_and_not_of_two_systems_alone(files,
     runs = (btdagg.read_votes(rows, **graded), gold)
     with pytest.raises(btdagg.InputError, match="covariates is 'auto', expected none beside than"):
         not_worse(*runs, than=runs, covariates="auto", **sides)
+
+
+def test_standings_of_new_votes_are_asked_for(files, capsys, tmp_path):
+    _, sources = files
+    model, part, decided = tmp_path / "model.json", tmp_path / "part.csv", tmp_path / "decided.csv"
+    assert run(["calibrate", *sources, "--covariates", "standing", "-o", str(model)]) == 0
+    pl.read_csv(sources[0]).head(120).write_csv(part)
+    votes, saved = btdagg.read_votes(part), btdagg.DavidsonModel.load(model)
+    fresh, usual = (
+        votes.items().with_covariates("standing", model=own).covariates for own in (None, saved)
+    )
+    assert not np.array_equal(fresh["standing"], usual["standing"])
+    capsys.readouterr()
+    assert run(["decide", str(model), str(part), "-o", str(decided), "--refresh"]) == 0
+    assert "standings are those in these votes, as was asked for" in capsys.readouterr().err
+    p = saved.predict_proba(votes.items().counts, covariates=fresh)
+    np.testing.assert_allclose(pl.read_csv(decided)["p_plus"], p[:, 2])
+    assert run(["decide", str(model), str(part), "--refresh", "--labels", sources[1]]) == 2
+
+
+def test_a_column_of_a_file_of_items_is_a_covariate(files, capsys, tmp_path, monkeypatch):
+    _, sources = files
+    votes = pl.read_csv(sources[0])
+    votes.select("item", "mine").unique("item").write_csv(tmp_path / "facts.csv")
+    votes.drop("mine").write_csv(tmp_path / "votes.csv")
+    project = '[votes]\nfile = "votes.csv"\n[labels]\nfile = "{}"\n[items]\nfile = "facts.csv"\n'
+    (tmp_path / "btdagg.toml").write_text(project.format(sources[1]))
+    monkeypatch.chdir(tmp_path)
+    assert run(["calibrate", "--covariates", "mine", "-o", "model.json"]) == 0
+    wanted = tmp_path / "wanted.json"
+    monkeypatch.chdir(tmp_path.parent)
+    assert run(["calibrate", *sources, "--covariates", "mine", "-o", str(wanted)]) == 0
+    both = (btdagg.DavidsonModel.load(path) for path in (tmp_path / "model.json", wanted))
+    assert next(both).covariates == next(both).covariates

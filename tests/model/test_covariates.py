@@ -155,6 +155,42 @@ def test_unlabelled_rows_give_scales_alone():
     assert (own.scale, own.centre) == (pytest.approx(x.std()), pytest.approx(x.mean()))
 
 
+def test_a_column_may_come_with_its_scale():
+    counts, labels, x = judged(60)
+    fitted = btdagg.calibrate(counts, labels, covariates={"x": x}).model
+    given = {"x": (x, fitted.covariates[0].scale)}
+    assert btdagg.calibrate(counts, labels, covariates=given).model == fitted
+    twice = btdagg.calibrate(counts, labels, covariates={"x": (x, 2.0)}).model.covariates[0]
+    assert (twice.scale, twice.weight > 0) == (2.0, True)
+    with pytest.raises(InputError, match="scale is 0"):
+        btdagg.calibrate(counts, labels, covariates={"x": (x, 0)})
+    grades, labels, x = graded()
+    usual = btdagg.calibrate(grades, labels, scale=SCALE, covariates={"x": x}).model
+    given = {"x": (x, float(x.std()) * 3)}
+    other = btdagg.calibrate(grades, labels, scale=SCALE, covariates=given).model
+    assert other.covariates[0].scale == 3 * x.std()
+    assert other.covariates[0].centre == usual.covariates[0].centre
+
+
+def test_a_posterior_knows_of_items_what_its_model_does():
+    counts, labels, x = judged(60)
+    fitted = btdagg.calibrate(counts, labels, covariates={"x": x})
+    known = {"x": x}
+    posterior, p = fitted.posterior, fitted.model.predict_proba(counts, covariates=known)
+    np.testing.assert_allclose(posterior.predict_proba(counts, covariates=known), p, atol=0.05)
+    stable = posterior.stable(counts, covariates=known)
+    np.testing.assert_array_equal(stable.labels, fitted.model.decide(counts, covariates=known))
+    np.testing.assert_allclose(stable.shares.sum(axis=1), 1)
+    mirrored = np.ascontiguousarray(counts[:, ::-1])
+    turned = posterior.stable(mirrored, covariates={"x": -x})
+    np.testing.assert_allclose(turned.shares[:, ::-1], stable.shares, atol=1e-12)
+    # The mean over parameters that are drawn from the posterior moves with the offset.
+    far = posterior.predict_proba(counts, covariates={"x": x + 20})
+    assert (far[:, 2] > 0.9).all()
+    with pytest.raises(InputError, match="covariates is nothing, expected x"):
+        posterior.stable(counts)
+
+
 def test_columns_come_by_name_or_by_place():
     import polars as pl
 
@@ -273,7 +309,7 @@ def test_models_are_values_and_files(make, tmp_path):
     if make is judged:
         assert fitted.posterior.model == fitted.model
         assert {*fitted.posterior.intervals()} == {"beta", "nu", "gamma"}
-        with pytest.raises(InputError, match="this one needs x"):
+        with pytest.raises(InputError, match="covariates is nothing, expected x of each item"):
             fitted.posterior.predict_proba(counts)
 
 

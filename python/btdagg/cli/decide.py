@@ -74,6 +74,14 @@ def decide(
             "certified.",
         ),
     ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option(
+            "--refresh",
+            help="Take standings of systems from these votes, not those of the model. Without "
+            "--labels.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -108,6 +116,8 @@ def decide(
     certificate: Certificate | None = decider if kind == "certificate" else None
     if trust_unlike and certificate is None:
         raise InputError(f"--trust-unlike is of certificates, and {model} is a {kind}")
+    if refresh and labels is not None:
+        raise InputError("--refresh and --labels exclude each other")
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model
@@ -122,7 +132,8 @@ def decide(
     gold = None if labels is None else _labels_of_people(raw_labels, table, how)
     with differences_said():
         by = certificate or decider
-        frame = btdagg.decisions(table, by, n_votes=n_votes, probabilities=rule is None)
+        how_decided: Any = {"probabilities": rule is None, "refresh": refresh}
+        frame = btdagg.decisions(table, by, n_votes=n_votes, **how_decided)
     if certificate is not None:
         pvalue = _likeness(certificate, table, frame, n_votes)
         if pvalue is not None and pvalue < _UNLIKE:

@@ -29,6 +29,7 @@ def decisions(
     certificate: Certificate | None = None,
     n_votes: int | None = None,
     probabilities: bool = True,
+    refresh: bool = False,
 ) -> pl.DataFrame:
     """Decide the label of every item, and say how sure it is.
 
@@ -45,6 +46,9 @@ def decisions(
         Of votes, decide on the first so many of each item.
     probabilities : bool
         Whether to say those of the labels.
+    refresh : bool
+        Whether standings are those of these votes, in place of those of the systems that the model
+        was fitted with. A warning says so.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def decisions(
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
     names = [*fitted.scale.columns]
-    every, counts, known = _counted(items, fitted, n_votes)
+    every, counts, known = _counted(items, fitted, n_votes, refresh)
     every = every.with_row_index(PLACE)
     rows, has_label = every, fitted.scale.decidable(counts)
     if not has_label.all():
@@ -119,7 +123,7 @@ def decisions(
 
 
 def _counted(
-    items: Any, fitted: Any, n_votes: int | None
+    items: Any, fitted: Any, n_votes: int | None, refresh: bool
 ) -> tuple[pl.DataFrame, NDArray[Any], dict[str, Any] | None]:
     """Return items with columns of counts, those of all judges together, counts and covariates."""
     judges, names = fitted.judges, [*fitted.scale.columns]
@@ -141,8 +145,11 @@ def _counted(
     own = Items.of(items, scale=fitted.scale)
     wanted = [covariate.name for covariate in fitted.covariates]
     if isinstance(items, Items) and not {*wanted} <= {*own.covariates}:
-        own = own.with_covariates(wanted, model=fitted)
-        if any(c.name == "standing" and c.standings is None for c in fitted.covariates):
+        own = own.with_covariates(wanted, model=None if refresh else fitted)
+        standings = [c.standings for c in fitted.covariates if c.name == "standing"]
+        if refresh and standings:
+            warn_of(["standings are those in these votes, as was asked for"])
+        elif None in standings:
             warn_of(["standings are those in these votes, since the model keeps none"])
     known = columns_for(fitted, own)
     for name, values in (known or {}).items():

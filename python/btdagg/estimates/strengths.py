@@ -251,7 +251,7 @@ def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float6
 
 
 @dataclass(frozen=True, eq=False)
-class Standings(Readable):
+class FittedStrengths(Readable):
     """Strengths and the logarithm of the tie parameter.
 
     Attributes
@@ -280,7 +280,7 @@ class Standings(Readable):
         """Whether two systems can tie."""
         return bool(np.isfinite(self.parameters[-1]))
 
-    def relative_to(self, reference: int | None) -> Standings:
+    def relative_to(self, reference: int | None) -> FittedStrengths:
         """Return the same with the strength of one system at 0."""
         if reference is None:
             return self
@@ -291,7 +291,7 @@ class Standings(Readable):
         covariance[reference] = covariance[:, reference] = 0.0
         parameters = self.parameters.copy()
         parameters[:-1] -= parameters[reference]
-        return Standings(parameters, (covariance + covariance.T) / 2, self.weight, reference)
+        return FittedStrengths(parameters, (covariance + covariance.T) / 2, self.weight, reference)
 
     def intervals(self, level: float, degrees_of_freedom: float) -> list[ParameterInterval]:
         """Return the interval of each strength, by Student's t."""
@@ -353,7 +353,7 @@ def _errors_of(variances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def corrected_strengths(
     population: PredictedItems, sample: LabelledSample, comparisons: Comparisons
-) -> Standings:
+) -> FittedStrengths:
     """Return prediction-powered strengths of all systems, and their covariance by groups.
 
     Notes
@@ -502,11 +502,11 @@ class _Corrected:
 
     def strengths(
         self, parameters: NDArray[np.float64], weight: float, weights: NDArray[np.float64]
-    ) -> Standings:
+    ) -> FittedStrengths:
         """Return parameters with the sandwich covariance of their errors by group."""
         of_labels, of_proxies, of_rest = self._errors(parameters)
         errors = of_labels - weights[:, None] * of_proxies
         errors = np.stack([self.sample.jackknifed(column) for column in errors.T], axis=1)
         inverse = self.statistics(weights).inverse_hessian(parameters)
         covariance = inverse @ (errors.T @ errors + weight**2 * of_rest) @ inverse
-        return Standings(parameters, (covariance + covariance.T) / 2, weight)
+        return FittedStrengths(parameters, (covariance + covariance.T) / 2, weight)

@@ -17,7 +17,7 @@ from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.mean import differences_of, numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
 from btdagg.estimates.prediction_powered import estimate
-from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths, listed
+from btdagg.estimates.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
 from btdagg.votes.labels import Labels
@@ -395,7 +395,7 @@ def _systems_of(
 
 
 def _remarks(
-    systems: dict[Any, SystemEstimate], fitted: Standings, *, uses_judge: bool
+    systems: dict[Any, SystemEstimate], fitted: FittedStrengths, *, uses_judge: bool
 ) -> list[str]:
     """Return what a reader has to know before using the numbers."""
     remarks = []

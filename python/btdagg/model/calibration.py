@@ -31,7 +31,7 @@ from btdagg.model.calibration_set import (
     quiet,
     warning,
 )
-from btdagg.model.covariates import Covariate, Design, KnownOfItems, known_of
+from btdagg.model.covariates import Covariate, Design, KnownOfItems, known_of, without_scales
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
@@ -126,7 +126,8 @@ def calibrate(
     covariates : mapping of str to (n,) array, data frame, or (n, d) array, optional
         What else is known of items, a number of each or NaN: of pairs one that changes its sign
         when A and B are swapped, as a difference does. Labels may then be NaN: all rows together
-        give a covariate its scale. The model then decides items with these columns alone.
+        give a covariate its scale, unless it comes as a pair of its column and a scale. The model
+        then decides items with these columns alone.
         `btdagg.standing` makes standings. Of items, or votes and labels, also names of what they
         have, as of `btdagg.votes.Items.with_covariates`.
     n_threads : int
@@ -166,6 +167,7 @@ def calibrate(
     """
     more: dict[str, Any] = {}
     known: KnownOfItems | None = None
+    covariates, scales_given = without_scales(covariates)
     if covariates is not None and isinstance(labels, Labels):
         counts, labels = tables_only(counts, weights).items(labels), None
     if isinstance(counts, Items):
@@ -174,7 +176,7 @@ def calibrate(
     if covariates is not None:
         scales = scales_of(counts, labels, scale, label_scale)
         counts, labels, weights, known = labelled_and_known(
-            counts, labels, weights, covariates, *scales
+            counts, labels, weights, covariates, *scales, scales_given
         )
     if isinstance(counts, Items) and labels is None and counts.labels is not None:
         own = counts.labelled()
@@ -246,6 +248,7 @@ def labelled_and_known(
     covariates: Any,
     scale: Scale,
     label_scale: Scale,
+    scales: Mapping[str, float] | None = None,
 ) -> tuple[Any, Any, Any, KnownOfItems]:
     """Return the rows that have a label, and what is known of them on scales of all rows."""
     standings = counts.standings if isinstance(counts, Items) else None
@@ -259,7 +262,8 @@ def labelled_and_known(
     rows = np.arange(n_items)
     if given is not None:
         rows = np.flatnonzero(label_scale.places(given, partial=True) >= 0)
-    known = known_of(columns, rows, centred=not scale.mirrored, standings=standings)
+    how: dict[str, Any] = {"standings": standings, "scales": scales}
+    known = known_of(columns, rows, centred=not scale.mirrored, **how)
     if not of_items:
         same_index(counts=counts, labels=labels, weights=weights)
         panel = not isinstance(counts, CountsItself) and has_judges(counts)

@@ -156,12 +156,24 @@ class KnownOfItems(NamedTuple):
         return sum((column * weight for column, weight in terms), np.zeros(len(self.columns)))
 
 
+def without_scales(covariates: Any) -> tuple[Any, dict[str, float]]:
+    """Return covariates by name without the scales that some come with, and these."""
+    if not isinstance(covariates, Mapping):
+        return covariates, {}
+    columns, scales = dict(covariates), {}
+    for name, own in covariates.items():
+        if isinstance(own, tuple) and len(own) == 2 and np.ndim(own[0]):
+            columns[name], scales[name] = own
+    return columns, scales
+
+
 def known_of(
     columns: Mapping[str, Floats],
     rows: NDArray[Any],
     *,
     centred: bool,
     standings: Mapping[str, Mapping[str, float]] | None = None,
+    scales: Mapping[str, float] | None = None,
 ) -> KnownOfItems:
     """Return what is known of some rows, those with labels, on scales of all of them."""
     covariates, remarks = [], []
@@ -182,7 +194,7 @@ def known_of(
                 f"covariate {name} is missing for {n_missing} items and counts as {as_what}"
             )
         own = (standings or {}).get(name)
-        covariates.append(Covariate(name, 0.0, scale, centre, own))
+        covariates.append(Covariate(name, 0.0, (scales or {}).get(name, scale), centre, own))
     scaled = [covariate.of(columns[covariate.name][rows]) for covariate in covariates]
     stacked = np.stack(scaled, axis=1) if scaled else np.empty((len(rows), 0))
     return KnownOfItems(tuple(covariates), stacked, tuple(remarks))

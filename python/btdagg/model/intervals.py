@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_checked_counts, as_number, distinct_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -55,25 +53,21 @@ class Stability(NamedTuple):
     stable: NDArray[np.bool_]
 
 
-def stability_of(
-    model: Any,
-    counts: ArrayLike,
-    level: float,
-    shares_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-) -> Stability:
-    """Decide items, given what makes the shares of the labels of distinct rows of counts."""
-    level = as_level(level)
-    rows, place = distinct_counts(counts)
-    shares, labels = shares_of(rows)[place], model.decide(counts)
+def stability_of(labels: NDArray[np.int8], level: float, shares: NDArray[np.float64]) -> Stability:
+    """Return how stable decisions are, given the shares of the labels of each item."""
     agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
-    return Stability(labels, shares, agreement, agreement >= level)
+    return Stability(labels, shares, agreement, agreement >= as_level(level))
 
 
-def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the distinct rows of counts and where each item's are: items repeat, rows less so."""
+def distinct_items(
+    counts: ArrayLike, offsets: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.intp]]:
+    """Return distinct rows of counts and offsets, and where each item's are: items repeat."""
     checked = as_checked_counts(counts)
-    first, place = distinct_rows(*checked.T)
-    return np.ascontiguousarray(checked[first], dtype=np.float64), place
+    known = () if offsets is None else (offsets,)
+    first, place = distinct_rows(*checked.T, *known)
+    rows = np.ascontiguousarray(checked[first], dtype=np.float64)
+    return rows, None if offsets is None else offsets[first], place
 
 
 def as_level(level: float, name: str = "level") -> float:

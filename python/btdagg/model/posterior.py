@@ -14,12 +14,13 @@ from btdagg._util.errors import expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
 from btdagg.model.calibration_set import ENOUGH, PARAMETERS, Bounds, calibration_set
+from btdagg.model.covariates import offsets_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.intervals import (
     ParameterInterval,
     Stability,
     as_level,
-    distinct_counts,
+    distinct_items,
     stability_of,
 )
 from btdagg.model.prior import Prior
@@ -175,20 +176,29 @@ class Posterior(Readable):
         # What the core holds is not written: it is computed again, in milliseconds.
         return Posterior.of, self._given
 
-    def predict_proba(self, counts: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, counts: ArrayLike, *, covariates: Any = None) -> NDArray[np.float64]:
         """Return the posterior mean of the probabilities of each label, (n, 3).
 
-        `model` predicts nearly the same, and is what decides.
+        `model` predicts nearly the same, and is what decides. `covariates` are those of
+        ``model.decide``, whose weights are taken as known.
         """
-        self.model.require_votes_alone("a posterior mean")
-        rows, place = distinct_counts(counts)
-        return self._kernel.probabilities(rows, 1)[place]
+        rows, offsets, place = self._distinct(counts, covariates)
+        mean: NDArray[np.float64] = self._kernel.probabilities(rows, 1, offsets)[place]
+        return mean
 
-    def stable(self, counts: ArrayLike, *, level: float = 0.95, n_threads: int = 1) -> Stability:
+    def stable(
+        self,
+        counts: ArrayLike,
+        *,
+        covariates: Any = None,
+        level: float = 0.95,
+        n_threads: int = 1,
+    ) -> Stability:
         """Say of each item how likely another draw of labels would decide it as the model does.
 
         `counts` are of any items, not only those of the calibration; `level` is the agreement from
         which a decision is called stable. The agreement is the chance of the model's own label.
+        `covariates` are those of ``model.decide``, whose weights are taken as known.
 
         Notes
         -----
@@ -200,11 +210,13 @@ class Posterior(Readable):
         ----------
         Lyddon, Holmes and Walker (2019) for the rate.
         """
-        self.model.require_votes_alone("stable")
         threads = as_integer(n_threads, "n_threads", 1)
-        return stability_of(
-            self.model, counts, level, lambda rows: self._kernel.decisions(rows, threads)
-        )
+        rows, offsets, place = self._distinct(counts, covariates)
+        shares = self._kernel.decisions(rows, threads, offsets)[place]
+        return stability_of(self.model.decide(counts, covariates=covariates), level, shares)
+
+    def _distinct(self, counts: ArrayLike, covariates: Any) -> Any:
+        return distinct_items(counts, offsets_of(self.model, covariates, len(as_counts(counts))))
 
     def intervals(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
         """Return intervals of beta, nu and gamma, by name, as far as the labels alone tell them.

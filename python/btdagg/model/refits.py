@@ -18,7 +18,13 @@ from btdagg._util.validation import (
 )
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
-from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
+from btdagg.model.intervals import (
+    ParameterInterval,
+    Stability,
+    as_level,
+    distinct_items,
+    stability_of,
+)
 from btdagg.model.posterior import decisions_under, refitted
 from btdagg.votes.join import labelled, labelled_items
 
@@ -94,16 +100,15 @@ class Bootstrap(Displayed, Readable):
         smoothing = self.model.alpha, self.model.kappa
         step = max(1, _HELD // len(self.parameters))
 
-        def shares_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-            shares = np.empty((len(rows), 3))
-            for start in range(0, len(rows), step):
-                part = rows[start : start + step]
-                decided = decisions_under(self.parameters, *smoothing, part, threads)
-                for column, label in enumerate((-1, 0, 1)):
-                    shares[start : start + step, column] = (decided == label).mean(axis=0)
-            return shares
-
-        return stability_of(self.model, counts, self.level if level is None else level, shares_of)
+        rows, _, place = distinct_items(counts)
+        shares = np.empty((len(rows), 3))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            decided = decisions_under(self.parameters, *smoothing, part, threads)
+            for column, label in enumerate((-1, 0, 1)):
+                shares[start : start + step, column] = (decided == label).mean(axis=0)
+        level = self.level if level is None else level
+        return stability_of(self.model.decide(counts), level, shares[place])
 
     def __str__(self) -> str:
         values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]

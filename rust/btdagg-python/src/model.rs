@@ -79,7 +79,7 @@ pub fn exceeds(counts: &Untyped<'_>, n_votes: u64) -> PyResult<bool> {
 }
 
 /// What else is known of each item, added to its margin.
-type Offsets<'py> = Option<InVector<'py, f64>>;
+pub type Offsets<'py> = Option<InVector<'py, f64>>;
 
 /// A number of Python.
 pub type Any<'a> = &'a Bound<'a, PyAny>;

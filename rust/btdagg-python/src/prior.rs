@@ -1,9 +1,10 @@
-use btdagg::{Bounds, Parameters};
+use btdagg::{Bounds, Counts, Parameters};
 use pyo3::prelude::*;
 
 use crate::arrays::{InMatrix, Matrix, array_of_rows, by_rows, cells_of, collected};
 use crate::calibration_set::CalibrationSet;
 use crate::call::{raise, run};
+use crate::model::Offsets;
 
 /// Equally likely parameters that neighbours have left.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -81,26 +82,37 @@ impl Posterior {
     }
 
     /// The chance of each decision of each row of counts.
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
     fn decisions<'py>(
         &self,
         counts: InMatrix<'py, f64>,
         n_threads: usize,
+        offsets: Offsets<'_>,
     ) -> PyResult<Matrix<'py, f64>> {
-        let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
-        let found = run(py, n_threads, |execution| self.0.decisions(&rows, execution))?;
+        let (py, items) = (counts.py(), items_of(&counts, &offsets)?);
+        let found = run(py, n_threads, |execution| self.0.decisions(&items, execution))?;
         array_of_rows(py, found.into_iter())
     }
 
     /// Mean probabilities of the labels of each row of counts.
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
     fn probabilities<'py>(
         &self,
         counts: InMatrix<'py, f64>,
         n_threads: usize,
+        offsets: Offsets<'_>,
     ) -> PyResult<Matrix<'py, f64>> {
-        let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
-        let found = run(py, n_threads, |execution| self.0.probabilities(&rows, execution))?;
+        let (py, items) = (counts.py(), items_of(&counts, &offsets)?);
+        let found = run(py, n_threads, |execution| self.0.probabilities(&items, execution))?;
         array_of_rows(py, found.into_iter())
     }
+}
+
+/// Rows of counts, each with its offset, or 0 where there are none.
+fn items_of(counts: &InMatrix<'_, f64>, offsets: &Offsets<'_>) -> PyResult<Vec<(Counts, f64)>> {
+    let offsets = offsets.as_ref().map(|offsets| by_rows(offsets));
+    let offset = |row: usize| offsets.as_ref().map_or(0.0, |offsets| offsets[row]);
+    collected(cells_of(&by_rows(counts)).enumerate().map(|(row, counts)| (counts, offset(row))))
 }
 
 /// Ends of the profile intervals of beta, eta0 and gamma around the fit next to some.

@@ -334,45 +334,43 @@ impl Posteriors {
 }
 
 impl Posterior {
-    /// The chance of each decision (−1, 0, +1) of each item where the parameters are drawn from the
-    /// posterior at the rate that makes it as wide as the estimate.
+    /// The chance of each decision (−1, 0, +1) of each item, which is counts and an offset, where the
+    /// parameters are drawn from the posterior at the rate that makes it as wide as the estimate.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Interrupted`].
     pub fn decisions(
         &self,
-        counts: &[Counts],
+        items: &[(Counts, f64)],
         execution: Execution<'_>,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        self.average(counts, self.matched_rate, execution, |parameters, s, t| {
-            let lead = Lead::new(parameters.margin_logit(s, 0.0));
+        self.average(items, self.matched_rate, execution, |parameters, s, t, offset| {
+            let lead = Lead::new(parameters.margin_logit(s, offset));
             let mut decided = [0.0; 3];
             decided[davidson::action(lead, parameters.tie_logit(t)).column()] = 1.0;
             decided
         })
     }
 
-    /// Mean probabilities of the labels of each item.
+    /// Mean probabilities of the labels of each item, which is counts and an offset.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Interrupted`].
     pub fn probabilities(
         &self,
-        counts: &[Counts],
+        items: &[(Counts, f64)],
         execution: Execution<'_>,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        self.average(counts, RATE, execution, |parameters, s, t| {
-            parameters.probabilities(s, t, 0.0)
-        })
+        self.average(items, RATE, execution, Parameters::probabilities)
     }
 
     /// The mean of something of each item's features over the parameters.
     fn average(
         &self,
-        counts: &[Counts],
+        items: &[(Counts, f64)],
         rate: f64,
         execution: Execution<'_>,
-        of: impl Fn(Parameters, f64, f64) -> [f64; 3] + Sync,
+        of: impl Fn(&Parameters, f64, f64, f64) -> [f64; 3] + Sync,
     ) -> Result<Vec<[f64; 3]>, Error> {
         let shares = self.shares.iter().skip(self.shares.len() - self.parts.len());
         let mut points: Vec<(Parameters, f64)> = Vec::new();
@@ -383,13 +381,13 @@ impl Posterior {
             points.extend(held.filter(|(_, weight)| *weight > NEGLIGIBLE));
         }
         let total: f64 = points.iter().map(|(_, weight)| weight).sum();
-        let mut out = filled([0.0; 3], counts.len())?;
+        let mut out = filled([0.0; 3], items.len())?;
         for_each_part(&mut out, 1, execution, |start, part, watch| {
-            for (out, &counts) in part.iter_mut().zip(counts.iter().skip(start)) {
+            for (out, &(counts, offset)) in part.iter_mut().zip(items.iter().skip(start)) {
                 watch.ask_now()?;
                 let Features { s, t } = features::features(counts, self.alpha, self.kappa);
                 for &(parameters, weight) in &points {
-                    let values = of(parameters, s, t);
+                    let values = of(&parameters, s, t, offset);
                     out.iter_mut().zip(values).for_each(|(sum, x)| *sum += weight * x / total);
                 }
             }
@@ -482,19 +480,24 @@ mod tests {
                 let all = Posteriors::new(&set, prior).unwrap();
                 let posterior = all.posterior(&set.labels(), None).unwrap();
                 assert!((posterior.shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-                let counts = every_counts();
+                let items: Vec<(Counts, f64)> = every_counts()
+                    .iter()
+                    .flat_map(|counts| [0.0, 0.7, -0.7].map(|offset| (*counts, offset)))
+                    .collect();
                 for found in [
-                    posterior.decisions(&counts, Execution::single()).unwrap(),
-                    posterior.probabilities(&counts, Execution::single()).unwrap(),
+                    posterior.decisions(&items, Execution::single()).unwrap(),
+                    posterior.probabilities(&items, Execution::single()).unwrap(),
                 ] {
                     assert!(found.iter().all(|p| (p.iter().sum::<f64>() - 1.0).abs() < 1e-9));
                     // Mirrored items have mirrored chances.
-                    for (counts, p) in counts.iter().zip(&found) {
-                        let other = every_counts().iter().position(|c| *c == counts.mirrored());
+                    for ((counts, offset), p) in items.iter().zip(&found) {
+                        let mirrored = (counts.mirrored(), -offset);
+                        let other = items.iter().position(|item| *item == mirrored);
                         let mut mirrored = found[other.unwrap()];
                         mirrored.reverse();
                         assert!(p.iter().zip(mirrored).all(|(a, b)| (a - b).abs() < 1e-12));
                     }
+                    assert!(found.chunks(3).all(|p| p[1][2] >= p[0][2] && p[0][2] >= p[2][2]));
                 }
             }
         }
