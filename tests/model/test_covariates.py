@@ -68,7 +68,7 @@ def test_weights_are_means_over_optima_of_each_width(make, seed):
         curvature[:q, :q] += precision
         curvature[q:, q:] += np.eye(2) / width**2
         spread = np.linalg.slogdet(curvature)[1] / 2 + 2 * math.log(width)
-        half_cauchy = math.log(width) - math.log(1 + (width / 0.05) ** 2)
+        half_cauchy = math.log(width) - math.log(1 + (width / 0.01) ** 2)
         evidence.append(half_cauchy - objective(mode) - spread)
     np.testing.assert_allclose(np.log(fit.shares), evidence - logsumexp(evidence), atol=1e-9)
     np.testing.assert_allclose(np.append(fit.numbers, fit.weights), fit.shares @ fit.modes)
@@ -90,7 +90,7 @@ def test_the_mean_weight_is_close_to_that_of_integration(n):
     mean, precision = design.prior
     # By importance sampling: integrating over 4 numbers and the width, which has no closed form.
     fit, rng, m = design.fit(), np.random.default_rng(0), 40_000
-    logs = rng.uniform(math.log(0.01), math.log(4), m)
+    logs = rng.uniform(math.log(0.014), math.log(3.6), m)
     values = np.column_stack(
         [
             rng.normal(fit.numbers, 0.9 * np.diag(precision) ** -0.5, (m, 3)),
@@ -100,7 +100,7 @@ def test_the_mean_weight_is_close_to_that_of_integration(n):
     likelihoods = np.array([log_likelihood(design, theta) for theta in values])
     off, widths = values[:, :3] - mean, np.exp(logs)
     log_prior = -((off @ precision) * off).sum(axis=1) / 2 - (values[:, 3] / widths) ** 2 / 2
-    log_prior -= np.log1p((widths / 0.05) ** 2)
+    log_prior -= np.log1p((widths / 0.01) ** 2)
     drawn = (((values[:, :3] - fit.numbers) * np.diag(precision) ** 0.5 / 0.9) ** 2).sum(axis=1)
     drawn = -(drawn + ((values[:, 3] - fit.weights) / 0.7) ** 2) / 2
     shares = np.exp(likelihoods + log_prior - drawn - logsumexp(likelihoods + log_prior - drawn))

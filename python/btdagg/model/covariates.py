@@ -26,7 +26,7 @@ _PLAIN = np.array([0.26, 1.5, 0.8]), np.array([0.6, 2.0, 0.8])
 # Of grades, of log beta, and of how far all cuts move, move apart, and move alone, in log odds.
 _PLAIN_BETA, _MOVED, _APART, _ALONE = (math.log(2), 0.6), 1.4, 0.6, 1.1
 # Of the weights' prior: the widths that are looked at, and the scale of their half-Cauchy prior.
-_WIDTHS, _SCALE = 0.02 * 2.0 ** np.arange(8), 0.05
+_WIDTHS, _SCALE = 0.02 * 2.0 ** np.arange(8), 0.01
 _FARTHEST = 1e300  # that an offset goes, so that margins stay finite
 _NEAR = 64.0  # scales of a covariate, beyond which a weight has no end
 _BLOCK = 1 << 16  # items whose derivatives are held at a time
