@@ -86,7 +86,7 @@ def test_a_gate_takes_standings_of_all_items_and_not_of_two_systems_alone(files,
     assert (gate["lower"], gate["estimate"]) == (wanted.lower, wanted.estimate)
     assert not_worse(votes, labels, margin=0.5, covariates=known, **sides).lower == wanted.lower
     own = every.of_pair("a", "b").with_covariates(known)
-    assert not_worse(own, margin=0.5, **sides).lower != wanted.lower
+    assert not_worse(own, margin=0.5, **sides).remarks != wanted.remarks
     graded = {"scale": btdagg.Scale("1-3")}
     rows = pl.DataFrame({"item": ["x", "y"], "score": [1, 3]})
     gold = btdagg.read_labels(rows.rename({"score": "label"}), **graded)
