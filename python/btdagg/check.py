@@ -202,7 +202,9 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
     try:
         for name in _criteria(judged, gold):
             own_votes, own_labels = (None if t is None else _of(t, name) for t in (judged, gold))
-            scales[name] = _both_scales(own_votes, own_labels, remarks)
+            told: list[str] = []
+            scales[name] = _both_scales(own_votes, own_labels, told)
+            remarks += [f"{name}: {text}" if name else text for text in told]
         same = [{*of_kind} - {None} for of_kind in zip(*scales.values(), strict=True)]
         if all(len(of_kind) < 2 for of_kind in same):
             scales = {"": (next(iter(same[0]), None), next(iter(same[1]), None))}
@@ -276,6 +278,7 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
         **({"are fewer votes of an item enough": fewer} if most > 1 else {}),
         "which labels need no review": "certify --agreement 0.8 -o certificate.json",
         "a label for every item": "calibrate -o model.json",
+        "the same in a database, by this query": "sql model.json --votes TABLE",
         "a report": "evaluate --report report",
     }
     return {question: f"btdagg {command}{where}" for question, command in commands.items()}
@@ -327,23 +330,36 @@ def _rows_of(
         of_kind = {name: facts[own.kind] for name, facts in all_facts.items()}
         each = {n for facts in all_facts.values() for n in facts.get("votes an item", ())}
         facts = {"items": table.values("item").len(), own.kind: sum(of_kind.values())}
-        facts |= {"votes an item": sorted({min(each), max(each)})} if each else {}
+        of_cell = sorted({min(each), max(each)}) if each else []
+        facts |= {"votes an item and criterion": of_cell} if of_cell else {}
+        if n_missing := sum(facts.get("missing", 0) for facts in all_facts.values()):
+            facts["missing"] = n_missing
         facts |= {"of each criterion": of_kind, **({"means of raters": means} if means else {})}
     own.facts = facts | own.facts
     if not own.facts[own.kind]:
         raise InputError(f"{own.source}: no row has a {own.kind[:-1]}")
-    if is_votes and (absent := _absent(table)):
-        own.facts["cells of item, judge, sample and criterion are absent"] = absent
+    if is_votes:
+        own.facts |= _absent(table)
     return rows
 
 
-def _absent(table: Table) -> int:
-    """Return how many combinations of item, criterion, judge and sample have no row."""
+def _absent(table: Table) -> dict[str, int]:
+    """Return how many combinations of item, criterion, judge and sample have no row, and one."""
     key = [n for n in ("item", "criterion", "judge", "sample") if n in table.columns]
     if not {"judge", "sample"} & {*key} or "sample" not in key:
-        return 0
+        return {}
     rows = table.frame.select(key).unique()
-    return math.prod(rows[name].n_unique() for name in key) - rows.height
+    if not (n_absent := math.prod(rows[name].n_unique() for name in key) - rows.height):
+        return {}
+    n_cells = math.prod(rows[name].n_unique() for name in key[1:])
+    fewer = rows.group_by("item").len().filter(pl.col("len") < n_cells).sort("item")
+    cells = fewer.select("item").head(1)
+    for name in key[1:]:
+        cells = cells.join(rows.select(name).unique().sort(name), how="cross")
+    absent = cells.join(rows, on=key, how="anti", maintain_order="left")
+    cell = ", ".join(f"{name} {value}" for name, value in absent.row(0, named=True).items())
+    *names, last = key
+    return {f"cells of {', '.join(names)} and {last} are absent, such as {cell}": n_absent}
 
 
 def _say_scales(
@@ -434,9 +450,12 @@ def _likely(
         scale = error.advice.get(str(error.argument))
         if not isinstance(scale, Scale):
             raise
-        what = "scores" if columns == VOTE_COLUMNS else "labels"
-        usual = f"{scale} is a usual one that has these {what}"
-        remarks.append(f"{table.source} does not say its scale: {usual}.")
+        kind = "votes" if columns == VOTE_COLUMNS else "labels"
+        least, most = _ends(table)
+        remarks.append(
+            f"{table.source} does not say its scale, and has {least:g} to {most:g}: {scale} is "
+            f"taken for it; if it is another, say it by --set {kind}.scale=..."
+        )
         return scale
 
 
@@ -839,7 +858,7 @@ def _sentence(name: str, value: Any) -> str:
     """Write a fact."""
     if name in ("items", "labels", "groups", "raters", "rows", "votes"):
         return counted(value, name.removesuffix("s"))
-    if name.endswith(" an item"):
+    if " an item" in name:
         return f"{' to '.join(map(str, value))} {name.replace('s ', ' ' if value == [1] else 's ')}"
     if name == "missing":
         total = sum(value.values()) if isinstance(value, dict) else value

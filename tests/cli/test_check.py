@@ -155,8 +155,10 @@ def test_grades_are_read_on_one_scale(folder):
         == "btdagg evaluate scores.csv grades.csv --set votes.scale=1-5 --set labels.scale=1-5"
     )
     assert checked.supports[-2:] == (
-        "scores.csv does not say its scale: 1-5 is a usual one that has these scores.",
-        "grades.csv does not say its scale: 1-5 is a usual one that has these labels.",
+        "scores.csv does not say its scale, and has 1 to 5: 1-5 is taken for it; if it is another, "
+        "say it by --set votes.scale=...",
+        "grades.csv does not say its scale, and has 1 to 5: 1-5 is taken for it; if it is another, "
+        "say it by --set labels.scale=...",
     )
     assert "the mean grade to ±" in checked.supports[1]
     (alone,) = check(["grades.csv"]).files
@@ -425,7 +427,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     assert (keys["labels"]["label"], keys["votes"]["system"]) == ("avg", "bot")
     assert keys["votes"]["judge"] == "model"
     assert [command.split()[1] for command in commands] == [
-        *("estimate", "estimate", "gate", "compare", "certify", "calibrate", "evaluate")
+        *("estimate", "estimate", "gate", "compare", "certify", "calibrate", "sql", "evaluate")
     ]
     for command in commands:  # each runs as printed
         assert cli(*shlex.split(command)[1:])[0] in (0, " gate " in command), command
@@ -564,7 +566,7 @@ def test_dialogues_of_a_stranger_are_found(cli, folder, shared):
     files = topical(shared / "data" / "topical", folder)
     status, out, _ = cli("check", *files, "--save")
     assert status == 0
-    assert "56 cells of item, judge, sample and criterion are absent" in out
+    assert "56 cells of item, criterion, judge and sample are absent, such as item d" in out
     keys = tomllib.loads((folder / "btdagg.toml").read_text())["votes"]
     assert keys["item"] == ["conversation", "bot"]
     assert keys["scale"] == {"engagingness": "1-3", "groundedness": "0,1"}

@@ -118,9 +118,10 @@ def test_sides_that_are_swapped_turn_covariates_round(pairs):
         np.testing.assert_array_equal(values, np.where(turned, -wanted, wanted))
     gate = btdagg.estimates.not_worse(items, candidate="a", baseline="b", margin=0.5)
     assert gate.n_items == len(rows)
-    for refused in (btdagg.certify, btdagg.estimates.worth_a_look):
-        with pytest.raises(InputError, match=r"\['standing', 'length'\], expected items without"):
-            refused(items)
+    with pytest.raises(InputError, match=r"\['standing', 'length'\], expected items without"):
+        btdagg.estimates.worth_a_look(items)
+    with pytest.raises(InputError, match="covariates is 'standing', expected what is known of an"):
+        btdagg.certify(items)
 
 
 def test_grades_have_systems_prompts_and_lengths():

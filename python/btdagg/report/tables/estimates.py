@@ -213,9 +213,9 @@ def gates_table(gates: Sequence[Mapping[str, Any]]) -> ReportTable:
                 cells |= {"margin": f"{gate['margin']:g}", "labels": f"{gate['n_labels']:,}"}
             yield Row((gate["gate"],), cells, [gate])
 
-    quantities = {gate["quantity"] for gate in gates}
+    quantities = {gate["quantity"] for gate in gates if "quantity" in gate}
     of = " or ".join(f"the {quantity} less the baseline's" for quantity in sorted(quantities))
-    if NET in quantities:
+    if NET in quantities or not quantities:
         of = f"the {NET} of the candidate (wins less losses)"
     note = (
         f"Estimate: {of}. Lower and upper: one-sided bounds. A gate passes if lower is above "
