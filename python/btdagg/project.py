@@ -35,6 +35,7 @@ CHOICES = {
     "raters": ("mean", "majority", "drop"),
     "strength": ("margin", "strength", "probabilities", "confidence", "none"),
     "population": ("new", "finite"),
+    "standings": ("model", "votes"),
 }
 SETTINGS = (*CHOICES, "covariates", "full_margin", "panel", "a", "b", "title")
 COLUMNS = (

@@ -106,11 +106,12 @@ def test_standings_of_new_votes_are_asked_for(files, capsys, tmp_path):
     )
     assert not np.array_equal(fresh["standing"], usual["standing"])
     capsys.readouterr()
-    assert run(["decide", str(model), str(part), "-o", str(decided), "--refresh"]) == 0
+    anew = ["--set", "standings=votes"]
+    assert run(["decide", str(model), str(part), "-o", str(decided), *anew]) == 0
     assert "standings are those in these votes, as was asked for" in capsys.readouterr().err
     p = saved.predict_proba(votes.items().counts, covariates=fresh)
     np.testing.assert_allclose(pl.read_csv(decided)["p_plus"], p[:, 2])
-    assert run(["decide", str(model), str(part), "--refresh", "--labels", sources[1]]) == 2
+    assert run(["decide", str(model), str(part), *anew, "--labels", sources[1]]) == 2
 
 
 def test_a_column_of_a_file_of_items_is_a_covariate(files, capsys, tmp_path, monkeypatch):

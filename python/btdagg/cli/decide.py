@@ -74,14 +74,6 @@ def decide(
             "certified.",
         ),
     ] = False,
-    refresh: Annotated[
-        bool,
-        typer.Option(
-            "--refresh",
-            help="Take standings of systems from these votes, not those of the model. Without "
-            "--labels.",
-        ),
-    ] = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -116,13 +108,14 @@ def decide(
     certificate: Certificate | None = decider if kind == "certificate" else None
     if trust_unlike and certificate is None:
         raise InputError(f"--trust-unlike is of certificates, and {model} is a {kind}")
-    if refresh and labels is not None:
-        raise InputError("--refresh and --labels exclude each other")
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model
     scale: Scale = fitted.scale
     project = reading.project
+    refresh = project.setting("standings", "model") == "votes"
+    if refresh and labels is not None:
+        raise InputError("--set standings=votes and --labels exclude each other")
     people = (("labels", place) for place in labels or ())
     raw = project.read(("votes", project.place("votes", votes)), *people)
     raw_votes, *raw_labels = reading.filtered(*raw)
