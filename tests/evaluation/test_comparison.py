@@ -99,6 +99,18 @@ def test_ways_that_decide_alike_do_not_differ():
     )
 
 
+def test_what_is_not_told_apart_may_still_differ():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(-1, 2, 60)
+    ways = (
+        3 * np.eye(3, dtype=int)[np.clip(labels + rng.integers(-1, 2, 60), -1, 1) + 1] for _ in "ab"
+    )
+    found = compare(*ways, labels, protocol=FEW)
+    assert found.better is None
+    worst = max(-found.difference.low if found.difference.mean <= 0 else found.difference.high, 0)
+    assert str(found).endswith(f" may be worse by up to {worst:.3f}")
+
+
 @pytest.mark.parametrize("names", [("a",), ("a", "b", "c"), "ab"])
 def test_two_ways_have_two_names(names):
     with pytest.raises(InputError, match=r"names is .*, expected two names"):

@@ -105,13 +105,14 @@ class Comparison(Readable):
         ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
         name, other = self.names[least], self.names[1 - least]
         own, others = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
-        verdict = f"better: {name}, MAE {own} against {others}"
+        verdict, may_be = f"better: {name}, MAE {own} against {others}", ""
         if self.better is None:
+            may_be = f"; {other} may be worse by up to {ends[1]:.3f}" if ends[1] > 0 else ""
             verdict = f"not told apart: MAE {own} ({name}), {others} ({other})"
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
-            f"{' of these items' if self.population == 'finite' else ''}"
+            f"{' of these items' if self.population == 'finite' else ''}{may_be}"
         )
 
     def __str__(self) -> str:
