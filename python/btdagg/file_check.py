@@ -1,0 +1,364 @@
+"""What a file is, how it is read, and what a project file says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from btdagg._util.errors import InputError, shown
+from btdagg._util.readable import readable
+from btdagg._util.wording import counted
+from btdagg.votes import Table, read_table
+from btdagg.votes.formats import read, read_grades
+from btdagg.votes.formats.content import Content
+from btdagg.votes.formats.nested import flat_table
+from btdagg.votes.formats.results import FEEDBACK
+from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.source import ITEM_NAMES, suffix_of
+from btdagg.votes.table import listing
+
+# What columns of strangers are called, by our names; each in the order of preference.
+_CALLED = {
+    "item": "question_id qid conversation_id example_id sample_id pair_id traceid trace_id "
+    f"{' '.join(ITEM_NAMES)} context.span_id span_id call_id uid prompt_id conversation dialogue "
+    "dialog case case_id instruction",
+    "vote": "winner verdict preference preferred choice judgment judgement comparison "
+    "pairwise_choice",
+    "score": "rating grade points judge_score value",
+    "label": "gold gold_label human human_label human_preference expert human_score "
+    "human_mean human_average mean_of_raters avg average mean",
+    "judge": "judge_model grader evaluator judge_name",
+    "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id "
+    "reviewer colleague person",
+    "order": "position shown_first first_shown presentation",
+    "sample": "run repeat trial attempt iteration seed",
+    "group": "prompt_id cluster source_id",
+    "criterion": "aspect dimension rubric_item annotation_name metric",
+    "system_a": "generator_1",
+    "system_b": "generator_2",
+}
+# Columns that may be a part of the key of items: whose response it is.
+_SYSTEMS = ("system", "bot", "chatbot", "assistant", "system_name", "variant", "model")
+# Columns of which each has the scores by a criterion.
+_SCORES = re.compile(
+    r"^(?:feedback|(?:output\.)?scores|metrics)[./](?P<name>[^,=]+)|^(?P<of>[^,=]+)[./_ ]score$"
+    r"|^(?:faithfulness|factuality|helpfulness|\w*(?:relevancy|relevance|correctness))$"
+)
+# What words surely mean; a word that is not here is left to the user.
+_SURELY = {
+    **dict.fromkeys(("a", "model_a", "model_1", "response_a", "answer_a", "left"), "A"),
+    **dict.fromkeys(("b", "model_b", "model_2", "response_b", "answer_b", "right"), "B"),
+    **dict.fromkeys(("tie", "tied", "draw", "same", "equal"), "tie"),
+    **dict.fromkeys(("error", "n/a", "na", "none", "null", "skipped", "unparsed"), "missing"),
+    **{"candidate": "A", "baseline": "B"},
+}
+_PLACES = {"1": "A", "1.0": "A", "2": "B", "2.0": "B", "1.5": "tie"}  # where there is a 2
+# Words that need no meaning, numbers where there is a -1.
+_OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
+_VERDICTS = ("vote", "score", "label")
+_OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in a file's name
+_MOST_WORDS = 8  # different ones, in a column of verdicts
+
+
+def as_toml(value: object) -> str:
+    """Write a text, a list or a number as TOML has it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bare(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else as_toml(name)
+
+
+@readable
+@dataclass
+class FileCheck:
+    """What one file holds.
+
+    `kind` is votes, labels, pairs, responses or unknown, `format` btdagg for our own tables,
+    `options` what the commands have to be told to read it, and `command` what imports it, with a
+    "..." for what only you know. `keys` are those of its table in a project file, where "?" has a
+    question in `questions`.
+    """
+
+    source: str
+    kind: str = "unknown"
+    format: str = "btdagg"
+    facts: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    command: str = ""
+    keys: dict[str, Any] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str:
+        """The table of a project file that is its own."""
+        if self.kind == "unknown":
+            return "labels" if self.command.endswith("labels.csv") else "votes"
+        return {"responses": "pairs"}.get(self.kind, self.kind)
+
+    def line(self, path: str, name: str, value: object) -> list[str]:
+        """Return the line of a key, below its question if it has one."""
+        question = self.questions.get(path)
+        if value in ("...", "?") or question is not None:
+            question = question or self.questions.get(path.partition(".")[0], "what is it?")
+            return [f"# {question}", f'{_bare(name)} = "?"']
+        return [f"{_bare(name)} = {as_toml(value)}"]
+
+    def __str__(self) -> str:
+        facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
+        what = f"{self.kind}{'' if self.format == 'btdagg' else f' in the format {self.format}'}"
+        what = "a table" if what == "unknown in the format table" else what
+        lines = [f"{self.source}: {'; '.join([what, *facts])}."]
+        return "\n".join([*lines, *(f"  wrong: {problem}" for problem in self.problems)])
+
+
+def _kind_of(table: Table) -> str:
+    columns = {*table.columns}
+    if not columns & {"item", *ITEM_NAMES} or columns >= FEEDBACK:  # of which ids are no items
+        return "unknown"
+    if {"a", "b"} <= columns or {"response_a", "response_b"} <= columns:
+        return "pairs"
+    if columns & {"label", "grade"} and not columns & {"vote", "score", "minus"}:
+        return "labels"
+    if columns & {"vote", "score", "margin", "minus"} or {"p_minus", "p_tie"} <= columns:
+        return "labels" if "rater" in columns and "judge" not in columns else "votes"
+    return "unknown"
+
+
+def table_of(own: FileCheck) -> Table | None:
+    """Read a file as one of ours, of another tool, or of a stranger."""
+    with suppress(InputError):
+        table = read_table(own.source, [])
+        own.kind = _kind_of(table)
+        names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
+        if own.kind in ("votes", "labels") and _has_two_parts(table, names):
+            columns = {"item": ["item", *names["item"][1:]]}
+            own.keys = columns
+            own.options = [f"--set {own.kind}.item={'+'.join(columns['item'])}"]
+            return read_table(table, [], columns=columns)
+        if own.kind != "unknown":
+            own.facts = _facts_of_rows(table) if own.kind == "pairs" else {}
+            return table
+    try:
+        return _imported(own)
+    except InputError as error:
+        own.problems, is_damaged = [str(error)], error.argument != "columns"
+    try:
+        if os.path.isdir(own.source):
+            return None
+        content = Content(own.source)
+        if (flat := flat_table(content)) is not None:
+            return _guessed(own, flat)
+        return None if is_damaged else _guessed(own, content.table())
+    except InputError as error:
+        own.problems, own.kind, own.command = [str(error)], "unknown", ""
+        return None
+
+
+def _facts_of_rows(table: Table) -> dict[str, Any]:
+    return {"rows": table.height, "columns": [shown(name)[1:-1] for name in table.columns]}
+
+
+def _imported(own: FileCheck, options: str = "", **how: Any) -> Table:
+    """Read a file as btdagg import does, and keep the command."""
+    reader = read if isinstance(how.get("columns", {}).get("criterion", ""), str) else read_grades
+    imported = reader([own.source], **how)
+    score = imported.frame.get_column("score", default=None)
+    if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
+        imported, options = read_grades([own.source], scale=10, **how), f"{options} --set scale=x10"
+    if not imported.n_votes:
+        raise InputError(f"{own.source}: no vote could be read: {', '.join(imported.unread)}")
+    own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
+    own.format, own.problems = imported.formats[0], list(imported.remarks)
+    own.facts = {"missing": dict(imported.unread)}
+    name = unused("votes.parquet" if own.kind == "votes" else "labels.csv")
+    own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
+    own.keys = {"format": own.format, **({"scale": "x10"} if "scale=x10" in options else {})}
+    for name, columns in how.get("columns", {}).items():
+        own.keys["criteria" if name == "criterion" and isinstance(columns, dict) else name] = (
+            columns
+        )
+    own.keys |= {name: value for name, value in how.items() if name == "words" and value}
+    return Table(imported.frame, own.source)
+
+
+def unused(name: str) -> str:
+    """Return a name that no file has."""
+    return f"new_{name}" if os.path.exists(name) else name
+
+
+def _guessed(own: FileCheck, table: Table) -> Table | None:
+    """Say which columns may be which, by their names, and what their words surely mean."""
+    columns = table.columns
+    names = {
+        ours: next((name for name in (ours, *called.split()) if name in columns), None)
+        for ours, called in _CALLED.items()
+    }
+    if names["group"] == names["item"]:
+        names["group"] = None
+    if names["score"] == "value" and "name" in columns:
+        names["criterion"] = "name"
+    if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
+        names |= {"judge": names["rater"], "rater": None}
+    if not names["label"] and (names["rater"] or _OF_PEOPLE.search(os.path.basename(own.source))):
+        is_judged = names["judge"] is not None
+        names |= {} if is_judged else {"label": names["vote"], "vote": None}
+    verdict = next((name for name in _VERDICTS if names[name]), None)
+    wide = {} if verdict in ("vote", "label") or names["criterion"] else _scores_in(table)
+    if len(wide) == 1:
+        verdict, names["score"], wide = "score", *wide.values(), {}
+    own.format, own.facts, own.problems = "table", _facts_of_rows(table), []
+    if names["item"] is None or not (verdict or wide):
+        if len(columns) == 1 or columns[0].startswith("<"):  # another separator, or a page
+            raise InputError(f"{own.source}: no commas between values in {shown(columns[0])}")
+        if names["item"] and "response" in columns:
+            own.kind, own.format = "responses", "btdagg"
+            return None
+        missing = [] if names["item"] else ["an item"]
+        missing += [] if verdict or wide else ["a vote, label or score"]
+        own.problems = [f"no column is called as {' nor '.join(missing)} is"]
+        names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
+    is_key = not own.problems and _has_two_parts(table, names)
+    if is_key is None:
+        item, names["item"] = names["item"], "..."
+        own.problems = ["a model may be whose response it is, or the judge"]
+        own.questions["item"] = (
+            f'is model whose response it is, item = ["{item}", "model"], or the judge, '
+            f'item = "{item}" and judge = "model"?'
+        )
+    wide_columns = {"criterion": wide} if wide else {}
+    other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
+    mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
+    is_named = verdict in ("vote", "label")
+    meanings = _meanings(own, table, names[str(verdict)] or "") if is_named else {}
+    orders = _orders(own, table, names["order"])
+    said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
+    options = _options(said)
+    if own.problems:
+        own.kind = "unknown"
+        own.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
+        asked = f"{'; '.join(own.problems)}: A, B, tie or missing"
+        own.questions = {"words": asked, "orders": f"{own.problems[-1]}: AB or BA", **own.questions}
+        found = f"which column of {listing(columns)} is it?"
+        unknown = {name: found for name, column in mapping.items() if column == "..."}
+        own.questions = unknown | own.questions
+        name = unused("labels.csv" if verdict == "label" else "votes.parquet")
+        own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
+        return None
+    is_plain = (is_named and not meanings) or is_key
+    if is_plain and suffix_of(own.source) != ".json":
+        table = read_table(table, [], columns=mapping)
+        own.kind, own.facts, own.keys = _kind_of(table), {}, mapping
+        own.options = [text] if (text := _options([(f"{own.kind}.", mapping)]).strip()) else []
+        return table
+    return _imported(own, options, words=meanings, columns=mapping | wide_columns)
+
+
+def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return --set with keys, each after its prefix."""
+    keys = ",".join(
+        f"{prefix}{name}={'+'.join(value) if isinstance(value, list) else value}"
+        for prefix, pairs in said
+        for name, value in pairs.items()
+    )
+    return f" --set {shlex.quote(keys)}" if keys else ""
+
+
+def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
+    """Whether a row is told only by its item and by whose response it is; then names have both.
+
+    None if that is a model, which may be the judge.
+
+    The item is then the group, since what was asked is the same.
+    """
+    units = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
+    key = [name for unit in units if (name := names.get(unit))]
+    if names["item"] is None or "response" in table.columns:
+        return False
+    rows = table.frame.select(key)
+    if (names["sample"] is None and names["vote"]) or rows.height == rows.n_unique():
+        return False
+    own = [c for c in _SYSTEMS if c in table.columns and c not in key]
+    own = [c for c in own if rows.height == table.frame.select(*key, c).n_unique()]
+    if not own:
+        return False
+    if own[0] == "model" and not names["judge"] and not names["label"]:
+        return None
+    names["system"] = own[0]
+    if "model" in table.columns and "model" not in own and not names["judge"]:
+        every = [
+            table.frame.select(*of).n_unique() for of in ([own[0]], ["model"], [own[0], "model"])
+        ]
+        names["judge"] = (
+            "model" if every[0] * every[1] == every[2] else None
+        )  # of all systems alike
+    names["group"] = names["group"] or (names["item"] if names["item"] != "item" else None)
+    names["item"] = [names["item"], own[0]]
+    return True
+
+
+def _scores_in(table: Table) -> dict[str, str]:
+    """Return the columns that have scores, or pass and fail, by the names of their criteria."""
+    criteria = {}
+    for name in table.columns:
+        if match := _SCORES.match(name):
+            text = table.values(name).drop_nulls().str.to_lowercase()
+            is_score = text.str.contains(r"^-?\d+(\.\d+)?$") | text.is_in([*PASS_WORDS])
+            if len(text) and is_score.all():
+                criteria[(match["name"] or match["of"] or name).rpartition(".")[2]] = name
+    return criteria
+
+
+def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
+    """Return what words of a column mean, "..." where that is not sure."""
+    words = table.values(column).drop_nulls().str.to_lowercase().unique(maintain_order=True)
+    own.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
+    is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not {*words} <= _NUMBERS
+    if {*words} <= {*PASS_WORDS} or (is_grade and column in ("label", *_CALLED["label"].split())):
+        return {}
+    if len(words) > _MOST_WORDS and not own.problems:
+        own.problems = [f"{column} has {len(words)} different values, which are no verdicts"]
+        return {}
+    sure = _SURELY | (_PLACES if {*words} & {"2", "2.0"} else {})
+    # 0 and 1 without -1 may be the places of the responses.
+    ours = _OWN | _NUMBERS if "-1" in words else _OWN
+    unknown = [word for word in words if word not in ours and word not in sure]
+    if unknown and not own.problems:
+        own.problems = [f"the words {listing(unknown)} in {column} are not known"]
+    return {word: sure.get(word, "...") for word in words if word not in ours}
+
+
+def _orders(own: FileCheck, table: Table, column: str | None) -> dict[str, str]:
+    """Return "..." for each word of an order that is not AB or BA."""
+    words = [] if column is None else table.values(column).drop_nulls().unique().to_list()
+    unknown = sorted(word for word in words if word.strip().upper() not in ("AB", "BA"))
+    if not unknown or len(unknown) > _MOST_WORDS:
+        return {}
+    own.problems += [f"the words {listing(unknown)} in {column} are not AB or BA"]
+    return dict.fromkeys(unknown, "...")
+
+
+def _sentence(name: str, value: Any) -> str:
+    """Write a fact."""
+    if name in ("items", "labels", "groups", "raters", "rows", "votes"):
+        return counted(value, name.removesuffix("s"))
+    if " an item" in name:
+        return f"{' to '.join(map(str, value))} {name.replace('s ', ' ' if value == [1] else 's ')}"
+    if name == "missing":
+        total = sum(value.values()) if isinstance(value, dict) else value
+        return f"{total:,} missing" if total else ""
+    if isinstance(value, float):
+        return f"{name} {value:.0%}" if name == "ties" else f"{name} {value:.2f}"
+    if isinstance(value, dict):
+        parts = [f"{text} {number:,}" if number != "" else text for text, number in value.items()]
+        return f"{name}: {', '.join(parts[:5])}{' ...' if len(parts) > 5 else ''}"
+    if isinstance(value, list):
+        return f"{name} {listing(value)}"
+    return f"{value:,} {name}" if value or "raters" in name else ""
