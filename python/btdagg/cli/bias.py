@@ -12,12 +12,10 @@ from btdagg.cli.common import (
     LabelsFile,
     ReadingWithCovariates,
     VotesFile,
-    note,
-    print_json,
     what_is_pooled,
 )
 from btdagg.cli.estimate import about_drawing
-from btdagg.cli.reporting import ReportOption, print_report_table, say_answer, say_where
+from btdagg.cli.reporting import ReportOption, show_result
 from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.report.sections import write_bias
 from btdagg.report.tables import judge_bias_table
@@ -51,13 +49,4 @@ def bias(
     has_design = items.probabilities is not None or not np.isnan(items.shares).any()
     remarks = what_is_pooled(data.votes, "takes", []) + about_drawing(data, has_design)
     found = with_remarks(found, remarks)
-    note(*found.remarks)
-    if json:
-        print_json(found.as_dict())
-    else:
-        say_answer(found.answer)
-        print_report_table(judge_bias_table(found))
-    if folder is not None:
-        with folder:
-            write_bias(folder, found)
-        say_where(folder)
+    show_result(found, judge_bias_table(found), write_bias, folder, json=json)

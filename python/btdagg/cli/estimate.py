@@ -27,7 +27,14 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.cli.reporting import ReportOption, names, print_report_table, say_answer, say_where
+from btdagg.cli.reporting import (
+    ReportOption,
+    names,
+    print_report_table,
+    say_answer,
+    say_where,
+    show_result,
+)
 from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.estimates.sample_design import REQUIRED
 from btdagg.report.sections import write_estimates, write_systems
@@ -124,16 +131,7 @@ def estimate(
         with differences_said():
             ranked = btdagg.estimate_systems(items, population=population, model=fitted)
         ranked = with_remarks(ranked, remarks)
-        note(*ranked.remarks)
-        if json:
-            print_json(ranked.as_dict())
-        else:
-            say_answer(ranked.answer)
-            print_report_table(systems_table(ranked))
-        if folder is not None:
-            with folder:
-                write_systems(folder, ranked)
-            say_where(folder)
+        show_result(ranked, systems_table(ranked), write_systems, folder, json=json)
         return
     with differences_said():
         estimates = btdagg.estimate(items, model=fitted, population=population)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -85,6 +85,27 @@ def _shown(value: object) -> object:
 def say_where(report: ReportFolder) -> None:
     """Print where the page is."""
     err.print(f"wrote {report.path / 'index.html'}", soft_wrap=True)
+
+
+def show_result(
+    result: Any,
+    table: ReportTable,
+    write: Callable[[ReportFolder, Any], None],
+    report: ReportFolder | None,
+    *,
+    json: bool,
+) -> None:
+    """Print a result, its answer first, or as JSON, and write its section of a report."""
+    note(*result.remarks)
+    if json:
+        print_json(result.as_dict())
+    else:
+        say_answer(result.answer)
+        print_report_table(table)
+    if report is not None:
+        with report:
+            write(report, result)
+        say_where(report)
 
 
 def print_report_table(table: ReportTable) -> None:

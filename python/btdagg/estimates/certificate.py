@@ -35,6 +35,7 @@ from btdagg.estimates.population import (
     as_any_counts,
     calibrated,
     items_of,
+    predicted_by,
 )
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
@@ -46,7 +47,7 @@ from btdagg.model.panel import PanelModel
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.standings import STANDINGS
+from btdagg.votes.standings import known_by_itself
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -196,8 +197,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
         return counts if read is None or not isinstance(counts, CountsItself) else read(counts)
 
     def _sure(self, counts: ArrayLike, covariates: Any = None) -> tuple[NDArray[np.intp], Floats]:
-        how: Any = {} if covariates is None else {"covariates": covariates}
-        return sure(np.asarray(self.model.predict_proba(counts, **how)), self.within)
+        return sure(predicted_by(self.model, counts, covariates), self.within)
 
     def _settled(
         self,
@@ -377,14 +377,7 @@ def certify(
     how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
     how |= {"probabilities": probabilities, "least_probability": least_probability}
     items = items_of(counts, labels, **how)
-    if covariates is not None:
-        items = items.with_covariates(covariates, model=model)
-    if isinstance(covariates, str) and covariates == "auto":
-        kept = {name: own for name, own in items.covariates.items() if name not in STANDINGS}
-        items = replace(items, covariates=kept, standings={})
-    for name in items.covariates:
-        by_itself = "what is known of an item by itself: a standing is made of other items' votes"
-        expect(name not in STANDINGS, "covariates", name, by_itself)
+    items = known_by_itself(items, covariates, model)
     if isinstance(labels, Labels) and provenance is None:
         provenance = Provenance.of(counts)
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
@@ -424,8 +417,8 @@ def certify(
             most = int(n_votes.max())
             named["provenance"] = replace(provenance, n_votes=most, n_labels=n)
         model = replace(fitted, **named)
-    told: Any = {} if (own := columns_for(model, ranked)) is None else {"covariates": own}
-    of_rows = sure(np.asarray(model.predict_proba(population.rows, **told)), within)[1]
+    shares = predicted_by(model, population.rows, columns_for(model, ranked))
+    of_rows = sure(shares, within)[1]
     steps = _steps(of_rows, np.bincount(population.place), n if weights is None else np.inf)
     if weights is None:
         curve = [_point(population, entered, agrees, confidence, *step) for step in steps]

@@ -21,7 +21,8 @@ from btdagg.estimates.regression import Regression
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
 from btdagg.votes.sides import columns_of_systems
-from btdagg.votes.standings import STANDINGS
+from btdagg.votes.standings import known_by_itself
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -252,7 +253,10 @@ def bias(
     if items.scale.points != items.label_scale.points:
         expected = f"that of the votes, {items.scale}, so that slopes can be compared"
         raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
-    known, with_systems = _known(items, covariates), _systems(items)
+    known: Mapping[str, Floats] = {}
+    if covariates is not None:
+        known = known_by_itself(items, covariates).covariates
+    with_systems = _systems(items)
     if not known and with_systems is None:
         expected = "a length, a column of numbers or the systems of each response"
         raise InputError(argument="covariates", came="nothing", expected=expected)
@@ -273,9 +277,8 @@ def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str
     """Return items with their systems, if these are known."""
     by = None if system_b is not None else system_a
     systems = None if system_b is None else np.column_stack([system_a, system_b])
-    if system_a is None and hasattr(counts, "scale") and hasattr(counts, "columns"):
-        named = columns_of_systems(counts)
-        return items_of(counts, labels, **named, **how)
+    if system_a is None and isinstance(counts, Votes):
+        return items_of(counts, labels, **columns_of_systems(counts), **how)
     items = items_of(counts, labels, by=by, **how)
     return items if systems is None else replace(items, systems=systems)
 
@@ -285,17 +288,6 @@ def _systems(items: Items) -> NDArray[Any] | None:
     if items.scale.mirrored:
         return None if items.systems is None else np.asarray(items.systems)
     return None if items.by is None else np.asarray(items.by)[:, None]
-
-
-def _known(items: Items, covariates: Any) -> dict[str, Floats]:
-    """Return covariates without standings, which are made of the judge's own votes."""
-    if covariates is None:
-        return {}
-    columns = items.with_covariates(covariates).covariates
-    if covariates != "auto" and (made := [name for name in columns if name in STANDINGS]):
-        expected = "what is known of responses; a standing is made of the judge's votes"
-        raise InputError(argument="covariates", came=made[0], expected=expected)
-    return {name: values for name, values in columns.items() if name not in STANDINGS}
 
 
 class _Labelled(NamedTuple):
@@ -311,7 +303,7 @@ class _Labelled(NamedTuple):
     @classmethod
     def of(cls, items: Items) -> _Labelled:
         rows = np.flatnonzero(~np.isnan(items.shares[:, 0]))
-        labels, votes = items.shares[rows], vote_shares(items)[rows]
+        labels, votes = items.shares[rows], _vote_shares(items)[rows]
         points, groups = _points(items.scale), rows
         if items.groups is not None:
             groups = as_groups(items.groups, "counts", len(items))[rows]
@@ -327,7 +319,7 @@ def _points(scale: Scale) -> Floats:
     return np.array([0.0, 0.5, 1.0]) if scale.mirrored else scale.floats
 
 
-def vote_shares(items: Items) -> Floats:
+def _vote_shares(items: Items) -> Floats:
     """Return the share of each item's votes for each point, (n, J)."""
     counts = np.asarray(items.pooled, dtype=np.float64)
     shares: Floats = counts / counts.sum(axis=1, keepdims=True)
@@ -435,14 +427,14 @@ def _of_systems(
 ) -> tuple[Bias, ...]:
     names, codes = np.unique(systems.astype(str), return_inverse=True)
     codes = codes.reshape(systems.shape)
-    mirrored, shares = items.scale.mirrored, vote_shares(items)
+    mirrored, shares = items.scale.mirrored, _vote_shares(items)
     predicted = PredictedItems.of(items, *codes.T)
     remarks += predicted.remarks
-    votes = shares[_first(predicted)]
+    of_rows = shares[np.unique(predicted.place, return_index=True)[1]]
     less = replace(
         predicted,
         outcomes=predicted.outcomes - shares[predicted.labelled],
-        tables=predicted.tables - votes,
+        tables=predicted.tables - of_rows,
     )
     level = 1 - (1 - level) / len(names)
     quantity = "win rate" if mirrored else predicted.main
@@ -474,11 +466,6 @@ def _of_systems(
         pvalue = min(float(p) * len(names), 1.0)
         found.append(Bias(name, "", np.nan, *numbers, pvalue, of_both.n_labels, finding))
     return tuple(found)
-
-
-def _first(predicted: PredictedItems) -> NDArray[np.int64]:
-    """Return for each distinct row of counts an item that has it."""
-    return np.unique(predicted.place, return_index=True)[1]
 
 
 def _mean_vote(votes: Floats, items: Items, mine: NDArray[np.bool_], level: float) -> Slope:

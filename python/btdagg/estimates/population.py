@@ -170,6 +170,14 @@ def too_few(name: Any, n: int, *, grouped: bool) -> InputError:
     return InputError(f"{name} has {n} {what}, expected at least 2", argument="labels")
 
 
+def predicted_by(
+    model: Predictor, counts: Any, covariates: Mapping[str, Floats] | None = None
+) -> Floats:
+    """Predict by a model, which may be a user's own and know no covariates."""
+    how: Any = {} if covariates is None else {"covariates": covariates}
+    return np.asarray(model.predict_proba(counts, **how), dtype=np.float64)
+
+
 def fixed(
     model: Predictor,
     rows: NDArray[Any],
@@ -182,8 +190,7 @@ def fixed(
     if isinstance(own[0], Scale) and own != scales:
         came, expected = (f"votes {votes} and labels {labels}" for votes, labels in (own, scales))
         raise InputError(f"model is of {came}, expected one of {expected}", argument="model")
-    how: Any = {} if covariates is None else {"covariates": covariates}
-    table, names = np.asarray(model.predict_proba(rows, **how), dtype=np.float64), scales[1].names
+    table, names = predicted_by(model, rows, covariates), scales[1].names
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
     if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(

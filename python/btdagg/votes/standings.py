@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_names, same_length
 from btdagg.votes.scale import PAIRS, Scale
@@ -185,6 +187,23 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
                 standings[name] = known
         columns[name] = values
     return KnownColumns(columns, standings)
+
+
+def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
+    """Return items with covariates, of which none is made of the votes of other items.
+
+    "auto" is then the length, and standings are refused.
+    """
+    if isinstance(covariates, str) and covariates == "auto":
+        made = ((name, make(items)) for name, make in _KNOWN.items() if name not in STANDINGS)
+        known = {name: values for name, values in made if values is not None}
+        return replace(items, covariates=known, standings={})
+    if covariates is not None:
+        items = items.with_covariates(covariates, model=model)
+    for name in items.covariates:
+        expected = "what is known of an item by itself: a standing is made of other items' votes"
+        expect(name not in STANDINGS, "covariates", name, expected)
+    return items
 
 
 def _by_task(

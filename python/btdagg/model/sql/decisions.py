@@ -76,9 +76,7 @@ class Offset(NamedTuple):
             real, least = as_real(column, words), words.number(LARGEST_COVARIATE)
             scaled = f"({real} - {words.number(own.centre)}) / {words.number(own.scale)}"
             added += f" + COALESCE({scaled}, 0) * {words.number(own.weight)}"
-            is_number = words.is_number.format(f"LTRIM({column}, '-')")
-            if is_number:
-                is_number = f"(TYPEOF({column}) IN ('integer', 'real') OR {is_number}1 = 1) AND "
+            is_number = words.is_signed.format(column)
             known += f" AND ({column} IS NULL OR {is_number}ABS({real}) <= {least})"
         return cls(added, known)
 

@@ -32,8 +32,8 @@ class Dialect:
         The larger of two numbers; hyperbolic functions of a float.
     literal : str
         Of a float, around its digits.
-    is_number : str
-        Whether a column holds a number, where the type of the column does not say.
+    is_number, is_signed : str
+        Whether a column holds a number of at least 0, or any, where its type does not say.
     escapes_names, escapes_texts : bool
         Whether a backslash escapes the next character in a name or a text.
     """
@@ -47,6 +47,7 @@ class Dialect:
     sinh: str = "SINH({})"
     atanh: str = "ATANH({})"
     is_number: str = ""
+    is_signed: str = ""
     escapes_names: bool = False
     escapes_texts: bool = False
 
@@ -80,6 +81,8 @@ DIALECTS = {
         greatest="MAX",
         is_number="(TYPEOF({0}) IN ('integer', 'real') OR {0} GLOB '[0-9]*' "
         "AND {0} NOT GLOB '*[^0-9.]*' AND {0} NOT GLOB '*.*.*') AND ",
+        is_signed="(TYPEOF({0}) IN ('integer', 'real') OR LTRIM({0}, '-') GLOB '[0-9]*' "
+        "AND LTRIM({0}, '-') NOT GLOB '*[^0-9.]*' AND {0} NOT GLOB '*.*.*') AND ",
     ),
     "spark": Dialect("`", "DOUBLE", text="STRING", literal="{}D", escapes_texts=True),
     # Its types hold no NULL unless they say so, and these two functions have one spelling.
