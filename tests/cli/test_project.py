@@ -8,9 +8,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import typer
 
 import btdagg
+from btdagg.cli.app import app
 from families import family
+from labelling import LabelClient, pairs_file
 
 # What files of strangers are called, by our names.
 VOTES = {"item": "case", "judge": "grader", "sample": "run", "group": "prompt"}
@@ -55,6 +58,33 @@ def project(folder, name):
                 lines.append(f'{key.removeprefix(table)} = "{value}"')
     (folder / "btdagg.toml").write_text("\n".join(lines) + "\n")
     return said
+
+OTHERS = ["judge", "batch write", "run", "label", "paper raters", "sql"]  # tests below
+# Without a project, and why.
+WITHOUT = {
+    "demo": "its data are its own",
+    "check": "writes the project; the files are its arguments",
+    "import": "what other tools have written has its own columns",
+    "batch send": "a job is a folder of its own",
+    "batch list": "a job is a folder of its own",
+    "batch collect": "a job is a folder of its own",
+    "batch cancel": "a job is a folder of its own",
+    "serve": "reads a model alone",
+}
+
+
+def names_of(group, name=""):
+    if not hasattr(group, "list_commands"):
+        return [name.strip()]
+    context = typer.Context(group)
+    found = [(own, group.get_command(context, own)) for own in group.list_commands(context)]
+    return [longer for own, command in found for longer in names_of(command, f"{name} {own}")]
+
+
+def test_every_command_is_in_the_table_or_has_a_reason():
+    tested = {line.partition(" {")[0] for line in COMMANDS}
+    wanted = tested | {*OTHERS, *WITHOUT}
+    assert {*names_of(typer.main.get_command(app))} == wanted
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -118,6 +148,60 @@ def test_commands_that_ask_find_the_pairs_of_a_project(cli, folder):
             outcomes.append(decided.read_text() if decided.exists() else out)
             shutil.rmtree("out", ignore_errors=True)  # with the votes
         assert outcomes[0] == outcomes[1], line
+
+
+def test_labels_of_a_page_find_the_pairs_of_a_project(cli, folder):
+    pairs_file(folder)
+    client = LabelClient(folder)
+    client.label("ann", client.item("ann"), "first")
+    pl.read_ndjson("pairs.jsonl").rename({"item": "case", "a": "left"}).write_csv("pairs.csv")
+    keys = {"item": "case", "a": "left", "file": "pairs.csv"}
+    lines = [f'{key} = "{value}"' for key, value in keys.items()]
+    Path("other.toml").write_text("\n".join(["[pairs]", *lines]))
+    typed = [word for key, own in keys.items() for word in ("--set", f"pairs.{key}={own}")]
+    common = ("label", "--export", "-s", "human.db", "-o")
+    assert cli(*common, "typed.csv", *typed)[0] == 0
+    assert cli(*common, "read.csv", "--project", "other.toml")[0] == 0
+    assert Path("typed.csv").read_text() == Path("read.csv").read_text()
+    assert pl.read_csv("read.csv").height == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_query_has_the_columns_of_a_project(cli, folder):
+    project(folder, "pairs")
+    assert cli("calibrate", "-o", "model.json")[0] == 0
+    line = "sql model.json --votes votes"
+    Path("btdagg.toml").rename("other.toml")
+    wanted = cli(*line.split(), "--set", "item=case")
+    by_option = cli(*line.split(), "--project", "other.toml")
+    Path("other.toml").rename("btdagg.toml")
+    assert wanted[0] == 0, wanted
+    assert by_option[:2] == cli(*line.split())[:2] == wanted[:2]
+    _, of_labels, _ = cli(*"sql --votes votes --labels labels".split())
+    assert '"case"' in of_labels
+    assert '"example"' in of_labels
+    assert '"gold"' in of_labels
+
+
+def test_raters_of_a_project_are_its_labels_and_their_judge_its_votes(cli, folder):
+    rows = [(f"q{n}", rater, (n * k) % 3 - 1) for n in range(40) for k, rater in enumerate("abc")]
+    ratings = pl.DataFrame(rows, ["case", "who", "gold"], orient="row")
+    ratings.write_csv("ratings.csv")
+    ratings.select("case", vote="gold").write_csv("judge.csv")
+    names = {"labels.item": "case", "labels.rater": "who", "labels.vote": "gold"}
+    keys = [f"{key}={own}" for key, own in (names | {"votes.item": "case"}).items()]
+    typed = [word for key in keys for word in ("--set", key)]
+    tables = {"labels": "ratings.csv", "votes": "judge.csv"}
+    lines = []
+    for table, file in tables.items():
+        own = [key.partition(".")[2] for key in keys if key.startswith(table)]
+        lines += [f"[{table}]", f'file = "{file}"', *(f'{k}"'.replace("=", ' = "') for k in own)]
+    Path("other.toml").write_text("\n".join(lines))
+    wanted = cli("paper", "raters", *tables.values(), *typed, "--json")
+    assert wanted[0] == 0, wanted
+    found = cli("paper", "raters", "--json", "--project", "other.toml")
+    assert found[:2] == wanted[:2], found
+    assert json.loads(found[1])
 
 
 def test_a_file_of_the_command_line_replaces_that_of_its_kind(cli, folder):

@@ -1,5 +1,7 @@
 """Whether a candidate is not worse by a margin: bounds, outcomes, and how often it is wrong."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -70,6 +72,18 @@ def test_where_no_number_of_labels_would_tell_it_is_said():
     assert found.labels_wanted is None
     sentence = str(found).partition("\n")[0]
     assert sentence.endswith("; even with all items labelled it could not be told; add items")
+
+
+def test_the_items_that_are_wanted_would_tell():
+    counts, labels = drawn(60, 60, 0.0)
+    few = not_worse(counts, labels, margin=0.02, **A)
+    assert few.labels_wanted is None
+    times = few.items_wanted / 60
+    assert 1 < times < 100
+    assert f"add items: about {few.items_wanted:,} in all, each with a label" in str(few)
+    for n, outcome in ((round(0.7 * times), "inconclusive"), (math.ceil(1.3 * times), "not worse")):
+        many = not_worse(np.tile(counts, (n, 1)), np.tile(labels, n), margin=0.02, **A)
+        assert many.outcome == outcome
 
 
 def test_tables_and_groups_are_taken_as_estimate_takes_them():

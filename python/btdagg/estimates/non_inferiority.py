@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
@@ -11,6 +14,7 @@ from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_number
+from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.model.intervals import as_level
@@ -54,6 +58,8 @@ class NonInferiority(Readable):
     labels_wanted : int or None
         About how many labels, the present ones included, would give an answer if the estimate stays
         as it is; None if there is one, or if labelling all items would not be enough.
+    items_wanted : int or None
+        About how many items, each with a label, would where labels of all that there are would not.
     remarks : tuple of str
     population : "new" or "finite"
         Whether bounds are for new items, or of these.
@@ -72,6 +78,7 @@ class NonInferiority(Readable):
     labels_wanted: int | None
     remarks: tuple[str, ...]
     population: Population = "new"
+    items_wanted: int | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -118,6 +125,8 @@ class NonInferiority(Readable):
             sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
         elif self.outcome == "inconclusive":
             sentence += "; even with all items labelled it could not be told; add items"
+            if self.items_wanted is not None:
+                sentence += f": about {self.items_wanted:,} in all, each with a label, would tell"
         return sentence
 
     def __str__(self) -> str:
@@ -209,8 +218,14 @@ def not_worse(
     n_items, n_labels = own.n_items + other.n_items, own.n_labels + other.n_labels
     value, low, high = _bounds(estimates, pair, quantity)
     wanted = None
+    items_wanted = None
     if low <= -margin <= high:
         wanted = estimates.labels_to_tell(-margin, quantity, pair)
+        if wanted is None:
+            ends = limits_at([own, other], estimates.level, np.array([n_items]))
+            wide, distance = float(ends[1][0] - ends[0][0]) / 2, abs(value + margin)
+            if distance > wide / 10:  # else a hundred times as many
+                items_wanted = math.ceil(n_items * (wide / distance) ** 2)
     if wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
     remarks = estimates.remarks_on_differences
@@ -219,7 +234,7 @@ def not_worse(
         where = said_of(others.population, n_items)
         remarks += (f"{quantity} on {where}: {away}, one-sided bounds {' and '.join(ends)}",)
     numbers: Any = margin, level, n_items, n_labels, wanted, remarks, estimates.population
-    return NonInferiority(*pair, quantity, value, low, high, *numbers)
+    return NonInferiority(*pair, quantity, value, low, high, *numbers, items_wanted)
 
 
 def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[float]:

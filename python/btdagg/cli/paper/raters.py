@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,27 +20,26 @@ from btdagg.methods import by_name
 from btdagg.paper import leave_one_rater_out
 from btdagg.paper.tables import raters_table
 
-if TYPE_CHECKING:
-    pass
-
 
 def raters(
+    selection: Signs,
+    reporting: ReportOption,
     ratings: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="RATINGS",
             help="Votes of human raters (columns item, rater, vote; optional group, whose items "
             "stay together): .csv, .tsv, .jsonl (each also .gz) or .parquet; - is standard input.",
+            show_default="labels of btdagg.toml",
         ),
-    ],
-    selection: Signs,
-    reporting: ReportOption,
+    ] = None,
     votes: Annotated[
         str | None,
         typer.Argument(
             metavar="VOTES",
             help="Votes or counts of one judge on the same items. Without them only raters are "
             "compared.",
+            show_default="of btdagg.toml, if it has any",
         ),
     ] = None,
     method: Annotated[
@@ -67,19 +66,22 @@ def raters(
 
     Example: btdagg paper raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out
     """
+    project = selection.project
+    ratings = project.place("labels", ratings)
+    votes = project.file("votes") if votes is None else votes
     if votes is None and n_votes is not None:
         raise InputError(
             "n_votes is of the votes of a judge, and none are given", argument="n_votes"
         )
     budgets = numbers_of_votes(n_votes)
     sources = (("labels", ratings), ("votes", votes))
-    raw_ratings, *raw_votes = selection.filtered(*selection.project.read(*sources))
+    raw_ratings, *raw_votes = selection.filtered(*project.read(*sources))
     sheet = btdagg.paper.read_ratings(raw_ratings)
     table = selection.votes(raw_votes[0]) if raw_votes else None
     if table is not None:
         table.refuse_of_counts(n_votes=budgets)
     (aggregator,) = by_name([method])
-    folder = reporting.open(selection.project, f"Raters of {Path(sheet.source).name}")
+    folder = reporting.open(project, f"Raters of {Path(sheet.source).name}")
     n_used: list[int | None] = [None] if budgets is None else [*budgets]
     with progress_bar("comparing") as progress:
         step = progress(len(sheet.raters) * len(n_used))
