@@ -59,6 +59,7 @@ def project(folder, name):
     (folder / "btdagg.toml").write_text("\n".join(lines) + "\n")
     return said
 
+
 OTHERS = ["judge", "batch write", "run", "label", "paper raters", "sql"]  # tests below
 # Without a project, and why.
 WITHOUT = {
@@ -177,7 +178,7 @@ def test_a_query_has_the_columns_of_a_project(cli, folder):
     Path("other.toml").rename("btdagg.toml")
     assert wanted[0] == 0, wanted
     assert by_option[:2] == cli(*line.split())[:2] == wanted[:2]
-    _, of_labels, _ = cli(*"sql --votes votes --labels labels".split())
+    _, of_labels, _ = cli(*["sql", "--votes", "votes", "--labels", "labels"])
     assert '"case"' in of_labels
     assert '"example"' in of_labels
     assert '"gold"' in of_labels

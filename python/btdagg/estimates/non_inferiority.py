@@ -222,8 +222,8 @@ def not_worse(
     if low <= -margin <= high:
         wanted = estimates.labels_to_tell(-margin, quantity, pair)
         if wanted is None:
-            ends = limits_at([own, other], estimates.level, np.array([n_items]))
-            wide, distance = float(ends[1][0] - ends[0][0]) / 2, abs(value + margin)
+            of_all = limits_at([own, other], estimates.level, np.array([n_items]))
+            wide, distance = float(of_all[1][0] - of_all[0][0]) / 2, abs(value + margin)
             if distance > wide / 10:  # else a hundred times as many
                 items_wanted = math.ceil(n_items * (wide / distance) ** 2)
     if wanted is not None:  # a forecast: those that there are do not tell
@@ -233,8 +233,9 @@ def not_worse(
         away, *ends = (f"{number:+.3f}" for number in _bounds(others, pair, quantity))
         where = said_of(others.population, n_items)
         remarks += (f"{quantity} on {where}: {away}, one-sided bounds {' and '.join(ends)}",)
-    numbers: Any = margin, level, n_items, n_labels, wanted, remarks, estimates.population
-    return NonInferiority(*pair, quantity, value, low, high, *numbers, items_wanted)
+    numbers: Any = margin, level, n_items, n_labels, wanted, remarks
+    numbers = *numbers, estimates.population, items_wanted
+    return NonInferiority(*pair, quantity, value, low, high, *numbers)
 
 
 def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[float]:
