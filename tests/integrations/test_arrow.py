@@ -1,13 +1,14 @@
 """Record batches are decided as arrays are, alone and by the engines that hand them over."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from btdagg import DavidsonModel, GradeModel, InputError, Scale
+from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale, decisions
 from btdagg.integrations.arrow import BatchDecider
 from btdagg.online import StoppingRule, fit_votes
 from draws import triples
@@ -103,6 +104,73 @@ def test_grades_are_decided_by_columns_of_their_points(grades):
     assert found["label"].type == pa.from_numpy_dtype(decided.dtype)
     assert found["label"].to_pylist() == decided.tolist()
     assert found[f"p_{grades[-1]}"].to_pylist() == model.predict_proba(counts)[:, -1].tolist()
+
+
+KNOWN = (
+    Covariate("standing", 0.6, 0.5, standings={"x": 0.4, "y": -0.2}),
+    Covariate("length", -0.3, 2.0),
+)
+
+
+@pytest.mark.parametrize("mirrored", [True, False])
+def test_covariates_are_columns_or_made_of_those_that_say_them(mirrored):
+    model = replace(MODEL, covariates=KNOWN)
+    if not mirrored:
+        model = GradeModel(2, (1.5, 2.5), Scale((1, 2, 3)), covariates=KNOWN)
+    counts = TRIPLES[TRIPLES.any(axis=1)]
+    rng, n, names = np.random.default_rng(1), len(counts), [*model.scale.columns]
+    sides = ["_a", "_b"] if mirrored else [""]
+    systems = [rng.choice(["x", "y"], n) for _ in sides]
+    chars = [rng.integers(0, 999, n) for _ in sides]
+    told = np.array([[KNOWN[0].standings[name] for name in own] for own in systems])
+    logs = np.log1p(np.array(chars, dtype=float))
+    known = {"standing": np.subtract.reduce(told), "length": np.subtract.reduce(logs)}
+    made = {f"system{side}": own for side, own in zip(sides, systems, strict=True)}
+    made |= {f"chars{side}": own for side, own in zip(sides, chars, strict=True)}
+    decide, by_name = (
+        BatchDecider(model, probabilities=True),
+        dict(zip(names, counts.T, strict=True)),
+    )
+    for columns in (known, made, {**made, "length": known["length"]}):
+        found = decide(pa.record_batch({**by_name, **columns}))
+        labels = model.decide(counts, covariates=known)
+        assert found["label"].to_pylist() == labels.tolist()
+        shares = [found[f"p_{name}"] for name in model.label_names]
+        np.testing.assert_array_equal(
+            np.column_stack(shares), model.predict_proba(counts, covariates=known)
+        )
+        frame = pl.DataFrame({"item": np.arange(n), **by_name, **columns})
+        assert decisions(frame, model)["label"].to_list() == labels.tolist()
+    # What is not known: null, as NaN is, and a system that the model has not met.
+    bare = pa.record_batch(
+        {**by_name, "standing": pa.nulls(n, pa.int8()), "length": known["length"]}
+    )
+    nothing = known | {"standing": np.full(n, np.nan)}
+    wanted = model.decide(counts, covariates=nothing).tolist()
+    with pytest.warns(UserWarning, match=f"standing is not known of {n} items"):
+        assert decide(bare)["label"].to_pylist() == wanted
+    strange = made | {f"system{sides[0]}": ["new"] * n}
+    with pytest.warns(UserWarning, match=f"standing is not known of {n} items"):
+        found = decide(pa.record_batch({**by_name, **strange}))
+    assert found["label"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "change", "message"),
+    [
+        (KNOWN, {"length": None}, "batch: expected length, or chars_a and chars_b, or response_a "),
+        (KNOWN, {"standing": None}, "batch: expected standing, or system_a and system_b, which"),
+        ((Covariate("standing", 1, 1),), {"standing": None}, "batch: expected standing, which"),
+        (KNOWN, {"length": ["long"]}, r"covariates\['length'\]"),
+        (KNOWN, {"length": [np.inf]}, r"covariates\['length'\]\[0\] is inf, expected a number"),
+    ],
+)
+def test_a_batch_without_covariates_is_refused_by_name(own, change, message):
+    columns = {"minus": [1], "tie": [0], "plus": [3], "standing": [0.1], "length": [0.2]} | change
+    columns |= {"system_a": ["x"], "system_b": ["y"]} if len(own) == 1 else {}
+    batch = pa.record_batch({name: own for name, own in columns.items() if own is not None})
+    with pytest.raises(InputError, match=message):
+        BatchDecider(replace(MODEL, covariates=own))(batch)
 
 
 def test_it_can_be_sent_to_workers():

@@ -448,7 +448,7 @@ def test_covariates_are_columns_and_systems_stand_for_standings():
     known = {"standing": [0.6, -0.6], "price": price}
     labels = KNOWING.decide(counts, covariates=known).tolist()
     shares = KNOWING.predict_proba(counts, covariates=known).tolist()
-    sides = {"system_a": ["x", "y"], "system_b": ["y", "x"], "price": price}
+    sides = {"system_a": ["x", "y"], "system_b": ["y", "x"], "price_a": [2.5, 1], "price_b": [1, 5]}
     columns = dict(zip(("minus", "tie", "plus"), zip(*counts, strict=True), strict=True))
     for told in (known, sides):
         for body in ({"counts": counts, **told}, {**{k: [*v] for k, v in columns.items()}, **told}):
@@ -461,7 +461,7 @@ def test_covariates_are_columns_and_systems_stand_for_standings():
         assert pa.ipc.open_stream(answer).read_all()["label"].to_pylist() == labels
     stranger = {"counts": counts, **sides, "system_a": ["new", "y"]}
     answer = knowing.post("/v1/decide", json=stranger).json()
-    assert answer["warnings"] == ["standing is not known of 1 items"]
+    assert answer["warnings"] == ["standing is not known of 1 items, which it says nothing of"]
     listed = knowing.get("/v1/models").json()[0]["covariates"]
     assert [own["name"] for own in listed] == ["standing", "price"]
     described = knowing.get("/openapi.json").json()["components"]["schemas"]["Body"]
@@ -472,7 +472,10 @@ def test_covariates_are_columns_and_systems_stand_for_standings():
     ("told", "message"),
     [
         ({}, "body: expected standing, or system_a and system_b, which the model knows of items"),
-        ({"standing": [0.1]}, "body: expected price, which the model knows of items"),
+        (
+            {"standing": [0.1]},
+            "body: expected price, or price_a and price_b, which the model knows",
+        ),
         ({"system_a": ["x"], "price": [1]}, "body: expected standing, or system_a and system_b"),
         ({"standing": [0.1], "price": [None]}, "price[0]: Input should be a valid number"),
         ({"standing": [0.1], "price": [1], "length": [1]}, "length: Extra inputs"),

@@ -84,6 +84,21 @@ def test_a_models_standings_are_those_it_was_fitted_with(pairs):
     np.testing.assert_array_equal(items.covariates["standing"], wanted)
 
 
+def test_a_column_of_the_name_is_one_where_nothing_makes_it(pairs):
+    _, _, counts, gold, facts = pairs
+    known = columns_of(counts, facts)
+    frame = pl.DataFrame({"item": np.arange(240), **known}).join(
+        pl.DataFrame([(i, v) for i, row in enumerate(counts.tolist())
+                      for v, n in zip((-1, 0, 1), row, strict=True) for _ in range(n)],
+                     schema=["item", "vote"], orient="row"), on="item"
+    )  # fmt: skip
+    votes, model = btdagg.read_votes(frame), btdagg.calibrate(counts, gold, covariates=known).model
+    labels = btdagg.decisions(votes, model)["label"].to_numpy()
+    np.testing.assert_array_equal(labels, model.decide(counts, covariates=known))
+    with pytest.raises(InputError, match="or a column length, or chars_a and chars_b, or response"):
+        btdagg.decisions(btdagg.read_votes(frame.drop("length")), model)
+
+
 def error_of(scores):
     (cell,) = scores.cells
     return cell.methods[0].interval().mean

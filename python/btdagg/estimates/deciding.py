@@ -9,14 +9,17 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.lazy import pl
-from btdagg._util.validation import column_names
+from btdagg._util.validation import column_names, columns_of
 from btdagg.model.covariates import columns_for
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
+from btdagg.votes.standings import sources_of, systems_in
 from btdagg.votes.table import PLACE, counts_of
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.certificate import Certificate
@@ -128,9 +131,10 @@ def _counted(
     """Return items with columns of counts, those of all judges together, counts and covariates."""
     judges, names = fitted.judges, [*fitted.scale.columns]
     if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
-        wanted = [own.name for own in fitted.covariates if own.name in items.columns]
-        of_frame = {name: items[name].to_numpy() for name in wanted}
-        return items, counts_of(items, names), of_frame or None
+        counts = counts_of(items, names)
+        known = covariates_in(items.to_dict(), fitted, counts, "items")
+        warn_of(unknown_in(known))
+        return items, counts, known
     if "item" in (column_names(items) or ()):
         items = read_votes(items, scale=fitted.scale)
     if isinstance(items, Votes | Items):
@@ -149,17 +153,44 @@ def _counted(
         standings = [c.standings for c in fitted.covariates if c.name == "standing"]
         if refresh and standings:
             warn_of(["standings are those in these votes, as was asked for"])
-        elif None in standings:
+        elif None in standings and systems_in(own) is not None:
             warn_of(["standings are those in these votes, since the model keeps none"])
     known = columns_for(fitted, own)
-    for name, values in (known or {}).items():
-        if n_missing := int(np.isnan(values).sum()):
-            warn_of([f"{name} is not known of {n_missing} items, which it says nothing of"])
+    warn_of(unknown_in(known))
     counts = own.of_judges(judges) if judges else own.pooled
     keys = pl.DataFrame({"item": own.ids.tolist()}) if own.keys is None else own.keys
     columns = dict(zip(names, own.pooled.T, strict=True))
     keys = keys.with_columns(pl.Series(name, column) for name, column in columns.items())
     return keys, counts, known
+
+
+def covariates_in(
+    columns: Mapping[str, Any], model: Any, counts: Any, source: str
+) -> dict[str, NDArray[np.float64]] | None:
+    """Return the covariates that a model needs, from columns of rows that are decided alone.
+
+    Each is the column of its name, or made of what `Items.with_covariates` makes it of; systems
+    have the standings that the model keeps. None of a model that needs none.
+    """
+    kept = {own.name: own.standings is not None for own in model.covariates}
+    if not kept:
+        return None
+    known = columns_of({name: columns[name] for name in kept if name in columns}, len(counts))
+    for name, is_kept in kept.items():
+        sources = sources_of(name, model.scale, kept=is_kept)
+        if not any({*own} <= columns.keys() for own in sources.values()):
+            expected = f"{', or '.join(sources)}, which the model knows of items"
+            raise InputError(f"{source}: expected {expected}", argument="covariates")
+    told = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
+    items = Items(counts=counts, scale=model.scale, told=told, covariates=known)
+    return dict(items.with_covariates([*kept], model=model).covariates)
+
+
+def unknown_in(known: Mapping[str, Any] | None) -> list[str]:
+    """Say which covariates are missing, and of how many items."""
+    missing = {name: int(np.isnan(values).sum()) for name, values in (known or {}).items()}
+    said = "{} is not known of {} items, which it says nothing of"
+    return [said.format(name, n) for name, n in missing.items() if n]
 
 
 def decided_columns(

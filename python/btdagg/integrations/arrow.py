@@ -10,10 +10,11 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg.estimates.deciding import decided_columns
+from btdagg.estimates.deciding import covariates_in, decided_columns, unknown_in
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
+from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,10 +31,11 @@ class BatchDecider:
     Parameters
     ----------
     by : DavidsonModel, GradeModel or StoppingRule
-        What decides. A model adds `label`; of grades columns of counts are named by the points. A
-        rule adds `label` and `settled` (bool), whether it stops there, and if it knows the risk
-        `change_risk` (float64), the probability that all votes would give another label, which is
-        null for items that are not settled.
+        What decides. A model adds `label`; of grades columns of counts are named by the points.
+        With covariates it needs a column of each, null where one is missing, or those that make it,
+        such as `system_a` and `system_b` for a standing. A rule adds `label` and `settled` (bool),
+        whether it stops there, and if it knows the risk `change_risk` (float64), the probability
+        that all votes would give another label, which is null for items that are not settled.
     probabilities : bool
         Add `p_minus`, `p_tie` and `p_plus` (float64) of the model, or of the rule's model; of
         grades `p_1`, `p_2`, ...
@@ -56,7 +58,12 @@ class BatchDecider:
             import pyarrow as pa
         model = self.by.model if isinstance(self.by, StoppingRule) else self.by
         counts = np.column_stack([np.asarray(batch.column(name)) for name in model.scale.columns])
-        decided = decided_columns(self.by, counts, probabilities=self.probabilities)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        known = covariates_in(columns, model, counts, "batch")
+        warn_of(unknown_in(known))
+        decided = decided_columns(
+            self.by, counts, probabilities=self.probabilities, covariates=known
+        )
         decided.pop("mean", None)  # which a batch has no column for
         added: dict[str, Any] = {
             name: pa.array(

@@ -8,10 +8,16 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import refuse_booleans, unmasked
+from btdagg._util.validation import (
+    COUNT_COLUMNS,
+    column_names,
+    refuse_booleans,
+    unmasked,
+    with_columns,
+)
 from btdagg.model.calibration import WEAK
 from btdagg.model.calibration import calibrate as _calibrate
-from btdagg.votes.scale import PAIRS, Scale, scale_from
+from btdagg.votes.scale import PAIRS, Scale, column_text, scale_from
 
 with needs("sklearn", "VoteClassifier"):
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -56,9 +62,15 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    X is an (n, 3) array of vote counts in label order, or a data frame with the columns minus, tie
-    and plus and no other, in any order; of grades (n, J), with a column for each point of the scale
-    of votes. Counts are numbers of votes, so pipelines must not scale or fill them in before.
+    X is an array whose first three columns are vote counts in label order, or a data frame with the
+    columns minus, tie and plus, in any order; of grades there is one for each point of the scale of
+    votes. Counts are numbers of votes, so pipelines must not scale or fill them in before.
+
+    More columns are covariates, which the model weighs (`btdagg.calibrate`), NaN where one is
+    missing: of pairs numbers that change their sign when A and B are swapped. The model calls those
+    of a frame by their name and those of an array by their place, x3, x4 and so on. Select columns
+    before where some are not for the model.
+
     Classes that are grades are whole numbers: scikit-learn takes others for values of a regression.
 
     `predict` gives the label of least expected absolute error, the median of the predicted
@@ -106,7 +118,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes.shape != points.shape or len(set(classes.tolist())) < len(points):
             expected = f"{len(points)} of them, for {', '.join(map(str, points))}"
             raise InputError(f"classes is {self.classes!r}, expected {expected}")
-        counts, labels = self._checked(X, y, reset=True)
+        counts, known, labels = self._checked(X, y, reset=True)
         expected = f"one of the classes {', '.join(map(str, classes))}"
         if classes.dtype.kind in "iuf":
             refuse_booleans(y, "y", expected)
@@ -120,6 +132,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scale=scale,
             label_scale=self.label_scale,
             weights=sample_weight,
+            covariates=known or None,
             prior=WEAK if isinstance(self.prior, str) and self.prior == "weak" else self.prior,
             alpha=self.alpha,
             kappa=self.kappa,
@@ -136,30 +149,49 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
         """Label of least expected absolute error for each item, (n,)."""
-        model = self.model_
-        places = model.label_scale.places(model.decide(self._checked(X, reset=False)))
+        model, (counts, known) = self.model_, self._checked(X, reset=False)
+        places = model.label_scale.places(model.decide(counts, covariates=self._needed(known)))
         return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Probabilities of the classes for each item, (n, classes)."""
-        shares: NDArray[np.float64] = self.model_.predict_proba(self._checked(X, reset=False))
+        model, (counts, known) = self.model_, self._checked(X, reset=False)
+        shares: NDArray[np.float64] = model.predict_proba(counts, covariates=self._needed(known))
         return shares
 
+    def _needed(self, known: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the covariates of the model, which lacks those that were constant in the fit."""
+        return {own.name: known[own.name] for own in self.model_.covariates} or None
+
     def _checked(self, X: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:  # noqa: N803
-        """Return counts, or counts and labels, as scikit-learn and then the package check them."""
+        """Return counts, covariates and labels, if any, as scikit-learn and the package check."""
         scale = self.scale or PAIRS
-        names = tuple(scale.columns)
-        ordered = scale.in_order(unmasked(X, "X"), "X")
-        wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": len(names)}
+        n_counts = len(scale.points)
+        ordered = self._in_order(unmasked(X, "X"), scale, reset)
+        wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": n_counts}
         if labels and labels[0] is not None:  # of which what follows says more
             check_classification_targets(unmasked(labels[0], "y"))
-        checked = validate_data(self, ordered, *labels, **wanted)
+        checked = validate_data(self, ordered, *labels, ensure_all_finite="allow-nan", **wanted)
         array, *rest = checked if labels else (checked,)
-        if array.shape[1] != len(names):
-            expected = f"(n, {len(names)}): {', '.join(names)}"
-            raise InputError(f"X has shape {array.shape}, expected {expected}")
-        counts = scale.counts(array)
-        return (counts, *rest) if labels else counts
+        names = getattr(self, "feature_names_in_", [f"x{n}" for n in range(array.shape[1])])
+        known = dict(zip(names[n_counts:], array.T[n_counts:], strict=True))
+        return scale.counts(array[:, :n_counts]), known, *rest
+
+    def _in_order(self, X: Any, scale: Scale, reset: bool) -> Any:  # noqa: N803
+        """Return a frame with counts first, then covariates, as in the fit; arrays unchanged."""
+        columns = column_names(X)
+        if columns is None or (scale.mirrored and columns == [*range(len(columns))]):
+            return X
+        sides = {*COUNT_COLUMNS, *COUNT_COLUMNS.values()} if scale.mirrored else {*scale.columns}
+        texts = {column: str(column).strip().lower() for column in columns}
+        if not scale.mirrored:
+            texts = {column: column_text(column) for column in columns}
+        counts = [column for column in columns if texts[column] in sides]
+        own = with_columns(X, counts) if len(counts) == len(scale.points) else X
+        more = [column for column in columns if column not in counts]
+        fitted = [] if reset else [*getattr(self, "feature_names_in_", [])]
+        more.sort(key=lambda name: fitted.index(name) if name in fitted else len(fitted))
+        return with_columns(X, [*(column_names(scale.in_order(own, "X")) or ()), *more])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
-import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -23,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from btdagg import __version__
 from btdagg._core import InputError
 from btdagg._util.files import digest_of
-from btdagg.estimates.deciding import decided_columns
+from btdagg.estimates.deciding import covariates_in, decided_columns, unknown_in
 from btdagg.serve.bodies import (
     ARROW,
     DecidedItems,
@@ -34,7 +33,6 @@ from btdagg.serve.bodies import (
     read_json,
     write_stream,
 )
-from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -97,20 +95,8 @@ class _Served(NamedTuple):
 
     def known_of(self, items: RequestItems) -> RequestItems:
         """Return items with the covariates of the model; an InputError names what is absent."""
-        names, facts = [own.name for own in self.model.covariates], dict(items.facts)
-        if not names:
-            return items
-        systems = [facts.pop(name) for name in self.known.systems if name in facts]
-        is_told = len(systems) == len(self.known.systems) > 0
-        for own in self.model.covariates:
-            if own.name not in facts and not (is_told and own.standings is not None):
-                instead = ", or ".join((own.name, " and ".join(self.known.systems)))
-                what = own.name if own.standings is None else instead
-                raise InputError(f"body: expected {what}, which the model knows of items")
-        by = np.column_stack(systems) if is_told else None
-        told = Items(counts=items.counts, scale=self.scale, systems=by, covariates=facts)
-        known = told.with_covariates(names, model=self.model).covariates
-        return items._replace(facts=known)
+        known = covariates_in(items.facts, self.model, items.counts, "body")
+        return items._replace(facts=known or {})
 
 
 _BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
@@ -276,8 +262,7 @@ def _refused(detail: str) -> JSONResponse:
 
 def _warnings(items: RequestItems, served: _Served) -> list[str]:
     """Where items differ from what the model was fitted to."""
-    unknown = {name: int(np.isnan(values).sum()) for name, values in items.facts.items()}
-    said = [f"{name} is not known of {n} items" for name, n in unknown.items() if n]
+    said = unknown_in(items.facts)
     if served.provenance is None or not len(items.counts):
         return said
     counts, votes, scale = items.counts, items.votes, served.scale

@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -20,12 +21,14 @@ from btdagg._util.validation import same_length
 from btdagg.votes import Provenance, read_table
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.standings import sources_of
 from btdagg.votes.strength import PROBABILITIES
 from btdagg.votes.votes import Votes, read_votes
 
 ARROW = "application/vnd.apache.arrow.stream"
 
 _OF_VOTES = ("sample", "order", "judge")
+_TEXTS = ("system", "response")
 _STRENGTHS = ("margin", "strength", *PROBABILITIES)
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # the mark at the end of a stream
@@ -35,17 +38,20 @@ _Count = Annotated[float, Field(ge=0, lt=2**63)]
 
 
 class Known(NamedTuple):
-    """What a model has to know of items besides their votes: names, and which are of systems."""
+    """What bodies say of items besides their votes, for a model with covariates, by name."""
 
-    covariates: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Any) -> Known:
-        """Return what a model needs; where it keeps standings, systems will do in their place."""
-        names = tuple(own.name for own in model.covariates)
-        keeps = any(own.standings is not None for own in model.covariates)
-        return cls(names, model.scale.systems if keeps else ())
+        """Return the covariates of a model, and the columns that make them."""
+        names: dict[str, None] = {}
+        for own in model.covariates:
+            kept = own.standings is not None
+            names |= dict.fromkeys(chain(*sources_of(own.name, model.scale, kept=kept).values()))
+        texts = [n for n in names if n.removesuffix("_a").removesuffix("_b") in _TEXTS]
+        return cls(tuple(n for n in names if n not in texts), tuple(texts))
 
 
 NOTHING = Known()
@@ -76,10 +82,9 @@ def body_of(scale: Scale, known: Known = NOTHING) -> type[BaseModel]:
     else:
         fields["scores"] = optional(list[list[float | None]], "Scores of each item.")
         fields["score"] = optional(list[str | float | None], "Null is a missing score.")
-    told = "What the model has to know of each item: a number, and none missing."
-    fields |= dict.fromkeys(known.covariates, optional(list[FiniteFloat], told))
-    instead = "Whose responses they are, in place of the standing."
-    fields |= dict.fromkeys(known.systems, optional(list[str], instead))
+    told = "What the model has to know of each item, or what that is made of; none missing."
+    fields |= dict.fromkeys(known.numbers, optional(list[FiniteFloat], told))
+    fields |= dict.fromkeys(known.texts, optional(list[str], told))
     config = ConfigDict(extra="forbid", strict=True)
     name = "Body" if scale.mirrored else "BodyOfGrades"
     return create_model(name, __config__=config, **fields)
@@ -87,11 +92,11 @@ def body_of(scale: Scale, known: Known = NOTHING) -> type[BaseModel]:
 
 def _forms(scale: Scale, known: Known) -> dict[str, tuple[str, ...]]:
     """Return the fields of each form of a body, by the field that tells the form."""
-    names, facts = tuple(scale.columns), ("item", *known.covariates, *known.systems)
+    names, facts = tuple(scale.columns), ("item", *known.numbers, *known.texts)
     forms = {"counts": ("counts", *facts), names[0]: (*names, *facts)}
     if not scale.mirrored:
         forms["scores"] = ("scores", *facts)
-    if known.covariates:  # which a row of a single vote does not have
+    if known.numbers:  # which a row of a single vote does not have
         return forms
     vote = "vote" if scale.mirrored else "score"
     return forms | {vote: ("item", vote, *_OF_VOTES, *(_STRENGTHS if scale.mirrored else ()))}
@@ -201,15 +206,15 @@ def _items(
 def _facts(columns: Mapping[str, Any], known: Known, n_items: int) -> dict[str, Any]:
     """Return what a body says of its items besides their votes."""
     facts: dict[str, Any] = {}
-    for name in (*known.covariates, *known.systems):
+    for name in (*known.numbers, *known.texts):
         if name not in columns:
             continue
         same_length(name, len(columns[name]), "counts", n_items)
         try:
-            values = np.array(columns[name], dtype=str if name in known.systems else np.float64)
+            values = np.array(columns[name], dtype=str if name in known.texts else np.float64)
         except ValueError:
             raise InputError(f"{name}: expected numbers") from None
-        if name in known.covariates and (bad := np.flatnonzero(~np.isfinite(values))).size:
+        if name in known.numbers and (bad := np.flatnonzero(~np.isfinite(values))).size:
             raise InputError(f"{name}[{bad[0]}]: expected a number")
         facts[name] = values
     return facts

@@ -174,19 +174,28 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
             columns[name] = values
             continue
         own = {} if model is None else {c.name: c.standings for c in model.covariates}
-        if name not in _KNOWN:
-            values = _column(items, name)
-        elif name in found:
-            values = found[name]
+        values = found[name] if name in found else _column(items, name)
         if values is None:
-            expected = ", ".join([*found, *items.covariates]) or "none, as the items have nothing"
-            raise InputError(argument="covariates", came=name, expected=f"{expected}, or a column")
-        if name in STANDINGS:
+            has = ", ".join([*found, *items.covariates]) or "none, as the items have nothing"
+            expected = f"{has}, or a column {', or '.join(sources_of(name, items.scale))}"
+            raise InputError(argument="covariates", came=name, expected=expected)
+        if name in found and name in STANDINGS:
             values, known = _by_task(items, values, own.get(name))
             if known is not None and name == "standing":
                 standings[name] = known
         columns[name] = values
     return KnownColumns(columns, standings)
+
+
+def sources_of(name: str, scale: Scale, *, kept: bool = True) -> dict[str, list[str]]:
+    """Return the columns that say a covariate, in words and as lists: its own, or of both sides.
+
+    A standing is said by systems if it is `kept`, as by a model.
+    """
+    stems = {"standing": ["system"] * kept, "group-standing": [], "length": ["chars", "response"]}
+    sides = [system.removeprefix("system") for system in scale.systems]
+    made = [[stem + side for side in sides] for stem in stems.get(name, [name])]
+    return {" and ".join(columns): columns for columns in [[name], *made]}
 
 
 def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
@@ -262,7 +271,7 @@ def _numbers(facts: Any, name: str) -> Floats | None:
     return values
 
 
-def _names(items: Any) -> NDArray[Any] | None:
+def systems_in(items: Any) -> NDArray[Any] | None:
     """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
     if items.systems is not None:
         return np.asarray(items.systems)
@@ -290,5 +299,5 @@ def _lengths(items: Any) -> Floats | None:
     return np.asarray(np.subtract.reduce(logs))
 
 
-STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": _names, "group-standing": _prompts}
+STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": systems_in, "group-standing": _prompts}
 _KNOWN = {**STANDINGS, "length": _lengths}
