@@ -1,12 +1,19 @@
-"""The same files give the same model from the command line and from Python, to the last bit."""
+"""The same files give the same model by every door, and a model decides alike by every door."""
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
+from fastapi.testclient import TestClient
 
 import btdagg
+import engines
+from btdagg import Covariate, DavidsonModel, GradeModel, Scale
 from btdagg.datasets import simulate
 from btdagg.estimates import Certificate
+from btdagg.integrations.arrow import BatchDecider
+from btdagg.serve.app import create_app
+from btdagg.serve.bodies import ARROW, write_stream
 
 N = 60
 JUDGE = simulate("rb2-focus", N, 6, seed=3)
@@ -71,3 +78,83 @@ def test_a_command_and_python_fit_the_same_model(
     # With the votes and labels that they were fitted to.
     assert written.as_dict() == type(own).load("own.json").as_dict()
     assert written.provenance.n_labels == n_labels
+
+
+STANDINGS = {"ant": 0.5, "bee": 0.1, "cat": -0.6}
+KNOWN = (
+    Covariate("standing", 0.8, 0.5, 0.0, STANDINGS),
+    Covariate("length", 0.4, 1.3),
+    Covariate("price", -0.3, 2.0, 0.5),
+)
+KNOWING = [
+    DavidsonModel(1.2, 0.5, 0.8, covariates=KNOWN),
+    GradeModel(2, (1.5, 2.5), Scale((1, 2, 3)), covariates=KNOWN),
+]
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore:.* is not known of")
+@pytest.mark.parametrize("model", KNOWING, ids=["pairs", "grades"])
+def test_a_model_with_covariates_decides_alike_by_every_door(tmp_path, cli, postgres, model):
+    rng, n, names = np.random.default_rng(0), 100_000, [*model.scale.columns]
+    counts = rng.multinomial(2, [0.3, 0.3, 0.4], n)
+    told = {name: rng.choice([*STANDINGS, "new"], n, p=[0.4, 0.3, 0.29, 0.01])
+            for name in model.scale.systems}  # fmt: skip
+    numbers = {"length": rng.normal(size=n), "price": np.where(rng.random(n) < 0.01, np.nan, 2.5)}
+    numbers["price"] *= rng.normal(size=n)
+    columns = {"item": np.arange(n), **dict(zip(names, counts.T, strict=True)), **told, **numbers}
+    of_systems = [np.array([STANDINGS.get(s, np.nan) for s in own]) for own in told.values()]
+    known = {"standing": np.subtract.reduce(of_systems), **numbers}
+    labels = model.decide(counts, covariates=known)
+    shares = model.predict_proba(counts, covariates=known)
+    chances = [f"p_{name}" for name in model.label_names]
+
+    def same(frame, rows=slice(None)):
+        if "item" in frame.columns:
+            frame = frame.sort(pl.col("item").cast(pl.Int64))
+        np.testing.assert_array_equal(frame["label"].to_numpy(), labels[rows])
+        np.testing.assert_allclose(frame[chances].to_numpy(), shares[rows], rtol=1e-9, atol=1e-12)
+
+    # Votes in a file, as Python and the command read them.
+    vote = "vote" if model.scale.mirrored else "score"
+    facts = {name: values.repeat(2) for name, values in (told | numbers).items()}
+    facts[vote] = np.tile(model.scale.points, n).repeat(counts.ravel())
+    votes = pl.DataFrame({"item": np.arange(n).repeat(2), **facts}, nan_to_null=True)
+    votes.write_csv(tmp_path / "votes.csv")
+    model.save(tmp_path / "model.json")
+    same(btdagg.decisions(btdagg.read_votes(tmp_path / "votes.csv", scale=model.scale), model))
+    out = tmp_path / "decided.csv"
+    status, _, err = cli("decide", tmp_path / "model.json", tmp_path / "votes.csv", "-o", out)
+    assert status == 0, err
+    same(pl.read_csv(out))
+    # Counts in a frame, in a batch and in a body, which holds no missing number.
+    same(btdagg.decisions(pl.DataFrame(columns), model))
+    decided = BatchDecider(model, probabilities=True)(pa.table(columns))
+    same(pl.from_arrow(decided))
+    client, rows = TestClient(create_app({"m": model})), ~np.isnan(numbers["price"])
+    body = write_stream({name: values[rows] for name, values in columns.items()}, "")
+    path, headers = "/v1/decide?probabilities=1", {"content-type": ARROW}
+    same(pl.read_ipc_stream(client.post(path, content=body, headers=headers).content), rows)
+    rows = np.flatnonzero(rows)[:20_000]
+    body = {name: values[rows].tolist() for name, values in columns.items()}
+    answer = client.post(path, json=body).json()
+    np.testing.assert_array_equal(answer["labels"], labels[rows])
+    np.testing.assert_array_equal(answer["probabilities"], shares[rows])
+    # Three databases, where a standing is joined.
+    joins = [f"LEFT JOIN standings {name} ON {name}.system = votes.{name}" for name in told]
+    less = " - ".join(f"{name}.standing" for name in told)
+    view = f"SELECT votes.item, votes.{vote}, {less} AS standing, length, price FROM votes"
+    kinds = {"item": "int", **dict.fromkeys(told, "text"), "length": "real", "price": "real"}
+    for engine in (
+        engines.SqliteEngine(tmp_path),
+        engines.DuckDbEngine(tmp_path),
+        engines.PostgresEngine(tmp_path, postgres),
+    ):
+        engine.table("votes", {**kinds, vote: "int"}, votes.rows())
+        engine.table("standings", {"system": "text", "standing": "real"}, [*STANDINGS.items()])
+        table = f"known AS ({' '.join([view, *joins])})"
+        query = model.to_sql_query(engine.dialect, "known", probabilities=True)
+        found = engine.rows(
+            f"WITH {table} SELECT item, label, {', '.join(chances)} FROM ({query}) q"
+        )
+        same(pl.DataFrame(found, schema=["item", "label", *chances], orient="row"))
