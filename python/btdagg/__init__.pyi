@@ -48,6 +48,7 @@ from .evaluation.metrics import (
     pairwise_accuracy as pairwise_accuracy,
 )
 from .evaluation.protocol import Protocol as Protocol
+from .evaluation.recalibration import recalibrate as recalibrate
 from .evaluation.significance import (
     paired_permutation_test as paired_permutation_test,
 )

@@ -60,7 +60,8 @@ def project(folder, name):
     return said
 
 
-OTHERS = ["judge", "batch write", "run", "label", "paper raters", "sql"]  # tests below
+# Tests below, and in judge/test_rejudge.py.
+OTHERS = ["judge", "batch write", "run", "label", "paper raters", "sql", "rejudge"]
 # Without a project, and why.
 WITHOUT = {
     "demo": "its data are its own",

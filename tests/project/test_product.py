@@ -98,6 +98,9 @@ FUNCTIONS = {
     "worth_a_look": lambda given: estimates.worth_a_look(given.items()),
     "fit_prior": lambda given: btdagg.fit_prior([(given.votes, given.labels)]),
     "bias": lambda given: btdagg.bias(given.gate()),
+    "recalibrate": lambda given: btdagg.recalibrate(
+        given.votes, given.votes, given.labels, protocol=CrossFit(4, 1, 5)
+    ),
 }  # fmt: skip
 
 SINGLE = "needs single votes, and these are counts"

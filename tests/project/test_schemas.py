@@ -48,6 +48,8 @@ def written(tmp_path_factory):
     graded = np.random.default_rng(0).multinomial(6, [0.1, 0.2, 0.3, 0.2, 0.2], size=100)
     grades = graded.argmax(axis=1) + 1
     of_grades = btdagg.calibrate(graded, grades, scale=scale).model
+    half = np.where(np.arange(200)[:, None] < 100, counts, 0)
+    carried = btdagg.recalibrate(counts, half, labels).model
     panel = btdagg.calibrate_panel(np.stack([counts, counts], axis=1), labels, judges=("x", "y"))
     rules = [
         StoppingRule.lossless(model, 6),
@@ -64,7 +66,8 @@ def written(tmp_path_factory):
         btdagg.calibrate(counts, labels, covariates=known).model,
         btdagg.calibrate(graded, grades, scale=scale, covariates={"x": np.arange(100.0)}).model,
     ]
-    files = [("model", fitted) for fitted in (model, of_grades, panel.model, *with_covariates)]
+    files = [("model", fitted) for fitted in (model, carried, of_grades, panel.model)]
+    files += [("model", fitted) for fitted in with_covariates]
     files += [("rule", rule) for rule in rules]
     files += [("certificate", certificate) for certificate in certificates]
     values = [(name, json.loads(value.to_json())) for name, value in files]

@@ -29,6 +29,7 @@ COMMANDS = {
     "calibrate": "Fit the model to the votes of labelled items.",
     "estimate": "Estimate win rates over all items, from labels of some.",
     "gate": "Stop a release that is worse than what runs today.",
+    "rejudge": "Carry a calibration over to a new judge.",
     "bias": "Say what the judge favours, such as length or a system.",
     "certify": "Say which labels can be used without a look.",
     "plan": "Make a stopping rule and forecast what it saves.",

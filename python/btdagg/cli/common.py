@@ -426,9 +426,27 @@ def model_or_panel(path: Path) -> AnyModel:
     return loaded
 
 
+_NEW_JUDGE = {
+    "judge": "--model ",
+    "template": "--set judge.template=",
+    "temperature": "--set judge.temperature=",
+}
+
+
 def say_differences(differences: Iterable[str]) -> None:
-    """Print each difference on standard error, once."""
-    note(*(f"warning: {text}" for text in dict.fromkeys(differences)))
+    """Print each difference on standard error, once, and how to carry a model to another judge."""
+    texts = [*dict.fromkeys(differences)]
+    note(*(f"warning: {text}" for text in texts))
+    options = []
+    for text in texts:
+        name, _, rest = text.partition(" is ")
+        if (option := _NEW_JUDGE.get(name)) is not None:
+            options.append(option + rest.partition(",")[0])
+    if options:
+        note(
+            "to carry the model over, by votes on labelled items: btdagg rejudge OLD_VOTES LABELS "
+            f"--pairs PAIRS {' '.join(options)}"
+        )
 
 
 @contextmanager

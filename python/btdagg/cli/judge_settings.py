@@ -110,6 +110,27 @@ class JobFlags(ProjectOption):
         said = [f"{name}={column}" for name, column in columns.items()]
         return self.project.with_keys(said).read(*sources)
 
+    def settings(self) -> JudgeSettings:
+        """The settings of the files and of these flags."""
+        keys = read_config(self.config) | self._judge_of_project()
+        flags = {name: value for name, value in vars(self).items() if name in KEYS}
+        keys |= {name: value for name, value in flags.items() if value is not None}
+        if self.criteria is not None:
+            keys["criteria"] = dict(parse_pairs(self.criteria, "criteria", "NAME=RUBRIC"))
+        if not keys.get("model"):
+            raise InputError(
+                "model is missing, expected the name of the judge's model", argument="model"
+            )
+        rule = _rule_of(keys) if "stop" in keys else None
+        # An estimate looks prices up where it comes to that, since it takes a while.
+        if not self.dry_run or "max_cost" in keys:
+            keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
+        judging = _judging(keys)
+        if judging.batch and keys.get("stream"):
+            raise InputError("stream is not for batches: leave it out", argument="stream")
+        own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
+        return JudgeSettings(judging=judging, rule=rule, **own)
+
     def _judge_of_project(self) -> dict[str, Any]:
         """The keys of the judge that are typed, and those of a project that was named.
 
@@ -163,27 +184,6 @@ class JudgeFlags(JobFlags):
             panel="Run",
         ),
     ] = None
-
-    def settings(self) -> JudgeSettings:
-        """The settings of the files and of these flags."""
-        keys = read_config(self.config) | self._judge_of_project()
-        flags = {name: value for name, value in vars(self).items() if name in KEYS}
-        keys |= {name: value for name, value in flags.items() if value is not None}
-        if self.criteria is not None:
-            keys["criteria"] = dict(parse_pairs(self.criteria, "criteria", "NAME=RUBRIC"))
-        if not keys.get("model"):
-            raise InputError(
-                "model is missing, expected the name of the judge's model", argument="model"
-            )
-        rule = _rule_of(keys) if "stop" in keys else None
-        # An estimate looks prices up where it comes to that, since it takes a while.
-        if not self.dry_run or "max_cost" in keys:
-            keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
-        judging = _judging(keys)
-        if judging.batch and keys.get("stream"):
-            raise InputError("stream is not for batches: leave it out", argument="stream")
-        own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
-        return JudgeSettings(judging=judging, rule=rule, **own)
 
 
 @dataclass(frozen=True, kw_only=True)

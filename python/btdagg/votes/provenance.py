@@ -50,6 +50,8 @@ class Provenance:
         What said how strong votes are, as `btdagg.read_votes` has it, or ``none``.
     full_margins : tuple of (judge, template, margin)
         The margins of a whole win, where it was their margin.
+    ancestry : tuple of str
+        Judges that the model was carried over from, the first one first, with their labels.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Provenance:
     task: tuple[str, ...] = ()
     strength: str = ""
     full_margins: tuple[FullMargin, ...] = ()
+    ancestry: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("n_votes", "n_labels"):
@@ -75,6 +78,7 @@ class Provenance:
         for name in COLUMNS:
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         object.__setattr__(self, "full_margins", as_full_margins(self.full_margins))
+        object.__setattr__(self, "ancestry", _texts("ancestry", list(self.ancestry)))
 
     @classmethod
     def of(cls, votes: Table) -> Self:
@@ -120,6 +124,7 @@ class Provenance:
         parts = [f"{number} {what}" for what, number in numbers.items() if number is not None]
         texts = {name: getattr(self, name) for name in COLUMNS}
         parts += [f"{name} {listing(values, _LISTED)}" for name, values in texts.items() if values]
+        parts += [f"carried over from {' and then '.join(self.ancestry)}"] * bool(self.ancestry)
         return ", ".join(parts) or "not known"
 
     def differences(

@@ -1,0 +1,178 @@
+"""`btdagg rejudge`: ask a new judge about the labelled items, and carry the calibration over."""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import btdagg
+from btdagg._util.errors import InputError
+from btdagg.cli.common import (
+    Filters,
+    Json,
+    LabelsFile,
+    Reading,
+    VotesFile,
+    note,
+    print_json,
+    say,
+)
+from btdagg.cli.flags import FILE
+from btdagg.cli.judge_output import run_asking, say_estimate, say_run, status_of
+from btdagg.cli.judge_settings import JobFlags
+from btdagg.model.calibration_set import quiet
+from btdagg.votes.provenance import COLUMNS, Provenance
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from btdagg.judge.client import Setup
+    from btdagg.judge.pairs import Pairs
+    from btdagg.votes.votes import Votes
+
+
+def rejudge(
+    flags: JobFlags,
+    votes: VotesFile = None,
+    labels: LabelsFile = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            help="What is judged, as btdagg judge takes it.", show_default="of btdagg.toml"
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Write the model of the new judge to this JSON file."),
+        FILE,
+    ] = Path("rejudged.json"),
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            "-s",
+            help="File of the new votes (SQLite), or postgresql://user@host/database.",
+            show_default="rejudged.db",
+        ),
+    ] = None,
+    n_items: Annotated[
+        int | None,
+        typer.Option("--items", min=1, help="Ask about N labelled items.", show_default="all"),
+    ] = None,
+    filters: Filters = None,
+    json: Json = False,
+) -> int:
+    """Ask a new judge about labelled items alone, and calibrate it with the old one as neighbour.
+
+    VOTES are the old judge's. Labels stay true when the judge changes; its votes on labelled items
+    have to be asked for again. Items come in an order by chance, so that more of them (--items)
+    later go on from those that are judged. The model is written to --output, and it is said whether
+    the new judge is better, whether the old model holds for it, and how many items would tell.
+
+    Example: btdagg rejudge votes.csv labels.csv --pairs pairs.jsonl --model gpt-5.4-mini --items 50
+    """
+    from btdagg.judge.jobs import judge_pairs
+    from btdagg.judge.pairs import read_pairs
+    from btdagg.judge.store import VoteStore, votes_frame
+
+    settings = flags.settings()
+    judging = settings.judging
+    reading = Reading(typed=flags.typed, keys=flags.keys, filters=filters)
+    data = reading.data(votes, labels)
+    old = data.votes
+    if judging.scale.points != old.scale.points:
+        raise InputError(
+            f"template {judging.setup.template} gives {judging.scale.in_words}, expected "
+            f"{old.scale.in_words} as in {old.source}"
+        )
+    place_of_pairs = flags.project.place("pairs", pairs)
+    (raw,) = reading.filtered(*flags.tables(settings.columns, ("pairs", place_of_pairs)))
+    everything = read_pairs(raw, criteria=settings.criteria)
+    ids = old.items(data.gold).labelled().ids
+    chosen = _drawn(everything, ids, n_items)
+    judging.prompt.check(chosen)
+    place = store or settings.store or "rejudged.db"
+    same = _same_judge(old, judging.setup)
+    if same:
+        note(f"warning: {same}")
+    if flags.dry_run:
+        say_estimate(judging, lambda _: chosen, settings.base_url, place, json)
+        return 0
+    with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
+        ask = partial(judge_pairs, chosen, judging)
+        run = run_asking(ask, opened, judging.n * len(chosen), settings)
+        new = votes_frame(opened, setup=judging.setup)
+    status = status_of(run, settings.allow_missing)
+    if not json:
+        say_run(run, settings, place)
+    rows = _with_all_votes(new, chosen, judging.n)
+    how: dict[str, Any] = {"scale": old.scale}
+    if old.scale.mirrored:
+        from btdagg.votes.source import read_table
+
+        how = Provenance.of(old).how_to_read(read_table(rows, []))
+    if rows.is_empty():
+        raise InputError(f"{place}: no item has its {judging.n} votes yet, run the command again")
+    names = (", ".join(Provenance.of(old).judge) or "the old judge", judging.setup.judge)
+    names = names if names[0] != names[1] else (names[0], f"{names[1]} again")
+    found = quiet(btdagg.recalibrate)(old, btdagg.read_votes(rows, **how), data.gold, names=names)
+    found.model.save(output)
+    costs = [_cost(table) for table in (rows, old.frame)]
+    if json:
+        cost = dict(zip(("cost_per_vote", "old_cost_per_vote"), costs, strict=True))
+        print_json({**found.as_dict(), **cost, "model": str(output), "run": run.as_dict()})
+        return status
+    say(found.answer)
+    say(found.next_step)
+    if costs[0] is not None:
+        beside = "" if costs[1] is None else f", {costs[1]:.3g} with the old judge"
+        say(f"a vote costs {costs[0]:.3g}{beside}")
+    note(*found.warnings)
+    say(f"wrote {output}")
+    return status
+
+
+def _drawn(pairs: Pairs, ids: Any, n_items: int | None) -> Pairs:
+    """The pairs of labelled items in an order by chance, which more labels do not change."""
+    import polars as pl
+
+    names = pl.Series("item", [str(item) for item in ids])
+    frame = pairs.frame.filter(pl.col("item").cast(pl.String).is_in(names.implode()))
+    if frame.is_empty():
+        raise InputError(
+            f"{pairs.source}: none of its items has a label and votes, expected the items of both"
+        )
+    drawn = frame["item"].cast(pl.String).unique().to_list()
+    order = sorted(drawn, key=lambda item: sha256(item.encode()).digest())[:n_items]
+    place = pl.DataFrame({"item": order}).with_row_index("place")
+    frame = frame.with_columns(pl.col("item").cast(pl.String))
+    return pairs.with_data(frame.join(place, on="item").sort("place").drop("place"))
+
+
+def _with_all_votes(new: pl.DataFrame, pairs: Pairs, n: int) -> pl.DataFrame:
+    """The votes of items that have been asked all of them."""
+    import polars as pl
+
+    rows = new.filter(pl.col("item").is_in(pairs.frame["item"].implode()))
+    return rows.filter(pl.len().over("item") >= n)
+
+
+def _same_judge(old: Votes, setup: Setup) -> str:
+    """Say that the new judge is the old one, as far as their names tell."""
+    own = Provenance.of(old)
+    if not own.judge or own.other_values({name: getattr(setup, name) for name in COLUMNS[:3]}):
+        return ""
+    return (
+        f"votes of {old.source} are of {setup.judge} too, with the same template and temperature; "
+        "unless the model behind the name has changed, there is nothing to carry over"
+    )
+
+
+def _cost(votes: pl.DataFrame) -> float | None:
+    """Mean cost of a vote, as the endpoint or its prices say; None where they do not."""
+    mean: Any = votes["cost"].cast(float).mean() if "cost" in votes.columns else None
+    return None if mean is None else float(mean)

@@ -1,0 +1,316 @@
+"""A calibration carried over to a new judge, from labelled items that it has judged, too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._util.errors import expect
+from btdagg._util.readable import Readable
+from btdagg._util.validation import same_length
+from btdagg.evaluation.comparison import Comparison
+from btdagg.evaluation.new_items import Losses, NewItems
+from btdagg.evaluation.protocol import CrossFit, absolute_error
+from btdagg.model.calibration import calibrate, prior_among
+from btdagg.model.calibration_set import Calibration, quiet, warning
+from btdagg.model.intervals import as_level
+from btdagg.votes.items import Items
+from btdagg.votes.labels import Labels
+from btdagg.votes.provenance import Provenance
+from btdagg.votes.scale import PAIRS, require_alike
+from btdagg.votes.votes import Votes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.votes.scale import Scale
+
+_MOST = 100  # times as many items, beyond which no number is named
+
+
+@dataclass(frozen=True)
+class Recalibration(Readable):
+    """A model of a new judge, and what the items that it judged say of it.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        Of the new judge, with the old one as neighbour; the old one's where no item was judged
+        again.
+    old : Calibration
+        Of the old judge, on all labels.
+    names : tuple of str
+        What the judges are called.
+    n_labels, n_again : int
+        Items with a label, and those that the new judge has judged, too.
+    judges : Comparison or None
+        Errors of the old judge and of the new one, each with its model, on the same items; None of
+        fewer than two groups of items.
+    models : Comparison or None
+        Errors of the old model and of the new one, both on votes of the new judge.
+    items_wanted : int or None
+        About how many items, judged again, would tell the models apart if their errors stay as they
+        are; None where they are told apart, or a hundred times as many would not do.
+    warnings : tuple of str
+    """
+
+    calibration: Calibration
+    old: Calibration
+    names: tuple[str, str]
+    n_labels: int
+    n_again: int
+    judges: Comparison | None
+    models: Comparison | None
+    items_wanted: int | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> Any:
+        """The model of the new judge."""
+        return self.calibration.model
+
+    @property
+    def old_model_holds(self) -> bool | None:
+        """False where the new model is better beyond chance; None where that cannot be told."""
+        told = {"the old model": True, "the new model": False}
+        return None if self.models is None else told.get(self.models.better or "")
+
+    @property
+    def answer(self) -> str:
+        """Which judge is better, and whether the old model holds for the new one."""
+        old, new = self.names
+        if self.judges is None or self.models is None:
+            few = f"{new} has judged {self.n_again:,} of {self.n_labels:,} labelled items again"
+            return f"{few}, too few to compare it with {old}"
+        verdict = {
+            old: f"{new} is worse than {old}",
+            new: f"{new} is better than {old}",
+            None: f"{new} and {old} are not told apart",
+        }[self.judges.better]
+        most = self.models.difference.high
+        holds = {
+            True: f"the old model is better for {new} than the new one",
+            False: f"the old model does not hold for {new}",
+            None: f"the old model may be worse for {new} than the new one by up to {most:z.3f}",
+        }[self.old_model_holds]
+        level, n = f"{100 * self.models.level:.4g}% interval ", self.models.n_items
+        return (
+            f"{verdict} on {n:,} items judged again, {_errors(self.judges, level)}; "
+            f"{holds}, {_errors(self.models)}"
+        )
+
+    @property
+    def next_step(self) -> str:
+        """Whether the items are enough, or how many would be."""
+        if self.models is None:
+            more = "this model is the old one; " * (not self.n_again)
+            return f"{more}judge some 20 labelled items again"
+        if self.old_model_holds is not None:
+            return "the items are enough to tell the models apart"
+        if self.items_wanted is None:
+            return "the models are so alike that no number of items near this one would tell"
+        labels = f" ({self.n_labels:,} have a label)" * (self.items_wanted > self.n_labels)
+        return f"about {self.items_wanted:,} items judged again would tell the models apart{labels}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers and sentences as plain values."""
+        numbers = {"n_labels": self.n_labels, "n_again": self.n_again}
+        both = {"judges": self.judges, "models": self.models}
+        compared = {name: None if own is None else own.as_dict() for name, own in both.items()}
+        holds = {"old_model_holds": self.old_model_holds, "items_wanted": self.items_wanted}
+        sentences = {"sentence": self.answer, "next_step": self.next_step}
+        return {**sentences, **numbers, **holds, **compared, "warnings": [*self.warnings]}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.answer, self.next_step, *(f"remark: {text}" for text in self.warnings)]
+        )
+
+
+@warning
+def recalibrate(
+    old_counts: Any,
+    new_counts: Any,
+    labels: ArrayLike | Labels,
+    *,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
+    groups: ArrayLike | None = None,
+    names: tuple[str, str] = ("the old judge", "the new judge"),
+    level: float = 0.95,
+    protocol: CrossFit | None = None,
+) -> Recalibration:
+    """Calibrate a new judge on items that it has judged, with the old judge as neighbour.
+
+    Labels stay true when the judge changes; votes have to be asked for again, of a part of the
+    labelled items. The others, with the old votes, are a neighbour: a prior of the new model.
+
+    Parameters
+    ----------
+    old_counts, new_counts : (n, 3) or (n, J) array, or Votes
+        Votes of both judges in the same rows, as `btdagg.calibrate` takes them; a row of zeros, or
+        of NaN, of an item that the new judge has not judged. Tables of votes are joined by item.
+    labels : (n,) array, or Labels with tables of votes
+        NaN where there is none; such rows are left out.
+    scale, label_scale : Scale, optional
+        Of arrays, as of `btdagg.calibrate`.
+    groups : (n,) array, optional
+        Of arrays, what items share, such as their prompt.
+    names : two str
+        What the judges are called in the answer.
+    level : float
+        Of the intervals.
+    protocol : CrossFit, optional
+        How errors are estimated: on items that neither model has seen.
+
+    Returns
+    -------
+    Recalibration
+
+    Notes
+    -----
+    Items that were judged again are not in the neighbour, so that no label counts twice. Models are
+    fitted to resampled groups of all labelled items, and errors are those of `compare`.
+
+    Examples
+    --------
+    >>> old = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [6, 1, 1]] * 9
+    >>> new = [[0, 0, 8], [0, 5, 3], [8, 0, 0], [0, 0, 0]] * 9
+    >>> found = recalibrate(old, new, [1, 0, -1, -1] * 9)
+    >>> found.n_labels, found.n_again, found.model.decide_one(minus=0, tie=1, plus=7)
+    (36, 27, 1)
+    """
+    level, protocol = as_level(level), protocol or CrossFit()
+    expect(not isinstance(names, str) and len(names) == 2, "names", names, "two names")
+    old_name, new_name = map(str, names)
+    items, new = _both(old_counts, new_counts, labels, groups, scale, label_scale)
+    again = np.flatnonzero((new > 0).any(axis=1))
+    old, fitted = _fits(items, new, np.arange(len(items)))
+    if len(again):
+        own = fitted.model.provenance or Provenance()
+        if isinstance(new_counts, Votes):
+            own = replace(Provenance.of(new_counts), n_votes=own.n_votes, n_labels=own.n_labels)
+        own = replace(own, ancestry=(*_ancestry(old.model), f"{old_name}, {old.n_labels} labels"))
+        fitted = replace(fitted, model=replace(fitted.model, provenance=own))
+    judges = models = wanted = None
+    if len(np.unique(items.group_numbers[again])) > 1:
+        errors = _errors_on(items, new, again, protocol)
+        judges = _compared(*errors, 0, (old_name, new_name), level)
+        models = _compared(*errors, 1, ("the old model", "the new model"), level)
+        wanted = _wanted(models)
+    return Recalibration(
+        fitted,
+        old,
+        (old_name, new_name),
+        len(items),
+        len(again),
+        judges,
+        models,
+        wanted,
+        fitted.warnings,
+    )
+
+
+def _both(
+    old: Any, new: Any, labels: Any, groups: Any, scale: Scale | None, label_scale: Scale | None
+) -> tuple[Items, NDArray[Any]]:
+    """Return labelled items with the old votes, and the new votes in the same rows."""
+    if isinstance(labels, Labels):
+        for name, votes in (("old_counts", old), ("new_counts", new)):
+            expect(isinstance(votes, Votes), name, type(votes).__name__, "Votes beside Labels")
+        require_alike(old.scale, new.scale)
+        items, others = old.items(labels).labelled(), new.items()
+        row_of = {str(item): row for row, item in enumerate(others.ids.tolist())}
+        rows = [row_of.get(str(item), -1) for item in items.ids.tolist()]
+        blank = np.zeros((1, others.pooled.shape[1]), dtype=others.pooled.dtype)
+        return items, np.concatenate([others.pooled, blank])[rows]
+    items = Items(
+        counts=old, labels=labels, groups=groups, scale=scale or PAIRS, label_scale=label_scale
+    )
+    array = np.asarray(items.scale.in_order(new, "new_counts"))
+    array = np.where(np.isnan(array), 0, array) if array.dtype.kind == "f" else array
+    counts = items.scale.counts(array)
+    same_length("new_counts", len(counts), "old_counts", len(items))
+    kept = ~np.isnan(np.asarray(items.labels, dtype=np.float64))
+    return items.labelled(), counts[kept]
+
+
+def _fits(
+    items: Items, new: NDArray[Any], rows: NDArray[np.intp]
+) -> tuple[Calibration, Calibration]:
+    """Fit the old model to some rows, and the new one with the old votes as neighbour."""
+    scales = items.scale, items.label_scale
+    how: dict[str, Any] = dict(zip(("scale", "label_scale"), scales, strict=True))
+    old_counts, labels = items.pooled[rows], items.labels[rows]
+    old = quiet(calibrate)(old_counts, labels, **how)
+    again = (new[rows] > 0).any(axis=1)
+    if not again.any():
+        return old, old
+    left = {} if again.all() else {"old": (old_counts[~again], labels[~again])}
+    prior = prior_among(left, *scales)
+    return old, quiet(calibrate)(new[rows][again], labels[again], prior=prior, **how)
+
+
+def _errors_on(
+    items: Items, new: NDArray[Any], again: NDArray[np.intp], protocol: CrossFit
+) -> tuple[NewItems, float]:
+    """Errors of the old judge, of the old model and of the new one on items judged again."""
+    is_again = np.zeros(len(items), dtype=np.bool_)
+    is_again[again] = True
+
+    def losses(rows: NDArray[np.intp], of: NDArray[np.intp]) -> NDArray[np.float64]:
+        # Whose votes they were fitted to is no news here.
+        old, fitted = (replace(own.model, provenance=None) for own in _fits(items, new, rows))
+        decided = [old.decide(items.pooled[of]), old.decide(new[of]), fitted.decide(new[of])]
+        return absolute_error(items.labels[of], np.stack(decided)).astype(np.float64)
+
+    total, times, sizes = np.zeros((3, len(items))), np.zeros(len(items)), []
+    group, content = items.group_numbers, [*items.content, new]
+    for rows, left in protocol.draw(len(items), group, content):
+        if (of := left[is_again[left]]).size:
+            total[:, of] += losses(rows, of)
+            times[of] += 1
+            sizes.append(len(rows))
+    of_items = total[:, again] / times[again]
+    drawn = [
+        np.repeat(np.arange(len(items)), own.astype(np.int64))
+        for own in protocol.resampled(group, content)
+    ]
+    of_refits = np.stack([losses(rows, again).mean(axis=1) for rows in drawn], axis=1)
+    worst, own = float(np.ptp(items.label_scale.values)), losses(np.arange(len(items)), again)
+    groups = np.unique(group[again], return_inverse=True)[1]
+    mae = Losses(of_items, of_refits, own, worst)
+    return NewItems({"mae": mae}, groups.reshape(-1)), float(np.mean(sizes))
+
+
+def _compared(
+    errors: NewItems, n_calibration: float, first: int, names: tuple[str, str], level: float
+) -> Comparison:
+    """Compare one of the old ways with the new model."""
+    of_both = errors.interval(first, level=level), errors.interval(2, level=level)
+    difference, pvalue = errors.difference(first, 2, level=level), errors.pvalues()[first, 2]
+    numbers = level, len(errors.groups), errors.n_groups, n_calibration
+    return Comparison(names, of_both, difference, float(pvalue), *numbers)
+
+
+def _wanted(models: Comparison) -> int | None:
+    """About how many items would tell the models apart, if their errors stay as they are."""
+    mean, low, high = models.difference
+    half = (high - low) / 2
+    if models.better is not None or abs(mean) <= half / math.sqrt(_MOST):
+        return None
+    return max(math.ceil(models.n_items * (half / abs(mean)) ** 2), models.n_items + 1)
+
+
+def _ancestry(model: Any) -> tuple[str, ...]:
+    return () if model.provenance is None else model.provenance.ancestry
+
+
+def _errors(compared: Comparison, level: str = "") -> str:
+    """Errors of the new and of the old, and their difference, in a sentence."""
+    first, second = (f"{own.mean:.3f}" for own in compared.mae)
+    mean, low, high = (f"{-number:+z.3f}" for number in compared.difference)
+    return f"MAE {second} against {first}, difference {mean} ({level}{high} to {low})"
