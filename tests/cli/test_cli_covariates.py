@@ -8,7 +8,7 @@ import pytest
 
 import btdagg
 from btdagg.cli import run
-from btdagg.estimates import not_worse
+from btdagg.estimates import choose, not_worse
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +128,26 @@ def test_a_column_of_a_file_of_items_is_a_covariate(files, capsys, tmp_path, mon
     assert run(["calibrate", *sources, "--covariates", "mine", "-o", str(wanted)]) == 0
     both = (btdagg.DavidsonModel.load(path) for path in (tmp_path / "model.json", wanted))
     assert next(both).covariates == next(both).covariates
+
+
+def test_chosen_items_are_stratified_by_the_labels_that_a_model_expects(files, capsys):
+    folder, sources = files
+    model, file = folder / "of_strata.json", folder / "to_label.csv"
+    names = "standing,mine"
+    assert run(["calibrate", *sources, "--covariates", names, "-o", str(model)]) == 0
+    options = [sources[0], "--model", str(model), "-o", str(file)]
+    assert run(["choose", *options, "--items", "40"]) == 0
+    drawn = pl.read_csv(file)
+    items = btdagg.read_votes(sources[0]).items()
+    saved = btdagg.DavidsonModel.load(model)
+    found = choose(items, 40, ids=items.ids, design="stratified", model=saved)
+    assert drawn["item"].to_list() == items.ids[found.rows].tolist()
+    assert drawn["stratum"].to_list() == found.strata[found.rows].tolist()
+    assert drawn["stratum"].str.starts_with("expected ").all()
+    np.testing.assert_array_equal(drawn["probability"], found.probabilities[found.rows])
+    more = ["choose", sources[0], "--items", "60", "--after", str(file)]
+    assert run([*more, "--model", str(model), "-o", str(folder / "more.csv")]) == 0
+    assert pl.read_csv(folder / "more.csv")["item"][:40].equals(drawn["item"])
+    capsys.readouterr()
+    assert run(more) == 2
+    assert "the same votes and model" in capsys.readouterr().err

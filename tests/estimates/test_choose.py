@@ -197,3 +197,53 @@ def test_what_cannot_be_chosen_is_named(given, argument, expected):
     with pytest.raises(btdagg.InputError) as error:
         choose(SMALL, **given)
     assert (error.value.argument, error.value.expected) == (argument, expected)
+
+
+def test_strata_by_a_model_are_of_the_label_that_it_expects_of_an_item():
+    from btdagg.model.covariates import Covariate
+
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=60)
+    model = btdagg.DavidsonModel(1.0, 0.5, 0.5, covariates=[Covariate("length", 1.5, 1.0)])
+    counts = np.tile([1, 2, 1], (60, 1))  # equal votes, which only the covariate tells apart
+    found = choose(counts, 20, design="stratified", model=model, covariates={"length": x})
+    expected = model.predict_proba(counts, covariates={"length": x}) @ [-1, 0, 1]
+    parts = np.digitize(expected, [-0.6, -0.2, 0.2, 0.6])
+    assert len(set(parts)) == 5
+    names = ["-1 to -0.6", "-0.6 to -0.2", "-0.2 to 0.2", "0.2 to 0.6", "0.6 to 1"]
+    assert found.strata.tolist() == [f"expected {names[part]}" for part in parts]
+    for part in range(5):
+        share = np.isin(found.rows, np.flatnonzero(parts == part)).sum() / (parts == part).sum()
+        np.testing.assert_allclose(found.probabilities[parts == part], share)
+    groups = np.arange(60) // 3
+    means = expected.reshape(-1, 3).mean(axis=1)
+    grouped = choose(
+        btdagg.votes.Items(counts=counts, covariates={"length": x}),
+        12,
+        design="stratified",
+        groups=groups,
+        model=model,
+    )
+    of_groups = np.digitize(means, [-0.6, -0.2, 0.2, 0.6])[groups]
+    assert grouped.strata.tolist() == [f"expected {names[part]}" for part in of_groups]
+
+
+def test_strata_by_a_model_of_grades_have_no_label_where_there_is_no_vote():
+    model = btdagg.GradeModel(3.0, (1.5, 2.5), scale=btdagg.Scale((1, 2, 3)))
+    counts = [[5, 0, 0], [0, 5, 0], [0, 0, 5], [0, 0, 0]]
+    found = choose(counts, 4, design="stratified", scale=btdagg.Scale((1, 2, 3)), model=model)
+    wanted = ["1 to 1.4", "1.8 to 2.2", "2.6 to 3"]
+    assert found.strata.tolist() == [*(f"expected {part}" for part in wanted), "no votes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"model": btdagg.DavidsonModel(1.0, 0.5, 0.5)}, "design"),
+        ({"covariates": {"x": [1.0] * 7}, "design": "stratified"}, "model"),
+    ],
+)
+def test_a_model_is_of_strata_and_weighs_covariates(options, argument):
+    with pytest.raises(btdagg.InputError) as error:
+        choose(SMALL, 3, **options)
+    assert error.value.argument == argument

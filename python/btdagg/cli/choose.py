@@ -12,9 +12,12 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
+    Reading,
     Signs,
     TableOutput,
     VotesFile,
+    differences_said,
+    model_or_panel,
     note,
     out,
     say,
@@ -41,9 +44,13 @@ def choose(
         Design | None,
         typer.Option(
             help="simple: any items are as likely as any others. stratified: each stratum of items "
-            "with like votes has its share.",
-            show_default="simple, or that of --after",
+            "with like votes, or with --model of like expected labels, has its share.",
+            show_default="simple, with --model stratified, or that of --after",
         ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="A model of other labels: strata are by the labels that it expects."),
     ] = None,
     group: Annotated[
         str | None,
@@ -75,12 +82,19 @@ def choose(
     project = selection.project
     sources = (("votes", project.place("votes", votes)), ("labels", after))
     raw_votes, *before = project.read(*sources)
-    table = selection.votes(selection.filtered(raw_votes)[0])
-    drawing = Drawing(table, None if group is None else group.strip().lower())
+    (own,), fitted = selection.filtered(raw_votes), None
+    if model is None:
+        table = selection.votes(own)
+    else:  # which may have been fitted to votes with a strength
+        fitted = model_or_panel(model)
+        reading = Reading(typed=selection.typed, keys=selection.keys, filters=selection.filters)
+        table = reading.votes(own, fitted.provenance, reading.scales(own, model=fitted)[0])
+    with differences_said():
+        drawing = Drawing(table, None if group is None else group.strip().lower(), fitted)
     if before:
         chosen, frame = drawing.more(n, before[0], design)
     else:
-        chosen, frame = drawing.first(n, design or "simple", 0)
+        chosen, frame = drawing.first(n, design or ("stratified" if model else "simple"), 0)
     note(*what_is_pooled(table, "takes", ["task"]))
     if output is None:
         write_data(frame.write_csv())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg.estimates.deciding import decisions
 from btdagg.methods.majority import majority_vote
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
@@ -111,6 +112,8 @@ def choose(
     design: Design = "simple",
     seed: int = 0,
     scale: Scale | None = None,
+    model: Any = None,
+    covariates: Any = None,
 ) -> ChosenItems:
     """Choose items to label by chance, with probabilities that `btdagg.estimate` takes.
 
@@ -135,12 +138,17 @@ def choose(
     seed : int
     scale : Scale, optional
         Of votes that are grades, (N, J) numbers for each point. Tables of votes have their own.
+    model : DavidsonModel, GradeModel or PanelModel, optional
+        Of other labels: strata of a stratified sample are then by the label that it expects of an
+        item. `ids` alone decide who is drawn, so a top-up takes the same model.
+    covariates : optional
+        Those of the model, as of `btdagg.votes.Items.with_covariates`; items have their own.
 
     Raises
     ------
     InputError
         If shapes disagree, a count is invalid, an id comes twice, or `n` is more than there are, or
-        fewer than there are strata.
+        fewer than there are strata; if a model is given of a simple sample, or covariates alone.
 
     Notes
     -----
@@ -148,7 +156,8 @@ def choose(
     the smallest numbers are a simple sample. In a stratum with N units the n smallest are chosen,
     so the inclusion probability is exactly n / N. Strata are the label with the most votes, by
     whether it has three quarters of the votes (clear) or not (divided); of grades the mean vote, by
-    fifths of the scale (halves, if it has two points). The sample is shared out in
+    fifths of the scale (halves, if it has two points); by a model the mean of its probabilities, of
+    groups the mean of their items, by fifths of the scale of labels. The sample is shared out in
     proportion to the strata by Huntington and Hill's method, which never takes a unit away as the
     sample grows, and has the least variance if strata vary alike.
 
@@ -167,10 +176,50 @@ def choose(
     >>> set(chosen.rows) < set(choose(counts, 5).rows)
     True
     """
-    expect(design in DESIGNS, "design", design, " or ".join(DESIGNS))
-    seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     same_index(counts=counts, ids=ids, groups=groups)
     items = Items.of(counts, scale=scale)
+    if covariates is not None:
+        expect(model is not None, "model", model, "one that was fitted with the covariates")
+        items = items.with_covariates(covariates, model=model)
+    if model is not None:
+        expect(design == "stratified", "design", design, "stratified, as strata are by the model")
+    expected = None if model is None else ExpectedLabels.of(items, model)
+    return _chosen(items, n, ids, groups, design, seed, expected)
+
+
+class ExpectedLabels(NamedTuple):
+    """Means of a model's probabilities, (N,), NaN of an item without votes, on their scale."""
+
+    means: NDArray[np.float64]
+    scale: Scale
+
+    @classmethod
+    def of(cls, items: Votes | Items, model: Any) -> ExpectedLabels:
+        """Expect the labels of items as `btdagg.decisions` decides them."""
+        names = [f"p_{name}" for name in model.label_names]
+        chances = decisions(items, model).select(names).cast(pl.Float64).to_numpy()
+        return cls(chances @ model.label_scale.floats, model.label_scale)
+
+    def strata(self, units: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Name the stratum of each unit, by the mean of its items."""
+        seen = ~np.isnan(self.means)
+        n_seen = np.bincount(units[seen], minlength=units.max() + 1)
+        totals = np.bincount(units[seen], self.means[seen], units.max() + 1)
+        strata = _parts(totals / np.maximum(n_seen, 1), self.scale, 5, "expected")
+        return np.where(n_seen == 0, _NO_VOTES, strata)
+
+
+def _chosen(
+    items: Items,
+    n: int,
+    ids: ArrayLike | None,
+    groups: ArrayLike | None,
+    design: Design,
+    seed: int,
+    expected: ExpectedLabels | None,
+) -> ChosenItems:
+    expect(design in DESIGNS, "design", design, " or ".join(DESIGNS))
+    seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     array = items.scale.counts(items.pooled)
     if not len(array):
         raise InputError("counts is empty, expected at least one item", argument="counts")
@@ -184,7 +233,7 @@ def choose(
         array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
     strata = np.full(len(array), WHOLE, object)
     if design == "stratified":
-        strata = _strata_of(array, items.scale)
+        strata = _strata_of(array, items.scale) if expected is None else expected.strata(units)
     expect(n <= len(array), "n", n, f"at most {len(array)}, as many as there are {what}")
     order, stratum, sizes = _drawn(keys, strata, seed)
     expect(n >= len(sizes), "n", n, f"at least {len(sizes)}, one of the {what} of each stratum")
@@ -211,16 +260,22 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
 
 def _strata_of(counts: NDArray[Any], scale: Scale) -> NDArray[np.object_]:
     """Name the stratum of counts, (k, J): what most votes say, or a part of the scale."""
-    n_votes, votes = counts.sum(axis=1), scale.floats
+    n_votes = counts.sum(axis=1)
     if scale.mirrored:
         is_clear = 4 * counts.max(axis=1) >= 3 * n_votes
-        names, place = _STRATA, 2 * (majority_vote(counts) + 1) + is_clear
+        strata = np.array(_STRATA, dtype=object)[2 * (majority_vote(counts) + 1) + is_clear]
     else:
-        edges = np.linspace(votes[0], votes[-1], min(len(votes), 5) + 1)
-        means = counts @ votes / np.maximum(n_votes, 1)
-        place = np.searchsorted(edges[1:-1], means, side="right")
-        names = tuple(f"mean {low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist()))
-    return np.where(n_votes == 0, _NO_VOTES, np.array(names, dtype=object)[place])
+        means = counts @ scale.floats / np.maximum(n_votes, 1)
+        strata = _parts(means, scale, min(len(scale.points), 5), "mean")
+    return np.where(n_votes == 0, _NO_VOTES, strata)
+
+
+def _parts(means: NDArray[np.float64], scale: Scale, n: int, what: str) -> NDArray[np.object_]:
+    """Name in which of n equal parts of a scale each mean is."""
+    edges = np.linspace(scale.floats[0], scale.floats[-1], n + 1)
+    names = [f"{what} {low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist())]
+    place = np.searchsorted(edges[1:-1], means, side="right")
+    return np.array(names, dtype=object)[place]
 
 
 def _drawn(
@@ -256,13 +311,15 @@ class Drawing:
     votes : Votes
     group : str, optional
         Column of the votes: draw whole groups.
+    model : optional
+        Strata of a stratified sample are by the labels that it expects.
     """
 
-    def __init__(self, votes: Votes, group: str | None = None) -> None:
+    def __init__(self, votes: Votes, group: str | None = None, model: Any = None) -> None:
         self.source, self.scale, self._group = votes.source, votes.scale, group
         columns = [] if group is None else [group]
         require(votes, columns)
-        parts, counts = [], []
+        parts, counts, expected = [], [], []
         for key, part in votes.partition(["task"] if "task" in votes.columns else []):
             ids, of_items = part.counts()
             rows = facts_of(part, ids, columns, required=columns)
@@ -270,8 +327,13 @@ class Drawing:
             task = [pl.lit(text or None, pl.String).alias("task") for text in key]
             parts.append(rows.select("item", *task, *rows.columns[1:]))
             counts.append(of_items)
+            expected += [] if model is None else [ExpectedLabels.of(part, model)]
         self.items: pl.DataFrame = pl.concat(parts)
         self.counts: NDArray[np.int64] = np.concatenate(counts)
+        self._expected = None
+        if model is not None:
+            means = np.concatenate([own.means for own in expected])
+            self._expected = ExpectedLabels(means, model.label_scale)
         of_criteria = not self.scale.mirrored and self.items["item"].is_duplicated().any()
         # What is graded by several criteria is labelled by all of them.
         unit = "group" if group is not None else "item" if of_criteria else None
@@ -317,15 +379,8 @@ class Drawing:
         if self.items["item"].is_duplicated().any():  # in several tasks
             tasks = self.items["task"].fill_null("").to_list()
             ids = [f"{task}\0{item}" for task, item in zip(tasks, ids, strict=True)]
-        return choose(
-            self.counts,
-            n,
-            ids=ids,
-            groups=self._units,
-            design=design,
-            seed=seed,
-            scale=self.scale,
-        )
+        items = Items.of(self.counts, scale=self.scale)
+        return _chosen(items, n, ids, self._units, design, seed, self._expected)
 
     def _table(self, chosen: ChosenItems, round_: int | pl.Series) -> pl.DataFrame:
         return self.items[chosen.rows].with_columns(
@@ -364,7 +419,7 @@ class Drawing:
             raise InputError(
                 f"{before.source}: item {self.items['item'][int(rows[0])]!r} is not as it would be "
                 f"drawn from {self.source}, expected all rows as they were drawn, with an empty "
-                "label where there is none, and the same votes"
+                "label where there is none, and the same votes and model"
             )
 
 
