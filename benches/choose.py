@@ -8,6 +8,7 @@ Calibrations: items are chosen among 300 of a judge and task (RewardBench 2, and
 and pooled), and the mean absolute error is that on all others.
 Three designs are not in the package: `neyman` has shares by the standard deviations that the votes
 predict, `balanced` as many items of each stratum, `divided` has divided items four times as often.
+By a model: one of 100 labels with covariates stratifies the other items of vicuna80 and topical.
 `--smoke` does little.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from covariates import topical, vicuna80
 
 import btdagg
 from btdagg.estimates import choose
@@ -214,6 +216,39 @@ def calibrations(name: str, cells, n_draws: int) -> None:
         print(f"{n_labels} labels: {'; '.join(shown)}", flush=True)
 
 
+def by_model(data: Path, n_draws: int) -> None:
+    """Error of the weighted mean of labels alone, and of models fitted to them, by strata."""
+    print("\nStrata of none, of votes, and of a model with covariates that 100 other labels made")
+    for cell in [*vicuna80(data), *topical(data)]:
+        known, gold = cell.known(cell.counts, 0), cell.labels.astype(float)
+        for n in (20, 50):
+            means, errors = np.empty((2, n_draws, 3))
+            for draw in range(n_draws):
+                order = np.random.default_rng([draw, 5]).permutation(len(gold))
+                rest, before = order[100:], np.full(len(gold), np.nan)
+                before[order[:100]] = gold[order[:100]]
+                how = {"scale": cell.scale, "covariates": known}
+                model = btdagg.calibrate(cell.counts, before, **how).model
+                own = {used.name: known[used.name][rest] for used in model.covariates}
+                told = {"design": "stratified", "model": model, "covariates": own}
+                for place, options in enumerate(({}, {"design": "stratified"}, told)):
+                    pool = cell.counts[rest]
+                    found = choose(pool, n, seed=draw, scale=cell.scale, **options)
+                    weights = 1 / found.probabilities[found.rows]
+                    labels = np.full(len(rest), np.nan)
+                    labels[found.rows] = gold[rest[found.rows]]
+                    mean = weights @ labels[found.rows] / weights.sum()
+                    means[draw, place] = mean - gold[rest].mean()
+                    every = {name: values[rest] for name, values in known.items()}
+                    fitted = btdagg.calibrate(pool, labels, scale=cell.scale, covariates=every)
+                    used = {own.name: every[own.name] for own in fitted.model.covariates} or None
+                    decided = fitted.model.decide(pool, covariates=used)
+                    errors[draw, place] = np.abs(decided - gold[rest])[np.isnan(labels)].mean()
+            size = np.sqrt((means**2).mean(axis=0))
+            shown = (" ".join(f"{own:.4f}" for own in row) for row in (size, errors.mean(axis=0)))
+            print(f"{cell.name}, {n} labels: mean {next(shown)}; MAE {next(shown)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true")
@@ -232,6 +267,7 @@ def main() -> None:
     in_groups(pairs[:5], n_draws)
     for name, items in cells.items():
         calibrations(name, items[:2] if options.smoke else items, max(n_draws // 2, 2))
+    by_model(folder, 1 if options.smoke else max(n_draws // 5, 1))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ POINTS = {"engagingness": (1, 2, 3), "groundedness": (0, 1), "rubric": (1, 2, 3,
 class Cell:
     """Items of one judge and task: votes in an order, labels, and covariates of any votes."""
 
-    def __init__(self, family, name, counts, labels, scale, make=lambda counts: {}):
-        self.family, self.name, self.scale = family, name, scale
+    def __init__(self, family, name, counts, labels, scale, make=lambda counts: {}, groups=None):
+        self.family, self.name, self.scale, self.groups = family, name, scale, groups
         self.counts, self.labels, self.make = counts, labels, make
 
     def known(self, counts, noise):
@@ -58,7 +58,8 @@ def of_pairs(frame, columns, family, name, *, lengths=False):
         return {"standing": btdagg.standing(counts, a, b)} | known
 
     counts = frame.select(columns).to_numpy()
-    return Cell(family, name, counts, half_up(frame["label"]), btdagg.PAIRS, make)
+    groups = frame["group"].to_numpy() if "group" in frame.columns else None
+    return Cell(family, name, counts, half_up(frame["label"]), btdagg.PAIRS, make, groups)
 
 
 def vicuna80(data, samples=2):
@@ -95,7 +96,7 @@ def topical(data, samples=8):
 
         labels_of = half_up(frame["mean_of_three"])
         counts = frame.select(columns).to_numpy()
-        yield Cell("topical", criterion, counts, labels_of, scale, make)
+        yield Cell("topical", criterion, counts, labels_of, scale, make, group)
 
 
 def wmt23(data):
