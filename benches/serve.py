@@ -1,6 +1,7 @@
 """`btdagg serve` under load: mixed bodies, several models, restarts and a kill.
 
-First one client asks for a label over a connection that it keeps open, 1,000 times in turn.
+First one client asks for a label over a connection that it keeps open, 1,000 times each in turn: of
+a model of votes alone, and of one with covariates, by their numbers or by systems and characters.
 The load comes from a process of its own. Every answer is checked against the model whose digest it
 bears. Four fifths of the time the server is restarted by SIGTERM: a request of which it has read
 something has to be answered. In the last fifth it is killed: there an answer may be lost, but none
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from btdagg import DavidsonModel
+from btdagg import Covariate, DavidsonModel
 from btdagg._util.files import digest_of
 from btdagg.serve.bodies import ARROW, write_stream
 
@@ -37,6 +38,29 @@ TOKEN = "a-token"
 MAX_BODY = 1 << 20
 MODELS = [DavidsonModel(0.4 + 0.2 * i, 2.5 - 0.4 * i, 0.3 * i) for i in range(8)]
 BY_DIGEST = {digest_of(model): model for model in MODELS}
+STANDINGS = {f"system {number}": number / 10 for number in range(10)}
+KNOWING = DavidsonModel(
+    *(1.2, 2.0, 0.8),
+    covariates=(
+        Covariate("standing", 0.6, 0.5, standings=STANDINGS),
+        Covariate("length", 0.3, 1.0),
+        Covariate("price", -0.2, 2.0),
+    ),
+)
+COUNTS = {"counts": [[1, 0, 11]]}
+# Bodies of one item, and the model that decides it.
+ONE = {
+    "votes alone": ("m0", COUNTS),
+    "covariates": ("known", {**COUNTS, "standing": [0.3], "length": [0.7], "price": [1.5]}),
+    "systems and characters": (
+        "known",
+        {
+            **COUNTS,
+            **{"system_a": ["system 1"], "system_b": ["system 7"], "price": [1.5]},
+            **{"chars_a": [250], "chars_b": [400]},
+        },
+    ),
+}
 
 
 def main() -> None:
@@ -53,9 +77,10 @@ def main() -> None:
 def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
     for number, model in enumerate(MODELS):
         model.save(folder / f"m{number}.json")
+    KNOWING.save(folder / "known.json")
     port = free_port()
     server = Server(port, folder)
-    kept = np.array(one_connection(port, 1000)) * 1e3
+    kept = one_connection(port, 1000)
     graceful = Load(port, 0.8 * seconds, n_clients, seed=0)
     n_errors = 0
     for _ in range(n_restarts := 1 if seconds < 60 else 5):
@@ -77,8 +102,10 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
     times = np.array(first["times"]) * 1e3
     return {
         "seconds": seconds,
-        "one_connection_p50_ms": round(float(np.quantile(kept, 0.5)), 2),
-        "one_connection_p99_ms": round(float(np.quantile(kept, 0.99)), 2),
+        "one_connection_ms": {
+            name: {f"p{p}": round(1e3 * float(np.quantile(own, p / 100)), 2) for p in (50, 99)}
+            for name, own in kept.items()
+        },
         "clients": n_clients,
         "answers": sum(first["statuses"].values()),
         "statuses": first["statuses"],
@@ -103,6 +130,7 @@ class Server:
     def __init__(self, port: int, folder: Path) -> None:
         self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
         models = [str(folder / f"m{number}.json") for number in range(len(MODELS))]
+        models.append(str(folder / "known.json"))
         code = (
             "import os, pathlib, sys; from btdagg import DavidsonModel;"
             "from btdagg.serve import run;"
@@ -129,19 +157,21 @@ class Server:
         return text.count("Traceback")
 
 
-def one_connection(port: int, n_requests: int) -> list[float]:
-    """Seconds from request to answer, one after the other over a connection that is kept open."""
+def one_connection(port: int, n_rounds: int) -> dict[str, list[float]]:
+    """Seconds from request to answer, by body in turn over a connection that is kept open."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-    body, times = json.dumps({"counts": [[1, 0, 11]]}), []
-    for _ in range(n_requests):
-        start = time.perf_counter()
-        connection.request("POST", "/v1/decide?model=m0", body, headers)
-        response = connection.getresponse()
-        content = response.read()
-        times.append(time.perf_counter() - start)
-        if response.status != 200:
-            raise RuntimeError(content)
+    times: dict[str, list[float]] = {name: [] for name in ONE}
+    for _ in range(n_rounds):
+        for name, (model, item) in ONE.items():
+            body = json.dumps(item)
+            start = time.perf_counter()
+            connection.request("POST", f"/v1/decide?model={model}", body, headers)
+            response = connection.getresponse()
+            content = response.read()
+            times[name].append(time.perf_counter() - start)
+            if response.status != 200:
+                raise RuntimeError(content)
     connection.close()
     return times
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from annotated import annotation
-from btdagg import DavidsonModel, GradeModel, InputError, Scale
+from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
 from btdagg.integrations.annotations import (
     COLUMNS,
     annotations_of,
@@ -126,6 +126,27 @@ def test_keys_of_metadata_are_columns_of_votes():
     twice = annotation(metadata={"sample": 0}), annotation(label="B", metadata={"sample": 0})
     with pytest.raises(InputError, match="annotations, rows 1 and 2: both have item 't1'"):
         votes_of(frame(*twice))
+
+
+def test_systems_and_lengths_are_in_metadata_or_joined_columns():
+    covariates = (
+        Covariate("standing", 0.9, 0.5, standings={"ant": 0.5, "bee": -0.5}),
+        Covariate("length", 0.8, 1.0),
+    )
+    model = DavidsonModel(0.4, 0.5, 0.3, covariates=covariates)
+    own = {"system_a": "bee", "system_b": "ant", "chars_a": 9, "chars_b": 90}
+    chars = {"standing": [-1.0], "length": [np.log1p(9.0) - np.log1p(90.0)]}
+    label = model.decide([[0, 0, 1]], covariates=chars)[0]
+    assert label == -1
+    bare = frame(annotation(label="A"))
+    joined = bare.with_columns(**{name: pl.lit(value) for name, value in own.items()})
+    for given in (frame(annotation(label="A", metadata=own)), joined):
+        assert annotations_of(votes_of(given), model)["score"].to_list() == [label]
+    message = "covariates is 'standing', expected none, as the items have nothing, or a column"
+    with pytest.raises(InputError, match=f"{message} standing, or system_a and system_b"):
+        annotations_of(votes_of(bare), model)
+    with pytest.raises(InputError, match="'length', expected standing, or a column length, or cha"):
+        annotations_of(votes_of(joined.drop("chars_b")), model)
 
 
 def test_an_item_is_a_trace_a_span_or_any_column():

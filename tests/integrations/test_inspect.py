@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import btdagg
-from btdagg import DavidsonModel, GradeModel, InputError, Scale
+from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
 from btdagg.online import StoppingRule, fit_votes
 from btdagg.votes.formats import read_grades
 
@@ -726,6 +727,75 @@ def test_scores_by_criterion_are_tasks(tmp_path):
     assert (labels.labels.tolist(), labels.n_missing) == ([3], 1)
     imported = read_grades(scored.location, scale=GRADES.scale)
     assert imported.frame.columns[:2] == ["item", "score"]
+
+
+# What else is known of samples
+
+KNOWN = (
+    Covariate("standing", 0.9, 0.5, standings={"ant": 0.5, "bee": -0.5}),
+    Covariate("length", 0.8, 1.0),
+)
+KNOWING = DavidsonModel(0.4, 0.5, 0.3, covariates=KNOWN)
+
+
+def test_lengths_and_systems_of_pairs_are_known(tmp_path):
+    texts = [{"a": "good " * 9, "b": "bad"}, {"a": "bad", "b": "good"}, {"a": "x", "b": "y " * 30}]
+    own = {"system_a": "ant", "system_b": "bee"}
+    scored = judged(
+        tmp_path, *(("even", pair | own) for pair in texts), reducer=calibrated(KNOWING), epochs=2
+    )
+    lengths = [np.log1p(len(pair["a"])) - np.log1p(len(pair["b"])) for pair in texts]
+    known = {"standing": [1.0] * 3, "length": lengths}
+    counts = [[0, 0, 4], [4, 0, 0], [0, 4, 0]]
+    labels = KNOWING.decide(counts, covariates=known).tolist()
+    assert labels != replace(KNOWING, covariates=()).decide(counts).tolist()
+    assert [score.value for score in reduced(scored)] == labels
+    shares = KNOWING.predict_proba(counts, covariates=known)[0].tolist()
+    assert [*reduced(scored)[0].metadata["probabilities"].values()] == shares
+    votes = read_inspect_votes(scored)
+    assert {*own, "chars_a", "chars_b"} <= {*votes.columns}
+    assert btdagg.decisions(votes, KNOWING)["label"].to_list() == labels
+    written = write_inspect_labels(scored, KNOWING, tmp_path / "labelled.eval")
+    of_samples = {sample.id: sample.scores["calibrated"].value for sample in written.samples}
+    assert list(of_samples.values()) == labels
+
+
+def test_the_evaluated_model_is_the_system_of_its_output(tmp_path):
+    model = replace(GRADES, covariates=(replace(KNOWN[0], standings={"mockllm/model": 3.0}),))
+    dataset = [Sample(input="Say hi", id="q0")]
+    outputs = get_model("mockllm/model", custom_outputs=[said("Good day")])
+    options = {"model": outputs, "model_roles": {"grader": mock(lambda messages: "[[3]]")}}
+    scored = run(
+        tmp_path, graded(), calibrated(model), epochs=1, dataset=dataset, solver=generate(),
+        options=options,
+    )  # fmt: skip
+    known = {"standing": [3.0]}
+    assert [score.value for score in reduced(scored)] == model.decide(
+        [[0, 0, 1, 0, 0]], covariates=known
+    ).tolist()
+    frame = read_inspect_votes(scored, scale=GRADES.scale).frame
+    assert frame.select("system", "chars").rows() == [("mockllm/model", 8)]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ([{}], "metadata of the scores: expected standing, or system_a and system_b, which the"),
+        ([{"standing": 0.1}], "metadata of the scores: expected length, or chars_a and chars_b"),
+        ([{"standing": "x", "length": 1}], r"covariates['standing']"),
+        (
+            [{"standing": 0.1, "length": 1}, {"length": 2}],
+            "length is '1 and 2 in epochs of a sample', expected one value, as votes are on one",
+        ),
+    ],
+)
+def test_scores_that_do_not_say_what_a_model_knows_are_refused(metadata, message):
+    scores = [Score(value=1, metadata=own) for own in metadata]
+    with pytest.raises(InputError, match=re.escape(message)):
+        calibrated(KNOWING)(scores)
+    known = {"standing": 0.1, "length": 1}
+    score = calibrated(KNOWING)([Score(value=1, metadata=known), Score(value=0)])
+    assert score.value == KNOWING.decide_one(0, 1, 1, covariates=known)
 
 
 def test_a_judge_that_grades_one_response(tmp_path):

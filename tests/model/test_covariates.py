@@ -390,8 +390,11 @@ def test_standings_that_nobody_knows():
     np.testing.assert_array_equal(np.isnan(alone), [False, False, False, False, True])
     once = btdagg.standing(counts, ["x", "x", "y", "y", "once"], scale=SCALE)
     np.testing.assert_array_equal(np.isnan(once), [False, False, False, False, True])
-    empty = btdagg.standing([[1, 0, 1], [0, 0, 0], [0, 0, 2]], ["x"] * 3, scale=SCALE)
-    np.testing.assert_array_equal(empty, [3, 2.5, 2])
+    some = [[1, 0, 1], [0, 0, 0], [0, 0, 2], [0, 1, 0]]
+    empty = btdagg.standing(some, [*"xxxy"], scale=SCALE)
+    np.testing.assert_array_equal(empty, [3, 2.5, 2, np.nan])
+    # Of one system it would be the own votes turned round.
+    np.testing.assert_allclose(btdagg.standing(some, ["x"] * 4, scale=SCALE), 7 / 3)
     for wrong, message in [
         ({"system_a": ["x"] * 5}, "system_b is 'none', expected an array where votes are pairs"),
         ({"system_a": ["x"] * 5, "system_b": ["y"] * 4}, "system_b has 4 rows, expected 5"),

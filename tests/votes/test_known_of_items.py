@@ -94,6 +94,8 @@ def test_a_column_of_the_name_is_one_where_nothing_makes_it(pairs):
     )  # fmt: skip
     votes, model = btdagg.read_votes(frame), btdagg.calibrate(counts, gold, covariates=known).model
     labels = btdagg.decisions(votes, model)["label"].to_numpy()
+    of_a_task = btdagg.read_votes(frame.with_columns(task=pl.lit("chat")))
+    assert btdagg.decisions(of_a_task, model)["label"].to_list() == labels.tolist()
     np.testing.assert_array_equal(labels, model.decide(counts, covariates=known))
     with pytest.raises(InputError, match="or a column length, or chars_a and chars_b, or response"):
         btdagg.decisions(btdagg.read_votes(frame.drop("length")), model)

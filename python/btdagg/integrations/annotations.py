@@ -52,7 +52,8 @@ _CONTENT = ("label", "score", "explanation", "metadata")
 # label, where the annotator failed.
 OWN, ERROR = "btdagg.annotation", "btdagg.error"
 
-_OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence")
+_KNOWN = ("system", "system_a", "system_b", "chars", "chars_a", "chars_b")
+_OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence", *_KNOWN)
 _OF_LABELS = ("group", "task")
 _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 
@@ -120,7 +121,8 @@ def votes_of(
         One vote per annotation: its label, or its score where it has no label. Every annotation
         counts, unless the metadata have a key `sample`. `status` is ``ok``, or says why a vote is
         missing (see `missing_by_status`). `judge` is the annotator, and the keys `order`,
-        `sample`, `template`, `temperature`, `task` and `confidence` of metadata are columns.
+        `sample`, `template`, `temperature`, `task` and `confidence` of metadata are columns, as are
+        whose response it is and how long: `system`, `chars`, of pairs `system_a` and so on.
 
     Examples
     --------
@@ -208,6 +210,12 @@ def annotations_of(
         counts and probabilities in words and, under minus, tie, plus, p_minus, p_tie and p_plus, as
         metadata. A grade is a score without a label, or true or false where grades are 0 and 1;
         metadata have 1, p_1 and so on, and items without a vote no annotation.
+
+    Raises
+    ------
+    InputError
+        If the model has covariates that the votes lack: annotations know nothing of responses, so
+        join columns of these numbers, or of systems and characters, to the frame of annotations.
     """
     expect(item in ("trace_id", "span_id"), "item", item, "trace_id or span_id")
     scale, labels = model.scale, model.label_scale

@@ -99,6 +99,9 @@ def calibrated(
         What values mean that are not -1, 0, 1, A, tie or B, or grades of the model's scale; None is
         a missing vote.
 
+    Covariates of the model are in the metadata of the scores, under their names or as the systems
+    and characters that `pairwise` and `graded` write there.
+
     Returns
     -------
     ScoreReducer
@@ -127,7 +130,7 @@ def _reducer(by: By | None, words: Words | None) -> ScoreReducer:
 
     def reduce(scores: list[Score]) -> Score:
         votes = (vote for score in scores for vote in votes_of(score, by_word))
-        return label_score(by, tally_of(votes))
+        return label_score(by, tally_of(votes), [score.metadata or {} for score in scores])
 
     return reduce
 
@@ -384,7 +387,8 @@ def pairwise(
         pair = _pair(state, target, a, b, reference)
         answers = await collect(*(_ask(judge, prompt, pair, order) for order in shown))
         replies = dict(zip(shown, answers, strict=True))
-        return _pairwise_score(replies, {"judge": str(judge), "template": prompt.name})
+        known = _known(state, _a=(a, pair.a), _b=(b, pair.b))
+        return _pairwise_score(replies, {"judge": str(judge), "template": prompt.name, **known})
 
     return score
 
@@ -413,6 +417,7 @@ def graded(
         item = _pair(state, target, response, None, reference)
         text, verdict = await _ask(judge, prompt, item, "AB")
         metadata = {"judge": str(judge), "template": prompt.name, "status": verdict.status}
+        metadata |= _known(state, **{"": (response, item.response)})
         if verdict.grade is None:
             why = "grader_failed"
             return Score.unscored(reason=why, explanation=text, metadata=metadata)
@@ -449,6 +454,16 @@ def _pair(state: TaskState, target: Target, a: str, b: str | None, reference: st
     if b is None:
         return Pair(str(state.sample_id), response=text(a), **common)
     return Pair(str(state.sample_id), text(a), text(b), **common)
+
+
+def _known(state: TaskState, **responses: tuple[str, str]) -> dict[str, Any]:
+    """Return, by side, how long responses are and, where the metadata or the task say it, whose."""
+    known: dict[str, Any] = {}
+    for side, (place, text) in responses.items():
+        model = str(state.model) if place == "output" else None
+        known[f"system{side}"] = state.metadata.get(f"system{side}", model)
+        known[f"chars{side}"] = len(text)
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _pairwise_score(replies: dict[str, tuple[str, Verdict]], metadata: dict[str, Any]) -> Score:

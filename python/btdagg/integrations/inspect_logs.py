@@ -15,13 +15,14 @@ from btdagg._core import InputError, __version__
 from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, load_any
-from btdagg.estimates.deciding import decided_columns
+from btdagg.estimates.deciding import covariates_in, decided_columns
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import PASS_WORDS, VOTE_WORDS
+from btdagg.votes.standings import columns_needed
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import meanings_of
@@ -45,6 +46,8 @@ Words: TypeAlias = Mapping[str, object]
 ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
 NAMES = dict(zip(PAIRS.points, PAIRS.names, strict=True))
+# What `pairwise` and `graded` say there of responses.
+KNOWN = ("system", "system_a", "system_b", "chars", "chars_a", "chars_b")
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
 
@@ -146,11 +149,15 @@ def scales_by(by: By | None) -> tuple[Scale, Scale]:
     return (PAIRS, PAIRS) if model is None else (model.scale, model.label_scale)
 
 
-def label_score(by: By | None, tally: Counter[float | None]) -> Score:
+def label_score(
+    by: By | None,
+    tally: Counter[float | None],
+    metadata_of_scores: Iterable[Mapping[str, Any]] = (),
+) -> Score:
     """Return the score of an item by its votes, unscored without a vote.
 
     What decides is a model, a rule (up to its `n` votes, and from there on its model) or, if it is
-    None, the majority of the votes.
+    None, the majority of the votes. Covariates are in the metadata of its scores.
     """
     scale, label_scale = scales_by(by)
     counts, missing = tuple(tally[vote] for vote in scale.points), tally[None]
@@ -171,7 +178,10 @@ def label_score(by: By | None, tally: Counter[float | None]) -> Score:
         decider: Any = by
         if isinstance(by, StoppingRule) and sum(counts) > by.n:
             decider, metadata["settled"] = by.model, True
-        columns = decided_columns(decider, [counts])
+        model = by.model if isinstance(by, StoppingRule) else by
+        facts = _facts_in(metadata_of_scores, columns_needed(model))
+        known = covariates_in(facts, model, [counts], "metadata of the scores")
+        columns = decided_columns(decider, [counts], covariates=known)
         decided = {name: column.tolist()[0] for name, column in columns.items()}
         label, mean = decided.pop("label"), decided.pop("mean", None)
         chances = [name for name in decided if name.startswith("p_")]
@@ -184,6 +194,19 @@ def label_score(by: By | None, tally: Counter[float | None]) -> Score:
         why = f"mean of {sum(counts)} grades: {mean:.3g}, {missing} missing"
     answer = dict(zip(label_scale.points, label_scale.names, strict=True))[label]
     return Score(value=label, answer=answer, explanation=why, metadata=metadata)
+
+
+def _facts_in(metadata: Iterable[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return what metadata of an item's scores say of it, as columns of one row."""
+    facts: dict[str, list[Any]] = {}
+    for name, own in (
+        (name, values[name]) for values in metadata for name in names if name in values
+    ):
+        if own not in facts.setdefault(name, [own]):
+            came = f"{facts[name][0]!r} and {own!r} in epochs of a sample"
+            expected = "one value, as votes are on one response"
+            raise InputError(argument=name, came=came, expected=expected)
+    return facts
 
 
 def interval(
@@ -246,8 +269,8 @@ def read_inspect_votes(
     Votes
         Columns `item` (id of the sample), `vote` (empty where missing), `sample` (the epoch; later
         runs count on), `judge`, `task`, `status` (``ok``, or why a vote is missing: ``error``,
-        ``unscored``, ``invalidated``, or the reason that the scorer gave), `order` where scores
-        tell it, and those of `columns`.
+        ``unscored``, ``invalidated``, or the reason that the scorer gave), `order`, systems and
+        numbers of characters where scores tell them, and those of `columns`.
     """
     by_word, extra = meanings(words, scale), columns or {}
     rows: list[dict[str, Any]] = []
@@ -262,7 +285,8 @@ def read_inspect_votes(
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
         for sample, votes in judged:
             score = (sample.scores or {}).get(name)
-            own_judge = ((score.metadata or {}) if score else {}).get("judge", judge)
+            told = (score.metadata or {}) if score else {}
+            own_judge = told.get("judge", judge)
             # What failed would have been asked as the other samples were in that epoch.
             orders = shown.get(sample.epoch, [None])
             for vote in votes or [ScoreVote(None, order, _why(sample)) for order in orders]:
@@ -275,6 +299,7 @@ def read_inspect_votes(
                         "task": vote.criterion or task,
                         "status": vote.status,
                         "order": vote.order,
+                        **{key: told.get(key) for key in KNOWN},
                         **_metadata(sample, extra),
                     }
                 )
@@ -362,9 +387,14 @@ def write_inspect_labels(
         raise InputError(argument="name", came=name, expected="no score of the log")
     by_word = meanings(words, scales_by(by)[0])
     votes: dict[str | int, list[ScoreVote]] = {}
+    told: dict[str | int, list[Mapping[str, Any]]] = {}
     for sample in samples:
         votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, votes_name, by_word))
-    scores = {item: label_score(by, tally_of(own)) for item, own in votes.items()}
+        score = (sample.scores or {}).get(votes_name)
+        told.setdefault(sample.id, []).append(
+            {**sample.metadata, **((score.metadata or {}) if score else {})}
+        )
+    scores = {item: label_score(by, tally_of(own), told[item]) for item, own in votes.items()}
     provenance = ProvenanceData(
         author=f"btdagg {__version__}",
         reason=f"label by the votes of the scorer {votes_name}",
@@ -491,6 +521,7 @@ def _columns_of(rows: list[dict[str, Any]], extra: Mapping[str, str]) -> dict[st
             )
     if not all(isinstance(item, int) for item in columns["item"]):
         columns["item"] = [str(item) for item in columns["item"]]
-    if not any(columns.get("order", [])):
-        columns.pop("order", None)
+    for name in {"order", *KNOWN} & columns.keys():
+        if all(value is None for value in columns[name]):
+            columns.pop(name)
     return columns

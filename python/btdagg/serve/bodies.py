@@ -7,7 +7,6 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -21,7 +20,7 @@ from btdagg._util.validation import same_length
 from btdagg.votes import Provenance, read_table
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.standings import sources_of
+from btdagg.votes.standings import columns_needed
 from btdagg.votes.strength import PROBABILITIES
 from btdagg.votes.votes import Votes, read_votes
 
@@ -46,10 +45,7 @@ class Known(NamedTuple):
     @classmethod
     def of(cls, model: Any) -> Known:
         """Return the covariates of a model, and the columns that make them."""
-        names: dict[str, None] = {}
-        for own in model.covariates:
-            kept = own.standings is not None
-            names |= dict.fromkeys(chain(*sources_of(own.name, model.scale, kept=kept).values()))
+        names = columns_needed(model)
         texts = [n for n in names if n.removesuffix("_a").removesuffix("_b") in _TEXTS]
         return cls(tuple(n for n in names if n not in texts), tuple(texts))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,8 +52,8 @@ def standing(
     -------
     (n,) array of float64
         To pass to ``btdagg.calibrate(..., covariates={"standing": x})``. NaN where a system has no
-        other item with votes. 0 everywhere if A and B are the same two systems in every item: the
-        standing is then a constant, of which labels tell nothing.
+        other item with votes. The same everywhere if there is one system, or A and B are the same
+        two in every item: labels tell nothing of a constant.
 
     Raises
     ------
@@ -102,6 +103,8 @@ def _of_grades(means: Floats, of: NDArray[Any]) -> tuple[Floats, Floats]:
     n_items = np.bincount(of, seen)
     total, others = _sums(of[seen], means[seen], len(n_items)), n_items[of] - seen
     with np.errstate(invalid="ignore", divide="ignore"):
+        if len(n_items) == 1:  # whose mean without an item is but that item's votes, turned round
+            return np.repeat(total / n_items, len(of)), total / n_items
         left_out = (total[of] - np.where(seen, means, 0)) / others
         return np.where(others > 0, left_out, np.nan), total / n_items
 
@@ -198,6 +201,13 @@ def sources_of(name: str, scale: Scale, *, kept: bool = True) -> dict[str, list[
     return {" and ".join(columns): columns for columns in [[name], *made]}
 
 
+def columns_needed(model: Any) -> list[str]:
+    """Return the covariates of a model, and the columns that they are made of."""
+    of_each = [sources_of(c.name, model.scale, kept=c.standings is not None)
+               for c in model.covariates]  # fmt: skip
+    return list(dict.fromkeys(chain(*chain(*(sources.values() for sources in of_each)))))
+
+
 def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
     """Return items with covariates, of which none is made of the votes of other items.
 
@@ -235,7 +245,7 @@ def _by_task(
 def _facts(items: Any, name: str) -> Any:
     """Return what a column of the votes, or of the labels, says of each item; None if neither."""
     if items.table is not None and name in items.table.columns:
-        if "task" not in items.table.columns:
+        if items.keys is None or "task" not in items.keys.columns:
             return facts_of(items.table, items.ids, [name])[name]
         both = zip(items.parts("task").values(), strict=True)
         of_tasks = [facts_of(part.table, part.ids, [name])[name] for (part,) in both]
