@@ -2,8 +2,8 @@
 
 Peers: a plain NumPy dynamic program, state by state, and one layer at a time; copying the counts;
 polars' group_by of the same rows. Prints Markdown tables. `--smoke` runs everything on little data;
-`--only speed,regimes,rb2,strength,drift` runs a part. Tables of real votes need the public votes,
-in the folder that the environment variable BTDAGG_SHARED names.
+`--only speed,regimes,rb2,covariates,strength,drift` runs a part. Tables of real votes need the
+public votes, in the folder that the environment variable BTDAGG_SHARED names.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ EPSILON = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="little data, one repetition")
-    parser.add_argument("--only", default="speed,regimes,rb2,strength,drift")
+    parser.add_argument("--only", default="speed,regimes,rb2,covariates,strength,drift")
     arguments = parser.parse_args()
     parts = {
         "speed": speed,
         "regimes": regimes,
         "rb2": real_votes,
+        "covariates": known_of_items,
         "strength": strengths,
         "drift": drift,
     }
@@ -297,6 +298,64 @@ def real_votes(smoke: bool) -> None:
         print(row_of(name, 8, found))
     print(row_of("**mean of safety, factuality, focus, math**", 8, np.mean(ordinary, axis=0)))
     print(row_of("**mean of all**", 8, np.mean([found for _, found in every], axis=0)))
+
+
+def known_of_items(smoke: bool) -> None:
+    """Votes that the lossless rule asks for and errors, of votes alone and with covariates.
+
+    Standings are of the labelled items' votes, frozen when the others begin.
+    """
+    if "BTDAGG_SHARED" not in os.environ:
+        print("the public votes are not here: set BTDAGG_SHARED")
+        return
+    from covariates import cells_of
+
+    print("| | n | labels | votes | with covariates | without a vote | MAE | with covariates |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for family, size in itertools.product(("vicuna80", "topical", "rb2"), (50, 100)):
+        of_family = []
+        for name, cell in cells_of(family).items():
+            n = int(cell.counts.sum(axis=1).max())
+            full = np.flatnonzero(cell.counts.sum(axis=1) == n)
+            found = [
+                known_and_alone(cell, n, full, size, seed) for seed in range(2 if smoke else 20)
+            ]
+            of_family.append(np.mean(found, axis=0))
+            if family != "rb2":
+                print(row_of_known(name, n, size, of_family[-1]), flush=True)
+        print(row_of_known(f"**{family}**", n, size, np.mean(of_family, axis=0)), flush=True)
+
+
+def row_of_known(name: str, n: int, size: int, row: np.ndarray) -> str:
+    alone, known, none, mae, known_mae = row
+    votes = f"{alone:.2f} ({1 - alone / n:.0%}) | {known:.2f} ({1 - known / n:.0%})"
+    return f"| {name} | {n} | {size} | {votes} | {none:.1%} | {mae:.4f} | {known_mae:.4f} |"
+
+
+def known_and_alone(cell, n: int, full: np.ndarray, size: int, seed: int) -> list[float]:
+    rng = np.random.default_rng(seed)
+    labelled, rest = np.split(rng.permutation(full), [size])
+    labels, frozen = np.full(len(cell.labels), np.nan), np.zeros_like(cell.counts)
+    labels[labelled], frozen[labelled] = cell.labels[labelled], cell.counts[labelled]
+    known = cell.known(frozen, 0)
+    alone = calibrate(cell.counts[labelled], cell.labels[labelled], scale=cell.scale).model
+    model = calibrate(cell.counts, labels, scale=cell.scale, covariates=known).model
+    of_rest = {own.name: known[own.name][rest] for own in model.covariates} or None
+    votes = cell.scale.floats[
+        np.stack([np.arange(len(row)).repeat(row) for row in cell.counts[rest]])
+    ]
+    votes, gold = rng.permuted(votes, axis=1), cell.labels[rest]
+    followed = StoppingRule.lossless(alone, n).follow(votes)
+    with_known = StoppingRule.lossless(model, n).follow(votes, covariates=of_rest)
+    assert (followed.labels == alone.decide(cell.counts[rest])).all()
+    assert (with_known.labels == model.decide(cell.counts[rest], covariates=of_rest)).all()
+    return [
+        followed.n_votes.mean(),
+        with_known.n_votes.mean(),
+        (with_known.n_votes == 0).mean(),
+        np.abs(followed.labels - gold).mean(),
+        np.abs(with_known.labels - gold).mean(),
+    ]
 
 
 def strengths(smoke: bool) -> None:

@@ -14,7 +14,6 @@ from scipy.special import logsumexp, stdtrit
 import btdagg
 from btdagg import InputError, reference
 from btdagg.model.calibration_set import CalibrationWarning
-from btdagg.online import OnlineTally, StoppingRule
 
 SCALE = btdagg.Scale((1, 2, 3))
 
@@ -221,10 +220,6 @@ def test_what_a_model_needs_is_asked_for_by_name():
         for decide in (model.decide, model.predict_proba, model.risks):
             with pytest.raises(InputError, match=message):
                 decide(counts, covariates=columns)
-    with pytest.raises(InputError, match="this one needs length, mine of each item"):
-        StoppingRule.lossless(model, 6)
-    with pytest.raises(InputError, match="a model of votes alone for a running tally"):
-        OnlineTally(model)
     with pytest.raises(InputError, match="expected labels, which weigh covariates"):
         btdagg.calibrate(counts, covariates={"length": x})
     panel = np.stack([counts, counts], axis=1)

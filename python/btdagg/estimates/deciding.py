@@ -211,7 +211,7 @@ def decided_columns(
         chances = zip(model.label_names, model.predict_proba(counts, **how).T, strict=True)
         columns |= {f"p_{name}": own for name, own in chances}
     if hasattr(by, "stops"):
-        columns["settled"] = by.stops(counts)
+        columns["settled"] = by.stops(counts, **how)
         if by.votes is not None:
             risk = by.change_risk(counts)
             columns["change_risk"] = np.where(columns["settled"], risk, np.nan)

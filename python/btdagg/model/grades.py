@@ -161,12 +161,13 @@ class GradeModel(FittedModel, Drawn):
         mean.
         """
         array = self.scale.read_counts(counts)
-        thresholds = np.array(self.thresholds)
         n_threads = as_integer(n_threads, "n_threads", 1)
-        offsets = offsets_of(self, covariates, len(array))
+        return self._decide(array, n_threads, offsets_of(self, covariates, len(array)))
+
+    def _decide(self, counts: Any, n_threads: int, offsets: Floats | None) -> NDArray[Any]:
         shifts = None if offsets is None else offsets / self.beta
-        how = thresholds, n_threads, self.label_scale.labels, shifts
-        return _core.grade_decisions(array, self.scale.floats, *how)
+        how = np.array(self.thresholds), n_threads, self.label_scale.labels, shifts
+        return _core.grade_decisions(counts, self.scale.floats, *how)
 
     def decide_one(self, *counts: float, covariates: Mapping[str, float] | None = None) -> float:
         """Grade of one item from its counts, one for each point of the scale of votes."""

@@ -111,7 +111,8 @@ class DriftMonitor(SavedAsJson):
     what has changed.
 
     A monitor sees votes only. If the judge's accuracy falls while its counts are distributed as
-    before, nothing here can show it: label some new items now and then.
+    before, nothing here can show it: label some new items now and then. Covariates of a model are
+    none of its concern: where responses become longer, decisions change and votes may not.
 
     Parameters
     ----------

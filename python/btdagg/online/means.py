@@ -41,28 +41,40 @@ class _MeanRule:
         require_rows(good, sizes, "counts", f"a whole number of votes, {self._n} at most")
         return counts, totals, counts @ self._votes + (self._n - totals) * self._votes[0]
 
-    def _settled(self, sums: Floats, left: Floats) -> NDArray[np.bool_]:
+    def _settled(self, sums: Floats, left: Floats, shifts: Any) -> NDArray[np.bool_]:
         """Whether all that so many more votes make of the least sums is decided alike."""
         most = sums + left * (self._votes[-1] - self._votes[0])
-        low = np.searchsorted(self._least, sums / self._n - self._rounding, side="right")
-        high = np.searchsorted(self._least, most / self._n + self._rounding, side="right")
+        lowest, highest = sums / self._n - self._rounding, most / self._n + self._rounding
+        low = np.searchsorted(self._least, lowest + shifts, side="right")
+        high = np.searchsorted(self._least, highest + shifts, side="right")
         return np.asarray((low == high) | (left <= 0))
 
-    def stops(self, counts: Any, n_threads: int) -> NDArray[np.bool_]:
+    def _shifts(self, offsets: Floats | None) -> Any:
+        """What offsets add to the mean vote of each item, as the model has it."""
+        return 0.0 if offsets is None else offsets / self._model.beta
+
+    def stops(
+        self, counts: Any, n_threads: int, offsets: Floats | None = None
+    ) -> NDArray[np.bool_]:
         _, totals, sums = self._sums(counts)
         is_whole_step = totals % self._step == 0
-        return np.asarray(is_whole_step & self._settled(sums, self._n - totals))
+        settled = self._settled(sums, self._n - totals, self._shifts(offsets))
+        return np.asarray(is_whole_step & settled)
 
-    def decide(self, counts: Any, n_threads: int) -> NDArray[Any]:
+    def decide(self, counts: Any, n_threads: int, offsets: Floats | None = None) -> NDArray[Any]:
         counts, totals, sums = self._sums(counts)
-        settled = self._settled(sums, self._n - totals) & (totals < self._n)
+        settled = self._settled(sums, self._n - totals, self._shifts(offsets))
+        settled &= totals < self._n
         # With any votes that may come a settled item is decided so, also where it has none.
         counts = counts.astype(np.float64)
         counts[settled, 0] += self._n - totals[settled]
-        return self._model.decide(counts, n_threads=n_threads)
+        return self._model._decide(counts, n_threads, offsets)
 
-    def votes_to_ask(self, counts: Any, n_threads: int) -> NDArray[np.int64]:
+    def votes_to_ask(
+        self, counts: Any, n_threads: int, offsets: Floats | None = None
+    ) -> NDArray[np.int64]:
         _, totals, sums = self._sums(counts)
+        shifts = np.broadcast_to(self._shifts(offsets), totals.shape)
         steps = np.diff(self._votes)
         # Of uneven points the sums are taken as if any were possible: at worst it is too few.
         step = steps[0] if np.allclose(steps, steps[0], rtol=1e-12) else 1e-9 * steps.min()
@@ -71,11 +83,12 @@ class _MeanRule:
         for more in range(self._n + 1):
             is_open = (asks < 0) & ((totals + more) % self._step == 0)
             start, left = sums[is_open, None], self._n - totals[is_open, None] - more
+            shift = shifts[is_open, None]
             # The grades are decided from these sums on, and so is the lowest from the start.
-            steps_up = np.floor((self._least * self._n - start) / step)
+            steps_up = np.floor(((self._least - shift) * self._n - start) / step)
             steps_up = np.concatenate([0 * start, steps_up, steps_up + 1], axis=1)
             may_be = start + step * steps_up.clip(0, more * span)
-            asks[np.flatnonzero(is_open)[self._settled(may_be, left).any(axis=1)]] = more
+            asks[np.flatnonzero(is_open)[self._settled(may_be, left, shift).any(axis=1)]] = more
         return asks
 
     def forecasts(self, counts: Any, n_threads: int) -> Floats:

@@ -167,6 +167,8 @@ def plan(
     `btdagg.evaluation.new_items.NewItems` for the error and its interval.
     """
     model: Any = None if rule is None else rule.model
+    if model is not None:
+        model.require_votes_alone("a plan, which forecasts votes")
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)

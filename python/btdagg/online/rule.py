@@ -20,6 +20,7 @@ from btdagg._util.validation import (
     require_rows,
     shaped,
 )
+from btdagg.model.covariates import offsets_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.means import _MeanRule
@@ -29,6 +30,8 @@ from btdagg.votes.provenance import warn_of
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -59,7 +62,8 @@ class StoppingRule(SavedAsJson):
     ----------
     kind : {"lossless", "risk-bounded", "cost-optimal"}
     model : DavidsonModel or GradeModel
-        Decides from all `n` votes. Rules for grades are lossless and have no forecasts.
+        Decides from all `n` votes. Rules for grades are lossless and have no forecasts, and so are
+        those of a model with covariates.
     n : int
         Most votes of an item, 1 to 128.
     step : int
@@ -72,8 +76,8 @@ class StoppingRule(SavedAsJson):
 
     Notes
     -----
-    Methods over arrays take `counts` and `n_threads` as `DavidsonModel.decide` does. They raise
-    `InputError` naming the first row with a bad count or with more than `n` votes.
+    Methods over arrays take `counts`, `covariates` and `n_threads` as `DavidsonModel.decide` does.
+    They raise `InputError` naming the first row with a bad count or with more than `n` votes.
 
     Making a rule warns (`ProvenanceWarning`) if the model was fitted for another number of votes.
 
@@ -107,6 +111,11 @@ class StoppingRule(SavedAsJson):
         The label is provably that of all `n` votes. A grade is settled when the mean vote can no
         longer cross a threshold of the model.
 
+        With covariates an item stops where its label is the same after all votes that may come,
+        given what is known of it: for each count there are three intervals of offsets, or one for
+        each grade. Standings that change while votes come would undo that: freeze them, as the
+        model does that keeps those it was fitted with.
+
         Parameters
         ----------
         model : DavidsonModel or GradeModel
@@ -115,7 +124,8 @@ class StoppingRule(SavedAsJson):
             Votes of an item that is not stopped, 1 to 128.
         votes : VoteDistribution, optional
             For forecasts of what the rule saves. It does not change where the rule stops, but where
-            votes have a strength that the model was not fitted to.
+            votes have a strength that the model was not fitted to. None of a model with covariates:
+            how its items' votes fall depends on them.
         step : int
             Stop only after a multiple of `step` votes; `n` is one.
         """
@@ -134,7 +144,8 @@ class StoppingRule(SavedAsJson):
         """Make the rule that stops once `n` votes change the label with chance below `epsilon`.
 
         An item gets the most likely label of all `n` votes. This is not the model's decision on the
-        few votes so far, for which the model is not calibrated.
+        few votes so far, for which the model is not calibrated. That model is one of votes alone,
+        because the chances of further votes depend on covariates.
 
         `epsilon` is above 0 and below 0.5, and `votes` has the chances of the votes to come; see
         `fit_votes`. `model`, `n` and `step` are as for `lossless`.
@@ -156,7 +167,7 @@ class StoppingRule(SavedAsJson):
 
         The expected error of a label uses the model's probabilities, averaged over the possible
         outcomes of all `n` votes. An item gets the label with the least expected error. `model`,
-        `n`, `votes` and `step` are as for the others.
+        `n`, `votes` and `step` are as for `risk_bounded`.
 
         Parameters
         ----------
@@ -181,7 +192,7 @@ class StoppingRule(SavedAsJson):
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
-        if isinstance(self.model, GradeModel):
+        if isinstance(self.model, GradeModel) or self.model.covariates:
             _require_lossless(self)
         else:
             _check(self.votes, self.kind)
@@ -194,7 +205,6 @@ class StoppingRule(SavedAsJson):
             elif value is not None:
                 expected = f"None for a {self.kind} rule"
                 raise InputError(argument=name, came=value, expected=expected)
-        self.model.require_votes_alone("a stopping rule")
         _ = self._kernel  # which checks the rest
         if self.model.provenance is not None:
             warn_of(self.model.provenance.other_number(self.n))
@@ -217,41 +227,64 @@ class StoppingRule(SavedAsJson):
         """Return counts as an array of three columns, or of one for each point of the scale."""
         return self.model.scale.read_counts(counts)
 
-    def stops(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.bool_]:
-        """Whether each item is settled, (n,)."""
-        return self._kernel.stops(self._columns(counts), as_integer(n_threads, "n_threads", 1))
+    def _of_items(self, counts: ArrayLike, covariates: Any, n_threads: int) -> tuple[Any, ...]:
+        checked, threads = self._columns(counts), as_integer(n_threads, "n_threads", 1)
+        offsets = offsets_of(self.model, covariates, len(checked))
+        return (checked, threads) if offsets is None else (checked, threads, offsets)
 
-    def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[Any]:
+    def stops(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[np.bool_]:
+        """Whether each item is settled, (n,)."""
+        return self._kernel.stops(*self._of_items(counts, covariates, n_threads))
+
+    def decide(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[Any]:
         """Label of each item if it stops here, (n,): -1, 0 or +1, or a grade.
 
         For an item that is not settled this is a guess of the same kind. A lossless rule without
         `votes` then uses the model's decision on the votes so far; of grades there must be some.
         """
-        threads = as_integer(n_threads, "n_threads", 1)
-        decided = self._kernel.decide(self._columns(counts), threads)
+        decided = self._kernel.decide(*self._of_items(counts, covariates, n_threads))
         labels: NDArray[Any] = self.model._labels(decided)
         return labels
 
-    def stops_one(self, *counts: float, **by_name: float) -> bool:
+    def stops_one(
+        self, *counts: float, covariates: Mapping[str, float] | None = None, **by_name: float
+    ) -> bool:
         """Whether an item is settled, by counts in order, or by name: minus, tie and plus."""
-        return self._kernel.stops_one(*counts, **by_name)
+        if covariates is None and not self.model.covariates:
+            return self._kernel.stops_one(*counts, **by_name)
+        return bool(self.stops(**_alone(counts, by_name, covariates))[0])
 
-    def decide_one(self, *counts: float, **by_name: float) -> float:
+    def decide_one(
+        self, *counts: float, covariates: Mapping[str, float] | None = None, **by_name: float
+    ) -> float:
         """Label of an item with these counts; see `decide` and `stops_one`."""
-        label: float = self.model._labels(self._kernel.decide_one(*counts, **by_name))
-        return label
+        if covariates is None and not self.model.covariates:
+            label: float = self.model._labels(self._kernel.decide_one(*counts, **by_name))
+            return label
+        known: float = self.decide(**_alone(counts, by_name, covariates))[0].item()
+        return known
 
-    def votes_to_ask(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int64]:
+    def votes_to_ask(
+        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
+    ) -> NDArray[np.int64]:
         """How many votes to ask for at once, (n,): the fewest after which an item may be settled.
 
         0 where it is. Asking for them one by one would save none of them.
         """
-        checked, threads = self._columns(counts), as_integer(n_threads, "n_threads", 1)
-        return self._kernel.votes_to_ask(checked, threads).astype(np.int64)
+        of_items = self._of_items(counts, covariates, n_threads)
+        return self._kernel.votes_to_ask(*of_items).astype(np.int64)
 
-    def votes_to_ask_one(self, *counts: float, **by_name: float) -> int:
+    def votes_to_ask_one(
+        self, *counts: float, covariates: Mapping[str, float] | None = None, **by_name: float
+    ) -> int:
         """How many votes to ask for of an item with these counts; see `votes_to_ask`."""
-        return self._kernel.votes_to_ask_one(*counts, **by_name)
+        if covariates is None and not self.model.covariates:
+            return self._kernel.votes_to_ask_one(*counts, **by_name)
+        return int(self.votes_to_ask(**_alone(counts, by_name, covariates))[0])
 
     def votes_left(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Expected number of votes that each item still gets, (n,); 0 where it is settled."""
@@ -293,28 +326,31 @@ class StoppingRule(SavedAsJson):
             raise InputError(argument="votes", came=None, expected=expected)
         return start
 
-    def follow(self, votes: ArrayLike) -> StoppedVotes:
+    def follow(self, votes: ArrayLike, *, covariates: Any = None) -> StoppedVotes:
         """Apply the rule to votes in their order, (n_items, n) numbers from -1 to 1, or grades."""
         numbers = as_numbers(votes, "votes").astype(np.float64)
         array = shaped(numbers, "votes", (self.n,), f"(n_items, {self.n})")
         if isinstance(self.model, GradeModel):
             points = np.eye(len(self.model.scale.points))
             places = self.model.scale.places(array.ravel(), "votes")
-            return self._followed(points[places.reshape(array.shape)])
+            return self._followed(points[places.reshape(array.shape)], covariates)
         scale = self.model.scale
         shares = scale.leaning(array)
         expected = f"a number from {scale.points[0]} to {scale.points[-1]}"
         require_rows(np.abs(shares) <= 1, array, "votes", expected)
-        return self._followed(shares_of(shares))
+        return self._followed(shares_of(shares), covariates)
 
-    def _followed(self, shares: NDArray[Any]) -> StoppedVotes:
+    def _followed(self, shares: NDArray[Any], covariates: Any = None) -> StoppedVotes:
         """Apply the rule to the counts of single votes, (n_items, n, columns)."""
         n_items, _, width = shares.shape
         running = np.zeros((n_items, self.n + 1, width))
         np.cumsum(shares, axis=1, out=running[:, 1:])
-        stops = self.stops(running.reshape(-1, width)).reshape(n_items, self.n + 1)
-        n_votes = stops.argmax(axis=1)
-        return StoppedVotes(n_votes, self.decide(running[np.arange(n_items), n_votes]))
+        offsets = offsets_of(self.model, covariates, n_items)
+        how = () if offsets is None else (np.repeat(offsets, self.n + 1),)
+        stops = self._kernel.stops(running.reshape(-1, width), 1, *how)
+        n_votes = stops.reshape(n_items, self.n + 1).argmax(axis=1)
+        last = running[np.arange(n_items), n_votes]
+        return StoppedVotes(n_votes, self.decide(last, covariates=covariates))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the rule and its model as plain values."""
@@ -335,7 +371,25 @@ class StoppingRule(SavedAsJson):
         return cls(**{**saved, "model": model.from_dict(saved["model"]), "votes": votes})
 
 
+def _alone(
+    counts: tuple[float, ...], by_name: dict[str, float], covariates: Mapping[str, float] | None
+) -> dict[str, Any]:
+    """Return counts and covariates of one item as arguments for many."""
+
+    def row(minus: float, tie: float, plus: float) -> tuple[float, ...]:
+        return minus, tie, plus
+
+    columns = None if covariates is None else {k: [own] for k, own in covariates.items()}
+    return {"counts": [row(*counts, **by_name) if by_name else counts], "covariates": columns}
+
+
 def _require_lossless(rule: StoppingRule) -> None:
+    if rule.kind != "lossless":
+        lossless = "as chances of votes depend on covariates, which a lossless rule takes"
+        rule.model.require_votes_alone(f"a {rule.kind} rule, {lossless}")
+    if rule.model.covariates:
+        expected = "None with covariates, which the chances of votes depend on"
+        expect(rule.votes is None, "votes", rule.votes, expected)
     if rule.kind != "lossless" or rule.votes is not None:
         expected = "a lossless one without a distribution of votes"
         raise InputError(argument="kind", came=f"{rule.kind} for grades", expected=expected)
@@ -390,7 +444,7 @@ class RuleKind:
         strengths: ArrayLike | None = None,
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
-        if isinstance(model, GradeModel):
+        if isinstance(model, GradeModel) or (model.covariates and self.value is None):
             expect(self.value is None, "stop", self.name, "lossless, of grades")
             return StoppingRule.lossless(model, n, step=step)
         votes = fit_votes(

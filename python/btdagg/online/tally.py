@@ -22,6 +22,7 @@ from btdagg._util.validation import (
     as_integer,
     as_names,
     as_numbers,
+    columns_of,
     require_rows,
     same_index,
     same_length,
@@ -87,7 +88,8 @@ class OnlineTally:
         Decides the counts. By default the model of the rule.
     rule : StoppingRule, optional
         Says which items are settled. An item with more than `n` votes is settled, and the model
-        decides it from all its votes.
+        decides it from all its votes. A model with covariates takes them where it decides: `decide`
+        and `settle`.
     deduplicate : bool, optional
         If True, each sample counts once, by its number. If False, votes have no numbers: every row
         is one more vote, and merging adds. By default as the first votes are, with or without.
@@ -123,8 +125,6 @@ class OnlineTally:
         self.model = model if rule is None else cast("DavidsonModel", rule.model)
         expected = "a DavidsonModel: an online tally counts votes of pairs, not grades"
         expect(isinstance(self.model, DavidsonModel | None), "model", self.model, expected)
-        if self.model is not None:
-            self.model.require_votes_alone("a running tally")
         if self.model is not None and self.model.provenance is not None:
             told = self.model.provenance.other_strength("none")
             warn_of(f"{text}: a tally counts signs" for text in told)
@@ -235,25 +235,43 @@ class OnlineTally:
             minus, tie, plus = (self._kernel or self._new(ids)).counts_of(ids)[0].tolist()
         return minus, tie, plus
 
-    def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Ids in ascending order and their labels, from the rule if there is one, or the model."""
+    def decide(self, *, covariates: Any = None) -> tuple[NDArray[Any], NDArray[np.int8]]:
+        """Ids in ascending order and their labels, from the rule if there is one, or the model.
+
+        `covariates`, of a model that has some, are as of `DavidsonModel.decide`, in the order of
+        the ids that `counts` lists.
+        """
         if self.model is None:
             raise InputError(argument="model", came=None, expected="a DavidsonModel to decide by")
         ids, counts = self.counts()
-        labels = self.model.decide(counts)
-        if self.rule is not None:
-            within = counts.sum(axis=1) <= self.rule.n
-            labels[within] = self.rule.decide(counts[within])
-        return ids, labels
+        return ids, self._labels(self.model, counts, covariates)
 
-    def settle(self) -> Settled:
-        """Report the items that have become settled since the last call."""
+    def _labels(self, model: DavidsonModel, counts: Any, covariates: Any) -> NDArray[np.int8]:
+        labels = model.decide(counts, covariates=covariates)
+        if self.rule is not None:
+            within, known = _within(self.rule, counts, covariates)
+            labels[within] = self.rule.decide(counts[within], covariates=known)
+        return labels
+
+    def settle(self, *, covariates: Any = None) -> Settled:
+        """Report the items that have become settled since the last call.
+
+        `covariates` are as of `decide`.
+        """
         if self.rule is None:
             raise InputError(argument="rule", came=None, expected="a StoppingRule to settle by")
         with self._lock:
             if self._kernel is None:
                 ids: Any = np.empty(0, dtype=np.int64)
                 return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
+            if self.rule.model.covariates or covariates is not None:
+                ids, counts = self.counts()
+                labels = self._labels(cast("DavidsonModel", self.model), counts, covariates)
+                within, known = _within(self.rule, counts, covariates)
+                settled = ~within
+                settled[within] = self.rule.stops(counts[within], covariates=known)
+                is_new = self._kernel.report(settled)
+                return Settled(ids[is_new], labels[is_new], counts[is_new])
             rule = cast("_core.StoppingRule", self.rule._kernel)  # of whole votes
             ids, labels, counts = self._kernel.settle(rule)
         return Settled(_as_array(ids), self.rule.model._labels(labels), counts)
@@ -368,6 +386,18 @@ class OnlineTally:
 
     def _new(self, ids: _Ids) -> _core.RunningTally:
         return _core.RunningTally(bool(self.deduplicate), isinstance(ids, tuple))
+
+
+def _within(
+    rule: StoppingRule, counts: Any, covariates: Any
+) -> tuple[NDArray[np.bool_], dict[str, Any] | None]:
+    """Return which items have no more votes than a rule is for, and the covariates of those."""
+    within = counts.sum(axis=1) <= rule.n
+    names = [own.name for own in rule.model.covariates]
+    if not names:
+        return within, None
+    columns = columns_of(covariates, len(counts), names)
+    return within, {name: values[within] for name, values in columns.items()}
 
 
 def _sample_numbers(samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:

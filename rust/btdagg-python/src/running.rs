@@ -105,6 +105,16 @@ impl RunningTally {
         Ok((listed(py, ids)?, array_of(py, labels.into_iter().map(i8::from))?, counts))
     }
 
+    /// Counts items as reported that are settled; which of them were not before.
+    fn report<'py>(
+        &mut self,
+        py: Python<'py>,
+        settled: InVector<'py, bool>,
+    ) -> PyResult<Vector<'py, bool>> {
+        let settled = settled.as_slice()?;
+        array_of(py, run(py, 1, |_| self.0.report(settled))?.into_iter())
+    }
+
     /// All that the tally holds.
     fn export<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
         let (ids, reported, planes) = run(py, 1, |_| self.0.export())?;

@@ -2,9 +2,9 @@ use btdagg::Error;
 use btdagg::stopping::{self, Criterion};
 use pyo3::prelude::*;
 
-use crate::arrays::{Matrix, Untyped, Vector, rows_of};
+use crate::arrays::{Matrix, Untyped, Vector, by_rows, rows_of};
 use crate::call::{raise, run};
-use crate::model::{Any, Model, counts_of};
+use crate::model::{Any, Model, Offsets, counts_of};
 
 /// A mirror-symmetric mixture of Dirichlet-multinomials.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -77,13 +77,25 @@ impl StoppingRule {
     }
 
     /// Whether each row of counts is settled.
-    fn stops<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, bool>> {
-        mapped!(written, self.0, counts, rows_of(counts), n_threads, stops_into)
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
+    fn stops<'py>(
+        &self,
+        counts: &Untyped<'py>,
+        n_threads: usize,
+        offsets: Offsets<'_>,
+    ) -> PyResult<Vector<'py, bool>> {
+        mapped!(written, self.0, offsets, counts, rows_of(counts), n_threads, stops_into)
     }
 
     /// The label of each row of counts, −1, 0 or +1.
-    fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
-        mapped!(written, self.0, counts, rows_of(counts), n_threads, decide_into)
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
+    fn decide<'py>(
+        &self,
+        counts: &Untyped<'py>,
+        n_threads: usize,
+        offsets: Offsets<'_>,
+    ) -> PyResult<Vector<'py, i8>> {
+        mapped!(written, self.0, offsets, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// Votes left, chance of a change and expected error of each row of counts, as columns.
@@ -96,12 +108,14 @@ impl StoppingRule {
     }
 
     /// Fewest votes after which each row of counts may be settled.
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
     fn votes_to_ask<'py>(
         &self,
         counts: &Untyped<'py>,
         n_threads: usize,
+        offsets: Offsets<'_>,
     ) -> PyResult<Vector<'py, u8>> {
-        mapped!(written, self.0, counts, rows_of(counts), n_threads, votes_to_ask_into)
+        mapped!(written, self.0, offsets, counts, rows_of(counts), n_threads, votes_to_ask_into)
     }
 
     /// Fewest votes after which one item may be settled.

@@ -124,8 +124,8 @@ impl HalfWidth {
 /// The offsets between which an item is a tie: below them B is decided, above them A.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ties {
-    below: f64,
-    above: f64,
+    pub(crate) below: f64,
+    pub(crate) above: f64,
 }
 
 impl Ties {
@@ -146,6 +146,15 @@ impl Ties {
         let (is_above, is_below) = (offset > self.above, offset < self.below);
         LABELS[usize::from(is_above) + 2 * usize::from(is_below)]
     }
+}
+
+/// The label of margin `u` and an offset: that of the action where the offset is 0.
+pub(crate) fn decision(u: f64, eta: TieLogit, offset: f64) -> Label {
+    let lead = Lead::new(u);
+    if offset == 0.0 {
+        return action(lead, eta);
+    }
+    Ties::new((u, lead), HalfWidth::new(eta)).decide(offset)
 }
 
 /// By how much `ln(2 sinh|u|)` exceeds the tie logit.

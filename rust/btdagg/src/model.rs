@@ -124,9 +124,7 @@ impl Model {
 
     /// The label of least expected absolute error; equal risks give a tie.
     pub fn decide(&self, counts: Counts) -> Label {
-        let Counts { minus, tie, plus } = counts;
-        let eta = self.tie_logit(tie, minus + plus);
-        davidson::action(Lead::new(self.margin_logit(minus, plus)), eta)
+        self.decide_at(counts, 0.0)
     }
 
     /// The model of items that each have an offset: what else is known of them, added to their
@@ -260,6 +258,19 @@ impl Model {
         let tie = |tie, decisive| self.tie_logit(tie, decisive);
         let value = |lead, eta| davidson::action(lead, eta).into();
         Quantity { side, tie, value }.map(rows, out, execution)
+    }
+
+    /// The label with an offset.
+    pub(crate) fn decide_at(&self, counts: Counts, offset: f64) -> Label {
+        let Counts { minus, tie, plus } = counts;
+        let eta = self.tie_logit(tie, minus + plus);
+        davidson::decision(self.margin_logit(minus, plus), eta, offset)
+    }
+
+    /// The offsets between which counts are a tie.
+    pub(crate) fn ties(&self, Counts { minus, tie, plus }: Counts) -> Ties {
+        let u = self.margin_logit(minus, plus);
+        Ties::new((u, Lead::new(u)), HalfWidth::new(self.tie_logit(tie, minus + plus)))
     }
 
     pub(crate) fn margin_logit(&self, minus: f64, plus: f64) -> f64 {

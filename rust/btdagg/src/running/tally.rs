@@ -290,6 +290,22 @@ impl RunningTally {
         Ok((self.ids(&items), labels, all_counts))
     }
 
+    /// Counts items as reported that are settled, given in ascending order of ids; returns which of
+    /// them were not reported before.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not one for each item; [`Error::Memory`].
+    pub fn report(&mut self, settled: &[bool]) -> Result<Vec<bool>, Error> {
+        let items = self.sorted(|_, _| true)?;
+        same_length("settled", settled.len(), items.len(), "items")?;
+        let mut is_new = filled(false, items.len())?;
+        let rows = items.iter().zip(settled).zip(&mut is_new).filter(|((_, settled), _)| **settled);
+        for ((&(number, place), _), is_new) in rows {
+            *is_new = !std::mem::replace(at(&mut self.shards[number].reported, place)?, true);
+        }
+        Ok(is_new)
+    }
+
     /// Channel and number of 64 samples of every lane that holds votes.
     pub fn lanes(&self) -> &[(u32, u32)] {
         &self.lanes

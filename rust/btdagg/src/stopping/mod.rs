@@ -36,11 +36,13 @@
 mod forecast;
 mod fractional;
 mod lattice;
+mod offsets;
 mod outlook;
 mod predictive;
 mod rule;
 
 pub use forecast::Forecast;
 pub use lattice::MAX_VOTES;
+pub use offsets::WithOffsets;
 pub use predictive::Predictive;
 pub use rule::{Criterion, StoppingRule};

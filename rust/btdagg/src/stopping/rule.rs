@@ -2,6 +2,7 @@ use std::sync::OnceLock;
 
 use super::fractional;
 use super::lattice::{check, counts_of, layer, place, pull, vertices, within};
+use super::offsets::Settled;
 use super::outlook::{Outlook, to_counts};
 use super::{Forecast, Predictive};
 use crate::counts::{CountRow, Counts, Rows};
@@ -43,16 +44,20 @@ struct Around {
 /// Whether an item may stop at its counts, and with which label; a look-up in a table.
 #[derive(Debug, Clone)]
 pub struct StoppingRule {
-    model: Model,
-    n: usize,
-    step: usize,
-    is_lossless: bool,
+    pub(super) model: Model,
+    pub(super) n: usize,
+    pub(super) step: usize,
+    pub(super) is_lossless: bool,
+    /// Whether further votes may have a strength.
+    pub(super) has_strengths: bool,
     /// By minus, tie and plus, each up to `n`.
     cells: Vec<u8>,
     /// By place, as a [`Forecast`].
     forecasts: Vec<[f64; 3]>,
     /// By place, made when first asked for: fewest votes after which an item may be settled.
     asks: OnceLock<Vec<u8>>,
+    /// By place, made when first asked for: offsets at which no further votes change the label.
+    pub(super) settled: OnceLock<Vec<Settled>>,
 }
 
 impl StoppingRule {
@@ -177,7 +182,9 @@ impl StoppingRule {
             })
             .collect();
         let (cells, is_lossless) = (cells(n, &decided), criterion == Criterion::Lossless);
-        Self { model, n, step, is_lossless, cells, forecasts, asks: OnceLock::new() }
+        let (asks, settled) = (OnceLock::new(), OnceLock::new());
+        let has_strengths = false;
+        Self { model, n, step, is_lossless, has_strengths, cells, forecasts, asks, settled }
     }
 
     /// The rule for votes that have a strength. A lossless one then stops at whole counts, too, only
@@ -188,12 +195,14 @@ impl StoppingRule {
         for votes in stops.flat_map(counts_of) {
             let left = to_f64((self.n - votes.iter().sum::<usize>()) as u64);
             let at = &mut self.cells[cell(votes, self.n)];
-            if *at & STOP != 0 && fractional::settled(&self.model, to_counts(votes), left).is_none()
+            if *at & STOP != 0
+                && fractional::settled(&self.model, to_counts(votes), left, 0.0).is_none()
             {
                 *at = OPEN;
             }
         }
         self.asks = OnceLock::new();
+        self.has_strengths = true;
         self
     }
 
@@ -266,7 +275,7 @@ impl StoppingRule {
             let total: usize = around.votes[0].iter().sum();
             let (least, left) = (self.step - total % self.step, self.n - total);
             let fewest = if self.is_lossless {
-                let settles = |more: &usize| self.settles_after(counts, *more, left);
+                let settles = |more: &usize| self.settles_after(counts, *more, left, 0.0);
                 (least..left).step_by(self.step).find(settles).unwrap_or(left)
             } else {
                 // One of the whole counts around may be settled already.
@@ -408,7 +417,8 @@ impl StoppingRule {
             let first = cells[0];
             if cells.iter().all(|cell| *cell == first) { first } else { OPEN }
         } else if total.is_multiple_of(self.step) {
-            let label = fractional::settled(&self.model, counts, to_f64((self.n - total) as u64));
+            let left = to_f64((self.n - total) as u64);
+            let label = fractional::settled(&self.model, counts, left, 0.0);
             label.map_or(OPEN, |label| STOP | label.column_bits())
         } else {
             OPEN
@@ -417,11 +427,17 @@ impl StoppingRule {
     }
 
     /// Whether so many of the votes that are left, all alike, may settle an item losslessly.
-    fn settles_after(&self, counts: Counts, more: usize, left: usize) -> bool {
+    pub(super) fn settles_after(
+        &self,
+        counts: Counts,
+        more: usize,
+        left: usize,
+        offset: f64,
+    ) -> bool {
         Label::ALL.into_iter().any(|label| {
             let mut after = counts;
             *after.of(label) += to_f64(more as u64);
-            fractional::settled(&self.model, after, to_f64((left - more) as u64)).is_some()
+            fractional::settled(&self.model, after, to_f64((left - more) as u64), offset).is_some()
         })
     }
 
@@ -465,7 +481,7 @@ impl StoppingRule {
     }
 }
 
-fn beyond(counts: Counts, row: usize, n: usize) -> Error {
+pub(super) fn beyond(counts: Counts, row: usize, n: usize) -> Error {
     let total = counts.total();
     let kind = if total.fract() == 0.0 { "" } else { "a whole number of " };
     let expected = format!("{kind}at most {n}, the n of the rule");

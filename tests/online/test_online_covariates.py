@@ -1,0 +1,235 @@
+"""Stopping rules and tallies of models with covariates, against all votes that may still come."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import btdagg
+from btdagg import DavidsonModel, GradeModel, InputError, Scale
+from btdagg.model.covariates import Covariate
+from btdagg.online import OnlineTally, StoppingRule, fit_votes, plan
+from btdagg.votes.provenance import Provenance
+
+KNOWN = (Covariate("size", 0.7, 1.5), Covariate("tone", -0.4, 0.5))
+MODEL = DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8, covariates=KNOWN)
+RULE = StoppingRule.lossless(MODEL, 8)
+NUMBERS = st.tuples(st.floats(-0.5, 5), st.floats(-4, 4), st.floats(-3, 3))
+
+
+def states(n, width=3):
+    if width == 1:
+        return [(k,) for k in range(n + 1)]
+    return [(k, *rest) for k in range(n + 1) for rest in states(n - k, width - 1)]
+
+
+def columns(n, seed=0):
+    x = np.random.default_rng(seed).normal(0, 2, (2, n))
+    return dict(zip(("size", "tone"), x, strict=True))
+
+
+def check_against_endings(rule, decide, rows, offsets):
+    """Every sequence of votes is followed to its end, at each offset."""
+    model, n, step = rule.model, rule.n, rule.step
+    width = len(rows[0])
+
+    def followers(row):
+        return [(*row[:i], row[i] + 1, *row[i + 1 :]) for i in range(width)]
+
+    for offset in offsets:
+
+        @cache
+        def endings(*row, offset=offset):
+            if sum(row) == n:
+                return frozenset([decide(row, offset)])
+            return frozenset().union(*(endings(*after) for after in followers(row)))
+
+        @cache
+        def fewest(*row):
+            if len(endings(*row)) == 1 and sum(row) % step == 0:
+                return 0
+            return 1 + min(fewest(*after) for after in followers(row))
+
+        known = {"x": np.full(len(rows), offset)}
+        may = [len(endings(*row)) == 1 and sum(row) % step == 0 for row in rows]
+        np.testing.assert_array_equal(rule.stops(rows, covariates=known), may)
+        asked = rule.votes_to_ask(rows, covariates=known)
+        np.testing.assert_array_equal(asked, [fewest(*row) for row in rows])
+        held = [row for row, stops in zip(rows, may, strict=True) if stops or sum(row)]
+        labels = rule.decide(held, covariates={"x": np.full(len(held), offset)}).tolist()
+        for row, label in zip(held, labels, strict=True):
+            alike = endings(*row)
+            assert label == (next(iter(alike)) if len(alike) == 1 else decide(row, offset))
+        one = {"covariates": {"x": offset}}
+        assert rule.stops_one(*rows[-1], **one) == may[-1]
+        assert rule.votes_to_ask_one(*rows[-1], **one) == asked[-1]
+        assert rule.decide_one(*held[-1], **one) == labels[-1]
+        assert model.covariates
+
+
+@given(NUMBERS, st.sampled_from([(1, 1), (5, 1), (6, 2), (8, 4), (9, 1)]), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_pairs_stop_exactly_where_no_votes_can_change_the_label(numbers, size, seed):
+    model = DavidsonModel(*numbers, covariates=(Covariate("x", 1.3, 0.5),))
+    rule = StoppingRule.lossless(model, size[0], step=size[1])
+
+    def decide(row, offset):
+        return model.decide_one(*row, covariates={"x": offset})
+
+    rng = np.random.default_rng(seed)
+    rows = [states(size[0])[i] for i in rng.permutation(len(states(size[0])))[:40]]
+    check_against_endings(rule, decide, rows, [0.0, *rng.normal(0, 1.5, 3)])
+
+
+@given(
+    st.sampled_from([(1, 2, 3), (0, 1), (-2, 0, 2, 4)]),
+    st.lists(st.sampled_from([0.25, 0.5, 1, 1.5, 2.5]), min_size=1, max_size=3),
+    st.floats(0.2, 9),
+    st.sampled_from([(1, 1), (4, 2), (5, 1)]),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=40, deadline=None)
+def test_grades_stop_exactly_where_no_votes_can_change_them(votes, cuts, beta, size, seed):
+    known = (Covariate("x", 0.8, 2.0, 0.3),)
+    labels = Scale(range(len(cuts) + 1))
+    model = GradeModel(beta, cuts, Scale(votes), labels, covariates=known)
+    rule = StoppingRule.lossless(model, size[0], step=size[1])
+
+    def decide(row, offset):
+        return model.decide_one(*row, covariates={"x": offset})
+
+    offsets = np.random.default_rng(seed).normal(0, 3 * max(beta, 1), 3)
+    check_against_endings(rule, decide, states(size[0], len(votes)), offsets)
+
+
+@given(NUMBERS, st.integers(2, 5), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_fractions_settle_where_no_votes_of_any_strength_change_the_label(numbers, n, seed):
+    rng = np.random.default_rng(seed)
+    known = (Covariate("x", 1.3, 0.5),)
+    origin = Provenance(strength="confidence")
+    model = DavidsonModel(abs(numbers[0]), *numbers[1:], covariates=known, provenance=origin)
+    rule = StoppingRule.lossless(model, n)
+    totals = rng.integers(0, n + 1, size=12)
+    counts = rng.dirichlet([0.5] * 3, size=12) * totals[:, None]
+    counts[::3] = np.rint(counts[::3])
+    counts[::3, 1] = totals[::3] - counts[::3, 0] - counts[::3, 2]
+    good = counts.min(axis=1) >= 0
+    counts, totals = counts[good], totals[good]
+    x = rng.normal(0, 1.5, len(counts))
+    stops = rule.stops(counts, covariates={"x": x})
+    labels = rule.decide(counts, covariates={"x": x})
+    for row, total, offset, stop, label in zip(counts, totals, x, stops, labels, strict=True):
+        left = int(n - total)
+        sides = np.array(states(left * 24, 2))
+        ends = row + np.insert(sides, 1, left * 24 - sides.sum(axis=1), axis=1) / 24
+        decided = model.decide(ends, covariates={"x": np.full(len(ends), offset)})
+        if stop:
+            assert set(decided.tolist()) == {label}
+    assert not (~stops & (totals == n)).any()
+
+
+def test_mirrored_items_stop_alike_to_the_last_bit():
+    counts, known = np.array(states(8)), columns(len(states(8)))
+    mirrored = {"covariates": {name: -x for name, x in known.items()}}
+    for ask, sign in ((RULE.stops, 1), (RULE.votes_to_ask, 1), (RULE.decide, -1)):
+        own = ask(counts, covariates=known)
+        np.testing.assert_array_equal(ask(counts[:, ::-1], **mirrored), sign * own.astype(int))
+
+
+def test_a_rule_is_followed_and_saved_with_its_covariates(tmp_path):
+    votes = np.random.default_rng(1).integers(-1, 2, size=(300, 8))
+    known = columns(300)
+    stopped = RULE.follow(votes, covariates=known)
+    counts = (votes[:, :, None] == [-1, 0, 1]).sum(axis=1)
+    np.testing.assert_array_equal(stopped.labels, MODEL.decide(counts, covariates=known))
+    assert stopped.n_votes.mean() < 7
+    assert (stopped.n_votes == 0).any()
+    RULE.save(tmp_path / "rule.json")
+    for again in (StoppingRule.load(tmp_path / "rule.json"), pickle.loads(pickle.dumps(RULE))):
+        assert again == RULE
+        for own, other in zip(again.follow(votes, covariates=known), stopped, strict=True):
+            np.testing.assert_array_equal(own, other)
+    columns_of_votes = {name: x.repeat(8) for name, x in known.items()}
+    rows = {"item": np.arange(300).repeat(8), "vote": votes.ravel(), **columns_of_votes}
+    decided = btdagg.decisions(pl.DataFrame(rows), RULE).sort("item")
+    assert decided["label"].to_list() == stopped.labels.tolist()
+    assert decided["settled"].all()
+
+
+def test_what_a_rule_of_covariates_cannot_do_is_said():
+    votes = fit_votes([[0, 1, 2], [2, 1, 0]], [1, -1])
+    with pytest.raises(InputError, match="model is 'one with size, tone', expected a model"):
+        StoppingRule.risk_bounded(MODEL, 8, votes)
+    with pytest.raises(InputError, match="a cost-optimal rule, as chances of votes depend on cov"):
+        StoppingRule.cost_optimal(MODEL, 8, votes, price=0.1)
+    with pytest.raises(InputError, match="expected None with covariates, which the chances of"):
+        StoppingRule.lossless(MODEL, 8, votes)
+    counts, known = [[0, 1, 2]], columns(1)
+    for ask in (RULE.stops, RULE.decide, RULE.votes_to_ask):
+        with pytest.raises(InputError, match="expected size, tone of each item, which the"):
+            ask(counts)
+        with pytest.raises(InputError, match=r"covariates\['size'\] has 2 rows, expected 1"):
+            ask(counts, covariates=columns(2))
+        with pytest.raises(InputError, match=r"counts\[0\] has 9 votes, expected at most 8"):
+            ask([[0, 0, 9]], covariates=known)
+    with pytest.raises(InputError, match="expected size, tone of each item"):
+        RULE.stops_one(0, 1, 2)
+    plain = StoppingRule.lossless(DavidsonModel(1.2, 0.5, 0.8), 8)
+    with pytest.raises(InputError, match="expected none, as the model was fitted without any"):
+        plain.stops_one(minus=0, tie=1, plus=2, covariates={"size": 1.0})
+    with pytest.raises(InputError, match="a model of votes alone for a plan"):
+        plan(np.tile([[0, 1, 7], [7, 1, 0]], (9, 1)), [1, -1] * 9, n_items=99, rule=RULE)
+    for forecast in (lambda: RULE.votes_left(counts), lambda: RULE.expected_votes):
+        with pytest.raises(InputError, match="the distribution of the votes"):
+            forecast()
+
+
+# Tallies
+
+
+def test_a_tally_decides_and_settles_as_its_model_and_rule_do_given_covariates():
+    rng = np.random.default_rng(2)
+    items, votes = rng.integers(0, 60, 400), rng.integers(-1, 2, 400)
+    by_model, by_rule = OnlineTally(MODEL), OnlineTally(rule=RULE)
+    for tally in (by_model, by_rule):
+        tally.add([f"i{item}" for item in items], votes)
+    ids, counts = by_model.counts()
+    known = columns(len(ids))
+    found, labels = by_model.decide(covariates=known)
+    assert found.tolist() == ids.tolist()
+    np.testing.assert_array_equal(labels, MODEL.decide(counts, covariates=known))
+    within = counts.sum(axis=1) <= 8
+    few = {name: x[within] for name, x in known.items()}
+    wanted, settled = MODEL.decide(counts, covariates=known), ~within
+    wanted[within] = RULE.decide(counts[within], covariates=few)
+    settled[within] = RULE.stops(counts[within], covariates=few)
+    np.testing.assert_array_equal(by_rule.decide(covariates=known)[1], wanted)
+    again = pickle.loads(pickle.dumps(by_rule))
+    first = again.settle(covariates=known)
+    assert 0 < settled.sum() < len(ids)
+    assert first.ids.tolist() == ids[settled].tolist()
+    assert first.labels.tolist() == wanted[settled].tolist()
+    assert first.counts.tolist() == counts[settled].tolist()
+    assert not len(again.settle(covariates=known).ids)
+    with pytest.raises(InputError, match="is settled"):
+        again.add(first.ids[:1], [1])
+
+
+def test_a_tally_asks_for_its_covariates_by_name():
+    tally = OnlineTally(rule=RULE)
+    tally.add([1, 2], [1, 0])
+    for ask in (tally.decide, tally.settle):
+        with pytest.raises(InputError, match="expected size, tone of each item"):
+            ask()
+        with pytest.raises(InputError, match=r"covariates\['size'\] has 3 rows, expected 2"):
+            ask(covariates=columns(3))
+    plain = OnlineTally(rule=StoppingRule.lossless(DavidsonModel(1.2, 0.5, 0.8), 8))
+    plain.add([1, 2], [1, 0])
+    for ask in (plain.decide, plain.settle):
+        with pytest.raises(InputError, match="expected none, as the model was fitted without any"):
+            ask(covariates=columns(2))
