@@ -262,3 +262,17 @@ def test_votes_and_labels_of_two_scales_are_refused():
             scale=GRADES,
             label_scale=btdagg.Scale((0, 1)),
         )
+
+
+def test_a_difference_of_pass_rates_is_as_certain_as_its_items_say():
+    """A judge that agrees on 19 of 20 items: its difference varies less than a share does."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 2, 400)
+    votes = np.where(rng.random(400) < 0.05, 1 - labels, labels)
+    counts, system = np.eye(2, dtype=int)[votes], rng.choice(["x", "y"], 400)
+    found = btdagg.bias(counts, labels, system_a=system, scale=btdagg.Scale((0, 1)))
+    for own in found.systems:
+        mine = system == own.of
+        apart = (votes - labels)[mine].std()
+        width = own.difference.high - own.difference.low
+        assert width == pytest.approx(2 * 2.24 * apart / np.sqrt(mine.sum()), rel=0.1)

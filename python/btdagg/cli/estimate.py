@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg.cli.common import (
     Data,
     FirstVotes,
@@ -35,10 +35,12 @@ from btdagg.cli.reporting import (
     say_where,
     show_result,
 )
+from btdagg.estimates import change
 from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.estimates.sample_design import REQUIRED
-from btdagg.report.sections import write_estimates, write_systems
+from btdagg.report.sections import write_change, write_estimates, write_systems
 from btdagg.report.tables.estimates import (
+    change_table,
     differences_table,
     estimates_table,
     systems_table,
@@ -83,6 +85,14 @@ def estimate(
             "grade, so wide.",
         ),
     ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VOTES",
+            help="Votes of a period before, by a judge of its own; LABELS are of both: say what "
+            "changed, the systems or the judge.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Estimate how often A wins, or the mean grade, over all items, from labels of some.
@@ -96,11 +106,24 @@ def estimate(
 
     Example: btdagg estimate votes.parquet labels.csv --filter judge=gpt-5.4 --by task
     """
-    for option, value in {"by": by, "width": width}.items():
+    alone = {"by": by, "width": width}
+    for option, value in alone.items():
         if value is not None and systems is not None:
             raise InputError(
                 f"{option} is given with --systems, expected one of the two", argument=option
             )
+    if before is not None:
+        beside: dict[str, Any] = {**alone, "systems": systems, "model": model}
+        for option, came in beside.items():
+            expect(came is None, option, came, "none with --before")
+        periods = [reading.data(votes_of, labels) for votes_of in (before, votes)]
+        folder = reporting.open(reading.project, f"Change to {Path(periods[1].votes.source).name}")
+        two = [own.votes.items(own.gold, n_votes=n_votes) for own in periods]
+        found = change(*two, population=reading.population)
+        remarks = [text for own in periods for text in what_is_pooled(own.votes, "takes", [])]
+        found = with_remarks(found, dict.fromkeys(remarks))
+        show_result(found, change_table(found), write_change, folder, json=json)
+        return
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)
     columns = _columns_of_systems(systems, 2 if data.votes.scale.mirrored else 1)

@@ -454,7 +454,7 @@ def _of_systems(
             remarks.append(f"{name} has labels of fewer than two groups, and is left out")
             continue
         span = points[-1] - points[0]
-        gap = replace(of_both, ends=(-span, span)).estimate(level)
+        gap = replace(of_both, ends=(-span, span), raters_worth=None).estimate(level)
         people = of_people.estimate(level)
         votes = np.where(is_turned[mine, None] & mirrored, shares[mine][:, ::-1], shares[mine])
         judge = _mean_vote(votes @ points, items, mine, level)

@@ -58,7 +58,7 @@ Scales: TypeAlias = tuple[Scale, Scale]
 NET = "net win rate"
 
 _ROUNDING = 1e-6
-_N_FOLDS = 10
+N_FOLDS = 10
 _N_FOLDS_OF_PANELS = 5  # they are slower to fit
 _ENOUGH = 50  # labels from which the normal distribution holds
 _FEWEST = 10  # groups whose mean can stand for all
@@ -84,6 +84,12 @@ def quantities_of(scale: Scale) -> Quantities:
     names = ["pass rate"] if len(grades) == 1 else [f"share >= {least}" for least in grades]
     at_least = [tuple((scale.floats >= least).astype(float).tolist()) for least in grades]
     return {"mean grade": tuple(scale.floats.tolist()), **dict(zip(names, at_least, strict=True))}
+
+
+def main_of(scale: Scale) -> str:
+    """Return the quantity that is meant where none is named."""
+    quantities = quantities_of(scale)
+    return next(name for name in (NET, "pass rate", *quantities) if name in quantities)
 
 
 def features_of(scale: Scale) -> Quantities:
@@ -220,7 +226,7 @@ def cross_fitted(
     predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped. `covariates`
     are of the rows, of which the labelled items are some.
     """
-    most = _N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
+    most = N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
     n_folds = min(most, int(groups.max()) + 1)
     content = [counts, outcomes]
     if sign is not None:
@@ -396,8 +402,7 @@ class PredictedItems(Readable):
     @property
     def main(self) -> str:
         """The quantity that is meant where none is named."""
-        usual = (NET, "pass rate", *self.quantities)
-        return next(name for name in usual if name in self.quantities)
+        return main_of(self.scales[1])
 
     def domain(self, inside: NDArray[np.bool_] | None = None) -> dict[str, DomainMean]:
         """Estimate the means over a domain, an (N,) mask; over all items by default."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from btdagg.estimates import Certificate
+    from btdagg.estimates.change import Change
     from btdagg.estimates.judge_bias import JudgeBias
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.estimates.systems import SystemEstimates
@@ -325,6 +326,13 @@ def write_bias(report: ReportFolder, found: JudgeBias) -> None:
     report.section("bias", "What the judge favours", f"{found.answer}.")
     report.remark(*found.remarks)
     report.add(tables.judge_bias_table(found), figures.judge_bias_figure(found))
+
+
+def write_change(report: ReportFolder, found: Change) -> None:
+    """Write what changed between two periods."""
+    report.section("change", "What changed", f"{found.answer}.")
+    report.remark(*found.remarks)
+    report.add(tables.change_table(found), *([figures.change_figure(found)] if found.means else []))
 
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:

@@ -23,6 +23,7 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from btdagg.estimates.change import Change
     from btdagg.estimates.mean import MeanEstimate
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.estimates.systems import SystemEstimates
@@ -47,6 +48,23 @@ def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
         "second, with 95% intervals over items.",
         partial(draw_intervals, points, [""], "", "bias in percent", sides),
     )
+
+
+def change_figure(found: Change) -> ReportFigure:
+    """Draw what people and the judge say of two periods."""
+    points = {
+        name: {
+            "people": Interval(people.value, people.low, people.high),
+            "votes": Interval(*3 * [v]),
+        }
+        for name, (people, v) in found.means.items()
+    }
+    note = f"People, with {100 * found.level:.3g}% intervals, and votes alone, by period."
+    is_net = found.ends[0] < 0
+    sides = ("B is better", "A is better") if is_net else None
+    how = found.quantity, sides, 1, None if is_net else found.ends
+    draw = partial(draw_intervals, points, ("people", "votes"), "", *how)
+    return ReportFigure("change", "Before and after the change", note, draw)
 
 
 def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigure:

@@ -3,6 +3,7 @@
 from btdagg.report.tables.bias import judge_bias_table as judge_bias_table
 from btdagg.report.tables.bias import positional_bias_table as positional_bias_table
 from btdagg.report.tables.estimates import certificate_table as certificate_table
+from btdagg.report.tables.estimates import change_table as change_table
 from btdagg.report.tables.estimates import differences_table as differences_table
 from btdagg.report.tables.estimates import estimates_table as estimates_table
 from btdagg.report.tables.estimates import systems_table as systems_table

@@ -13,6 +13,7 @@ from btdagg.report.table import Entry, ReportTable, Row, in_markdown
 
 if TYPE_CHECKING:
     from btdagg.estimates import Certificate
+    from btdagg.estimates.change import Change
     from btdagg.estimates.mean import MeanEstimate
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.estimates.systems import SystemEstimates
@@ -80,6 +81,26 @@ def _note(estimates: Estimates) -> str:
         f"worth.{what} Worth in labels: how many labels alone would give an interval as narrow"
         f"{of_main}."
     )
+
+
+def change_table(found: Change) -> ReportTable:
+    """Tabulate people's change between two periods, and the judge's part in that of votes."""
+    said = {"people": found.people, "the judge": found.judge}
+
+    def rows() -> Iterator[Row]:
+        for name, own in said.items():
+            if own is not None:
+                text = f"{own.value:+.3f} ({own.low:+.3f} to {own.high:+.3f})"
+                entry = Entry(text, own.low > 0 or own.high < 0)
+                yield Row((name,), {"change": entry, "p": pvalue(own.pvalue)}, [own.as_dict()])
+        yield Row(("votes",), {"change": f"{found.votes:+.3f}", "p": ""}, [{"value": found.votes}])
+
+    note = (
+        f"Of {found.quantity}, from {found.names[0]} to {found.names[1]}, "
+        f"{100 * found.level:.3g}% intervals; bold: it does not hold 0. The judge: what votes "
+        "moved more than people did."
+    )
+    return ReportTable.of_rows("change", "What changed", note, ("of",), rows())
 
 
 def differences_table(estimates: Estimates, by: str) -> ReportTable | None:

@@ -1,0 +1,283 @@
+"""What changed between two periods that two judges judged: the systems, or the judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.errors import expect
+from btdagg._util.extras import as_frame
+from btdagg._util.readable import Readable
+from btdagg._util.validation import as_groups, as_number
+from btdagg.estimates.mean import Population, differences_of
+from btdagg.estimates.population import N_FOLDS, PredictedItems, main_of, quantities_of
+from btdagg.estimates.prediction_powered import Difference
+from btdagg.evaluation.significance import t_quantile
+from btdagg.model.intervals import as_level
+from btdagg.votes.items import Items
+
+if TYPE_CHECKING:
+    from btdagg._util.lazy import pl
+    from btdagg.estimates.mean import Floats, MeanEstimate
+
+
+@dataclass(frozen=True)
+class Change(Readable):
+    """The change from one period to the next, on people's scale, and the judges' part in votes.
+
+    Attributes
+    ----------
+    quantity : str
+        ``"net win rate"``, ``"pass rate"`` or ``"mean grade"``.
+    names : tuple of str
+        Of the periods.
+    votes : float
+        Change of the mean vote of all items: what one sees without labels.
+    people : Difference or None
+        Change of what people say; None without labels of the second period.
+    judge : Difference or None
+        What of the change of votes is the judges': the change of their votes less people's.
+    bounds : tuple of two float, or None
+        Ends of people's change if the judges' part is at most `most_of_judge`, either way.
+    most_of_judge : float or None
+    level : float
+    n_items, n_labels : tuple of int
+        Of both periods.
+    means : dict of str to tuple of MeanEstimate and float
+        By period what people say of all items, and the mean vote; without labels nothing.
+    ends : tuple of two float
+        The least and the greatest value of the quantity.
+    remarks : tuple of str
+    """
+
+    quantity: str
+    names: tuple[str, str]
+    votes: float
+    people: Difference | None
+    judge: Difference | None
+    bounds: tuple[float, float] | None
+    most_of_judge: float | None
+    level: float
+    n_items: tuple[int, int]
+    n_labels: tuple[int, int]
+    remarks: tuple[str, ...] = ()
+    means: dict[str, tuple[MeanEstimate, float]] = field(default_factory=dict)
+    ends: tuple[float, float] = (-1.0, 1.0)
+
+    @property
+    def who(self) -> str:
+        """Whose change is beyond chance: the systems, the judge, both, nothing or cannot tell."""
+        if self.people is None or self.judge is None:
+            return "cannot tell"
+        told = [own.low > 0 or own.high < 0 for own in (self.people, self.judge)]
+        return {(True, True): "both", (True, False): "the systems", (False, True): "the judge"}.get(
+            (told[0], told[1]), "nothing"
+        )
+
+    @property
+    def answer(self) -> str:
+        """How much the systems changed, and how much of the change of votes is the judge's."""
+        of_votes = f"by votes alone {self.votes:+.3f}"
+        if self.people is None or self.judge is None:
+            text = (
+                f"cannot tell how {self.quantity} changed from {self.names[0]} to {self.names[1]}"
+            )
+            text += f": no response of {self.names[1]} has a label ({of_votes})"
+            if self.bounds is not None:
+                low, high = self.bounds
+                text += (
+                    f"; if the judge's part is at most {self.most_of_judge:g}, by {low:+.3f} to "
+                    f"{high:+.3f}"
+                )
+            return text
+        level = f"{100 * self.level:.4g}% interval "
+        people, judge = (
+            f"{own.value:+.3f} ({of}{own.low:+.3f} to {own.high:+.3f})"
+            for own, of in ((self.people, level), (self.judge, ""))
+        )
+        verdict = {
+            "both": "the systems changed, and so did the judge",
+            "the systems": "the systems changed; of the judge no change is seen",
+            "the judge": "the judge changed; of the systems no change is seen",
+            "nothing": "no change is seen, of the systems or of the judge",
+        }[self.who]
+        return (
+            f"{verdict}: {self.quantity} from {self.names[0]} to {self.names[1]} {people}, the "
+            f"judge's part {judge}, {of_votes}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers and the sentence as plain values."""
+        parts = {"people": self.people, "judge": self.judge}
+        own = {name: None if part is None else part.as_dict() for name, part in parts.items()}
+        means = {k: people.as_dict() | {"votes": v} for k, (people, v) in self.means.items()}
+        values = vars(self) | own | {"means": means, "who": self.who, "sentence": self.answer}
+        return {k: [*v] if isinstance(v, tuple) else v for k, v in values.items()}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a row for people and one for the judge."""
+        parts = {"people": self.people, "judge": self.judge}
+        rows = [{"of": name, **own.as_dict()} for name, own in parts.items() if own is not None]
+        return as_frame(rows)
+
+    def __str__(self) -> str:
+        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+
+
+def change(
+    before: Items,
+    after: Items,
+    *,
+    names: tuple[str, str] = ("before", "after"),
+    most_of_judge: float | None = None,
+    population: Population = "new",
+    level: float = 0.95,
+) -> Change:
+    """Say what changed between two periods, each with a judge of its own: systems, or the judge.
+
+    Labels of both periods tell the two apart. Where none is of the second, votes alone cannot: a
+    judge may like the new responses more, or less, than people do.
+
+    Parameters
+    ----------
+    before, after : Items
+        All items of each period with the votes of its judge, and labels of some, drawn by chance;
+        `Votes.items(labels)` makes them. An item may be in both, judged by each.
+    names : two str
+        What the periods are called.
+    most_of_judge : float, optional
+        For the bounds that hold without labels of the second period if the judges' part in the
+        change of votes is at most so large, in units of the quantity.
+    population : "new" or "finite"
+        As of `btdagg.estimate`.
+    level : float
+        Of each interval by itself.
+
+    Returns
+    -------
+    Change
+
+    Raises
+    ------
+    InputError
+        If scales differ, votes and labels are on two scales, or labels of a period are of fewer
+        than ten groups.
+
+    Notes
+    -----
+    People's change is the difference of two prediction-powered means, each period with models of
+    its own judge that did not see the item's group. The judges' part is the difference of two such
+    means of vote less label. Both allow for groups, and labels, that are in both periods. Each mean
+    has a weight of its own, so that the two parts add up to the change of votes only roughly.
+
+    References
+    ----------
+    As of `btdagg.estimate`.
+    """
+    level = as_level(level)
+    expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
+    old_name, new_name = map(str, names)
+    if isinstance(before, Items) and before.shares is None:
+        raise InputError(argument="before", came="items without labels", expected="some with one")
+    for name, items in (("before", before), ("after", after)):
+        expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
+        if items.scale.points != items.label_scale.points:
+            expected = f"that of the votes, {items.scale}, to tell the judge's part"
+            raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
+    if after.shares is None:
+        after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
+    before, after = (_with_votes(items) for items in (before, after))
+    n_items = len(before), len(after)
+    n_labels = _n_labels(before), _n_labels(after)
+    joined = after.than(before, new_name, old_name)
+    is_after = np.arange(len(joined)) < len(after)
+    votes = _shares_of_votes(joined)
+    both: Any = {"names": (old_name, new_name), "level": level}
+    both |= {"n_items": n_items, "n_labels": n_labels}
+    if not n_labels[1]:
+        main = main_of(joined.label_scale)
+        of_items = votes @ np.array(quantities_of(joined.label_scale)[main])
+        moved, half = _moved(
+            of_items, is_after, as_groups(joined.groups, "after", len(joined)), level
+        )
+        bounds = None
+        if most_of_judge is not None:
+            most_of_judge = as_number(most_of_judge, "most_of_judge")
+            expect(most_of_judge >= 0, "most_of_judge", most_of_judge, "0 or more")
+            half += most_of_judge
+            bounds = moved - half, moved + half
+        nothing: Any = {"people": None, "judge": None, "most_of_judge": most_of_judge}
+        told: Any = {"quantity": main, "votes": moved, "bounds": bounds, "remarks": joined.remarks}
+        return Change(**told, **nothing, **both)
+    expect(most_of_judge is None, "most_of_judge", most_of_judge, "None where labels tell")
+    predicted = _predicted(joined, (after, before), is_after, population)
+    less = replace(
+        predicted,
+        outcomes=votes[predicted.labelled] - predicted.outcomes,
+        tables=votes[None] - predicted.tables,
+    )
+    main = predicted.main
+    of_items = votes @ np.array(predicted.quantities[main])
+    of_votes = [float(of_items[own].mean()) for own in (~is_after, is_after)]
+    people = [predicted.domain(own)[main].estimate(level) for own in (~is_after, is_after)]
+    parts = [_difference(own, main, is_after, level) for own in (predicted, less)]
+    told = {"quantity": main, "votes": of_votes[1] - of_votes[0], "bounds": None}
+    told |= {"people": parts[0], "judge": parts[1], "most_of_judge": None}
+    means = dict(zip((old_name, new_name), zip(people, of_votes, strict=True), strict=True))
+    told["ends"] = predicted.domain()[main].ends
+    return Change(**told, **both, means=means, remarks=(*joined.remarks, *predicted.remarks))
+
+
+def _with_votes(items: Items) -> Items:
+    return items[items.pooled.sum(axis=1) > 0]
+
+
+def _shares_of_votes(items: Items) -> Floats:
+    counts = np.asarray(items.pooled, dtype=np.float64)
+    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _n_labels(items: Items) -> int:
+    return int((~np.isnan(np.asarray(items.shares)[:, 0])).sum())
+
+
+def _predicted(
+    joined: Items, periods: tuple[Items, Items], is_after: Any, population: Population
+) -> PredictedItems:
+    """Return all items with predictions by models of the judge of their own period."""
+    whole = PredictedItems.of(joined, is_after, population=population)
+    tables = np.empty((N_FOLDS, len(joined), whole.outcomes.shape[1]))
+    fold = np.empty(len(whole.labelled), dtype=np.int64)
+    for name, own, rows in zip(("after", "before"), periods, (is_after, ~is_after), strict=True):
+        period = PredictedItems.of(own, population=population)
+        if len(period.tables) < N_FOLDS:
+            n_groups = period.sample().n_groups
+            expected = f"expected at least {N_FOLDS}, for a model of its judge"
+            raise InputError(f"{name} has labels of {n_groups} groups, {expected}", argument=name)
+        tables[:, rows] = period.tables[:, period.place]
+        fold[rows[whole.labelled]] = period.fold
+    place = np.arange(len(joined))
+    return replace(whole, rows=joined.counts, place=place, tables=tables, fold=fold)
+
+
+def _difference(items: PredictedItems, main: str, is_after: Any, level: float) -> Difference:
+    means = [items.domain(own)[main] for own in (is_after, ~is_after)]
+    if items.outcomes.min() < 0:  # of votes less labels
+        span = means[0].ends[1] - means[0].ends[0]
+        means = [replace(own, ends=(-span, span), raters_worth=None) for own in means]
+    parts = differences_of(np.array([0]), np.array([1]), means, level)
+    return Difference(*(float(part[0]) for part in parts))
+
+
+def _moved(values: Floats, is_after: Any, groups: Any, level: float) -> tuple[float, float]:
+    """Change of the mean of all items, and half the width of its interval, by group."""
+    means = [values[own].mean() for own in (is_after, ~is_after)]
+    away = np.where(is_after, values - means[0], means[1] - values)
+    of_groups = np.bincount(groups, away / np.where(is_after, is_after.sum(), (~is_after).sum()))
+    n = len(of_groups)
+    error = float(np.sqrt((of_groups**2).sum() * n / (n - 1)))
+    return float(means[0] - means[1]), t_quantile(level, n - 1) * error

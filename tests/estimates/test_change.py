@@ -1,0 +1,135 @@
+"""What changed between two periods with a judge each: by hand, simulated, and by command."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.estimates import change
+from btdagg.votes import Items
+
+FIVE = btdagg.Scale((1, 2, 3, 4, 5))
+
+
+def period(seed, n=400, *, shift=0.0, bias=0.0, n_labels=100, scale=FIVE, start=0):
+    """Items whose quality moves by `shift`, judged with votes that are off by `bias`."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(shift, 1, n)
+    if scale.mirrored:
+        labels = np.sign(np.round(quality + rng.normal(0, 0.5, n)))
+        given = np.sign(np.round(quality[:, None] + bias + rng.normal(0, 0.7, (n, 4))))
+    else:
+        labels = np.clip(np.round(3 + quality + rng.normal(0, 0.5, n)), 1, 5)
+        given = np.clip(np.round(3 + quality[:, None] + bias + rng.normal(0, 0.7, (n, 4))), 1, 5)
+    counts = np.stack([(given == point).sum(axis=1) for point in scale.points], axis=1)
+    gold = np.where(rng.permutation(n) < n_labels, labels, np.nan)
+    return Items(counts=counts, labels=gold, ids=np.arange(start, start + n), scale=scale)
+
+
+@pytest.mark.parametrize("scale", [btdagg.PAIRS, FIVE], ids=["pairs", "grades"])
+@pytest.mark.parametrize(
+    ("shift", "bias", "who"),
+    [(1.0, 0.0, "the systems"), (0.0, 1.0, "the judge"), (1.0, -1.0, "both")],
+)
+def test_systems_and_judges_are_told_apart(scale, shift, bias, who):
+    found = change(
+        period(1, scale=scale), period(2, scale=scale, shift=shift, bias=bias, start=400)
+    )
+    assert found.who == who
+    assert found.votes == pytest.approx(found.people.value + found.judge.value, abs=0.1)
+    assert found.n_labels == (100, 100)
+    low, high = found.people.low, found.people.high
+    assert f"({low:+.3f} to {high:+.3f})" not in found.answer  # its level stands before it
+    assert f"interval {low:+.3f} to {high:+.3f}" in found.answer
+
+
+def test_a_judge_that_says_the_same_of_all_leaves_the_means_of_labels():
+    before, after = (period(seed, start=400 * seed) for seed in (0, 1))
+    same = np.tile([0, 0, 4, 0, 0], (400, 1))
+    before, after = replace(before, counts=same), replace(after, counts=same)
+    found = change(before, after)
+    wanted = np.nanmean(after.labels) - np.nanmean(before.labels)
+    assert found.people.value == pytest.approx(wanted)
+    assert found.judge.value == pytest.approx(-wanted)
+    assert found.votes == 0
+    # Means of 100 labels each, of which no vote says anything.
+    error = np.sqrt(sum(np.nanvar(own.labels, ddof=1) / 100 for own in (before, after)))
+    assert found.people.standard_error == pytest.approx(error, rel=0.02)
+
+
+def test_labels_of_both_periods_cancel():
+    """The same items judged again: their labels did not change, and that is known."""
+    before = period(3, n=300, n_labels=150)
+    after = replace(period(3, n=300, n_labels=150, bias=0.8), labels=before.labels)
+    found = change(before, after)
+    apart = change(before, replace(after, ids=np.arange(300, 600)))
+    assert found.people.standard_error < 0.5 * apart.people.standard_error
+    assert found.who == "the judge"
+    assert abs(found.people.value) < 0.1
+
+
+def test_without_labels_of_the_second_period_it_is_not_told():
+    before, after = period(1), period(2, shift=0.5, start=400, n_labels=0)
+    found = change(before, after)
+    assert (found.who, found.people, found.judge, found.bounds) == ("cannot tell", None, None, None)
+    assert found.answer.startswith("cannot tell how mean grade changed from before to after")
+    bound = change(before, after, most_of_judge=0.1)
+    low, high = bound.bounds
+    assert low < found.votes - 0.1 < found.votes + 0.1 < high
+    assert f"if the judge's part is at most 0.1, by {low:+.3f} to {high:+.3f}" in bound.answer
+    # A wider one by exactly what the judge may have moved.
+    wider = change(before, after, most_of_judge=0.3).bounds
+    assert wider == pytest.approx((low - 0.2, high + 0.2))
+    means = [own.counts @ FIVE.floats / 4 for own in (before, after)]
+    error = np.sqrt(sum(of.var(ddof=1) / len(of) for of in means))
+    assert (high - low) / 2 - 0.1 == pytest.approx(1.96 * error, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda a, b: change(a, b, names=("x", "x")), "names"),
+        (lambda a, b: change(a.counts, b), "before"),
+        (lambda a, b: change(replace(a, labels=None, shares=None), b), "before"),
+        (lambda a, b: change(a, period(2, n_labels=6, start=400)), "after"),
+        (lambda a, b: change(a, b, most_of_judge=0.1), "most_of_judge"),
+        (lambda a, b: change(a, period(2, n_labels=0), most_of_judge=-1), "most_of_judge"),
+        (lambda a, b: change(a, period(2, scale=btdagg.PAIRS)), "than"),
+        (lambda a, b: change(a, b, level=2), "level"),
+    ],
+)
+def test_bad_arguments_are_named(make, argument):
+    with pytest.raises(btdagg.InputError) as caught:
+        make(period(1), period(2, start=400))
+    assert caught.value.argument == argument
+
+
+def test_by_command(cli, folder, small_pngs):
+    rows, gold = [], []
+    for name, own in {"old": period(1), "new": period(2, bias=1.0, start=400)}.items():
+        votes = [
+            (f"q{item}", point)
+            for item, counts in zip(own.ids, own.counts, strict=True)
+            for point, n in zip(FIVE.points, counts, strict=True)
+            for _ in range(n)
+        ]
+        pl.DataFrame(votes, ["item", "score"], orient="row").write_csv(f"{name}.csv")
+        labels = zip(own.ids, own.labels, strict=True)
+        gold += [(f"q{item}", label) for item, label in labels if label == label]
+        rows.append(own)
+    pl.DataFrame(gold, ["item", "label"], orient="row").write_csv("labels.csv")
+    command = ("estimate", "new.csv", "labels.csv", "--before", "old.csv")
+    scales = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
+    status, out, err = cli(*command, *scales, "--report", "out")
+    assert status == 0, err
+    assert out.startswith("the judge changed; of the systems no change is seen: mean grade from")
+    assert (folder / "out/figures/change.svg").exists()
+    _, out, _ = cli(*command, *scales, "--json")
+    found, wanted = json.loads(out), change(*rows)
+    assert found["judge"]["value"] == pytest.approx(wanted.judge.value, abs=1e-9)
+    status, _, err = cli(*command, *scales, "--by", "task")
+    assert status == 2
+    assert "--by is 'task', expected none with --before" in err
