@@ -98,6 +98,7 @@ figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/draw.py
 	$(BIN)/python docs/figures/method.py
 	$(BIN)/python docs/figures/online.py
+	$(BIN)/python docs/figures/known.py
 
 docs:
 	cargo doc -p btdagg --no-deps --locked

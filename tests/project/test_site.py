@@ -22,7 +22,7 @@ TASKS = (
     ("stop calls early", "online.html", "rule.stops_one("),
 )
 LOOKED_AT = (
-    "index", "gate", "benchmarks", "method", "notebook", "reference/python/model",
+    "index", "gate", "known", "benchmarks", "method", "notebook", "reference/python/model",
     "reference/commands/run", "report/index",
 )  # fmt: skip
 

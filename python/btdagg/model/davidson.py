@@ -286,7 +286,8 @@ class DavidsonModel(FittedModel):
         """Label of one item from its three counts, and its covariates if the model has any."""
         if self.covariates or covariates is not None:
             columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
-            return float(self.decide([[minus, tie, plus]], covariates=columns)[0])
+            decided: float = self.decide([[minus, tie, plus]], covariates=columns)[0].item()
+            return decided
         label = self._kernel.decide_one(minus, tie, plus)
         return label if self._points is None else self._points[label + 1].item()
 
