@@ -15,8 +15,16 @@ from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import Readable, readable
-from btdagg._util.validation import as_groups, as_integer, as_numbers, in_label_order, require_rows
+from btdagg._util.validation import (
+    as_groups,
+    as_integer,
+    as_numbers,
+    in_label_order,
+    require_rows,
+    same_length,
+)
 from btdagg.model.intervals import as_level
+from btdagg.online.anchors import Anchors, Shift
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +38,7 @@ _MOST_VOTES = 128
 _LEVELS = 241
 
 FACETS = ("tie rate", "decisiveness", "side bias")
+_WIDTHS = {"tie rate": 1.0, "decisiveness": 1.0, "side bias": 2.0}
 
 
 @readable
@@ -70,12 +79,21 @@ class DriftReport(Readable):
     level : float
         Bound on the probability of ever raising a false alarm.
     facets : tuple of Facet
+    n_anchors : int
+        Items that were judged again.
+    judge_pvalue : float
+        By the anchors, that the judge did not change; valid however often one looks.
+    shifts : tuple of Shift
+        With anchors, how the judge and the systems moved.
     """
 
     n_reference: int
     n_items: int
     level: float
     facets: tuple[Facet, ...]
+    n_anchors: int = 0
+    judge_pvalue: float = 1.0
+    shifts: tuple[Shift, ...] = ()
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -87,8 +105,22 @@ class DriftReport(Readable):
         """Whether something has changed, so that the model should be calibrated again."""
         return bool(self.moved)
 
+    @property
+    def who(self) -> str:
+        """Who moved: ``nothing``, ``the judge``, ``the systems``, ``both`` or ``cannot tell``.
+
+        Each of the first two is said with a probability of at most `level` where it is not so, of
+        the systems if the judge moved on the stream as it did on the anchors.
+        """
+        judge = self.judge_pvalue <= self.level
+        systems = any(low > 0 or high < 0 for low, high in (own.systems for own in self.shifts))
+        told = {(True, True): "both", (True, False): "the judge", (False, True): "the systems"}
+        return told.get((judge, systems), "cannot tell" if self.stale else "nothing")
+
     def __str__(self) -> str:
         n = f"{self.n_items} items against {self.n_reference}"
+        if self.n_anchors:
+            n += f", {self.n_anchors} anchors; moved: {self.who}"
         if not self.stale:
             return f"no drift found in {n}"
         moves = (
@@ -176,6 +208,7 @@ class DriftMonitor(SavedAsJson):
             group = as_groups(groups, "reference", len(first))
             by_group = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
             scores = _means(*by_group)
+        self._anchors = Anchors([_from_0_to_1(*own) for own in enumerate(scores)], FACETS, level)
         for number, values in enumerate(scores):
             pool = np.bincount(_levels(values, number), minlength=_LEVELS)
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
@@ -211,12 +244,34 @@ class DriftMonitor(SavedAsJson):
             scores, ends = self._closed(scores, names)
         bound = math.log(len(FACETS) / self.level)
         for number, values in enumerate(scores):
+            self._anchors.observe(number, _from_0_to_1(number, values))
             peaks = self._tests[number].observe(_levels(values, number))
             if self._moved_at[number] is None and (peaks >= bound).any():
                 # Items without a value, such as a decisiveness where all votes are ties, count.
                 tested = np.flatnonzero(~np.isnan(values))
                 self._moved_at[number] = int(ends[tested[int(np.argmax(peaks >= bound))]])
         self._n_items += len(votes)
+        return self.report()
+
+    def judge_again(self, old: ArrayLike, new: ArrayLike) -> DriftReport:
+        """Add anchors: items that the judge has judged before and again, and report who moved.
+
+        Their responses are the same, so that only the judge can have moved. Judge labelled items
+        again from time to time, chosen by chance and each once; a label is not needed.
+
+        Parameters
+        ----------
+        old, new : (m, 3) or (m, 2, 3) arrays, or one item
+            Votes of the same items, as many as in the reference.
+        """
+        tables = []
+        for name, counts in (("old", old), ("new", new)):
+            tables.append(_as_votes(counts, name, len(self.n_votes)))
+            self._same_votes(tables[-1], name)
+        same_length("new", len(tables[1]), "old", len(tables[0]))
+        before, now = (np.stack(_scores(votes)) for votes in tables)
+        widths = np.array([[_WIDTHS[name]] for name in FACETS])
+        self._anchors.judge_again(tables[0], tables[1], (now - before) / widths)
         return self.report()
 
     def _closed(
@@ -256,7 +311,11 @@ class DriftMonitor(SavedAsJson):
                     self._moved_at[number],
                 )
             )
-        return DriftReport(self._n_reference, self._n_items, self.level, tuple(facets))
+        n_anchors = self._anchors.n_anchors
+        shifts = self._anchors.shifts(_WIDTHS) if n_anchors else ()
+        numbers = self._n_reference, self._n_items, self.level
+        pvalue = self._anchors.judge_pvalue
+        return DriftReport(*numbers, tuple(facets), n_anchors, pvalue, shifts)
 
     def _summed(self, votes: NDArray[Any], row: int) -> NDArray[np.float64]:
         """Scores of items by facet, (3, n), NaN where an item has none; `row` gets their sums."""
@@ -293,6 +352,7 @@ class DriftMonitor(SavedAsJson):
             "totals": self._totals.tolist(),
             "moved_at": self._moved_at,
             "tests": [test.state() for test in self._tests],
+            "anchors": self._anchors.state(),
             **({} if self._open is None else {"open": self._open._asdict()}),
         }
 
@@ -307,6 +367,7 @@ class DriftMonitor(SavedAsJson):
         monitor._totals = np.array(fields["totals"], dtype=np.int64)
         monitor._moved_at = list(fields["moved_at"])
         monitor._open = _Open(**fields["open"]) if "open" in fields else None
+        monitor._anchors = Anchors.from_state(fields["anchors"], FACETS, monitor.level)
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         sizes = [len(pool) for pool, *_ in fields["tests"]]
         shapes = monitor._sums.shape, monitor._totals.shape
@@ -319,6 +380,7 @@ class DriftMonitor(SavedAsJson):
         return DriftMonitor.from_json, (self.to_json(),)
 
     _tests: list[_core.ConformalTest]
+    _anchors: Anchors
     _moved_at: list[int | None]
     _is_exact: bool
     _open: _Open | None
@@ -387,10 +449,13 @@ def _scores(votes: NDArray[Any]) -> Sequence[NDArray[np.float64]]:
     return ties, one_sided, lean
 
 
+def _from_0_to_1(facet: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (values + 1) / 2 if FACETS[facet] == "side bias" else values
+
+
 def _levels(values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
     """Levels of the items or groups that have a value."""
     values = values[~np.isnan(values)]
-    if FACETS[facet] == "side bias":
-        values = (values + 1) / 2
+    values = _from_0_to_1(facet, values)
     # Rounded twice, so that the order in which floats were added up decides nothing.
     return np.rint(np.round(values * (_LEVELS - 1), 6)).astype(np.int64)

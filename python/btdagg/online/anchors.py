@@ -1,0 +1,235 @@
+"""Items judged again beside a stream: whether it is the judge that moved, or the systems."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._util.readable import Readable
+from btdagg.evaluation.significance import t_quantile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_BET = 0.5  # of the capital, on the mean of differences of at most 1
+_SHARES = (0.1, 0.3, 1.0)  # of the capital, on votes of an item that two judges divide
+
+
+@dataclass
+class MeanSequence(Readable):
+    """A confidence sequence of a mean of values from 0 to 1, which come one after the other.
+
+    It holds at all times together with the probability that `miss` leaves. Empirical Bernstein
+    bounds with predictable weights: Waudby-Smith and Ramdas (2024), theorem 2.
+    """
+
+    miss: float
+    n: int = 0
+    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
+    bounds: list[float] = field(default_factory=lambda: [0.0, 1.0])
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        """Add values, in their order; the narrowest ends so far are kept."""
+        if not len(values):
+            return
+        total, spread, weights, weighted, penalty = self.sums
+        t = self.n + np.arange(1, len(values) + 1)
+        sums = total + np.cumsum(values)
+        means = (0.5 + sums) / (t + 1)
+        earlier = np.concatenate([[(0.5 + total) / (self.n + 1)], means[:-1]])
+        spreads = spread + np.cumsum((values - means) ** 2)
+        variance = (0.25 + np.concatenate([[spread], spreads[:-1]])) / t
+        log = math.log(2 / self.miss)
+        weight = np.minimum(np.sqrt(2 * log / (variance * t * np.log1p(t))), 0.5)
+        psi = (-np.log1p(-weight) - weight) / 4
+        all_weights = weights + np.cumsum(weight)
+        all_weighted = weighted + np.cumsum(weight * values)
+        penalties = penalty + np.cumsum(4 * (values - earlier) ** 2 * psi)
+        middle, half = all_weighted / all_weights, (log + penalties) / all_weights
+        low, high = float((middle - half).max()), float((middle + half).min())
+        self.bounds = [max(self.bounds[0], low), min(self.bounds[1], high)]
+        ends = (sums, spreads, all_weights, all_weighted, penalties)
+        self.n, self.sums = int(t[-1]), [float(values[-1]) for values in ends]
+
+
+@dataclass
+class SymmetryBet(Readable):
+    """Capital of bets against a mean of 0 of differences from -1 to 1, at any time.
+
+    Each bet is a share of the capital that earlier differences say; Ville (1939) for the level.
+    """
+
+    n: int = 0
+    total: float = 0.0
+    square: float = 0.0
+    log_capital: float = 0.0
+
+    def add(self, differences: NDArray[np.float64]) -> None:
+        """Add differences, in their order."""
+        if not len(differences):
+            return
+        t = self.n + np.arange(len(differences))
+        sums = self.total + np.concatenate([[0.0], np.cumsum(differences)])
+        squares = self.square + np.concatenate([[0.0], np.cumsum(differences**2)])
+        mean, power = sums[:-1] / (t + 1), (1 + squares[:-1]) / (t + 1)
+        bets = np.clip(mean / power, -_MOST_BET, _MOST_BET)
+        self.log_capital += float(np.log1p(bets * differences).sum())
+        self.n, self.total, self.square = int(t[-1]) + 1, float(sums[-1]), float(squares[-1])
+
+
+@dataclass(frozen=True)
+class Shift(Readable):
+    """How one quantity moved on the stream, and on anchors, since the reference.
+
+    Attributes
+    ----------
+    name : str
+        Of the facet.
+    judge : float
+        Mean of the anchors' new votes less their old ones; NaN without any.
+    systems : tuple of two float
+        Ends of the stream's shift less the anchors', at all times together.
+    """
+
+    name: str
+    judge: float
+    systems: tuple[float, float]
+
+
+class Anchors:
+    """What is known of the anchors and the stream, by facet."""
+
+    def __init__(
+        self, reference: Sequence[NDArray[np.float64]], names: Sequence[str], level: float
+    ) -> None:
+        # A third for each of what the systems' interval is made of, for each facet.
+        miss = level / len(names) / 3
+        self.level, self.names = level, tuple(names)
+        self.reference = [_interval(values, miss) for values in reference]
+        self.stream = [MeanSequence(miss) for _ in names]
+        self.moved = [MeanSequence(miss) for _ in names]
+        self.bets = [SymmetryBet() for _ in names]
+        self.splits = [0.0] * len(_SHARES)  # logarithms of capital
+        self.peak = 0.0
+
+    def observe(self, facet: int, values: NDArray[np.float64]) -> None:
+        """Add values of the stream, from 0 to 1; NaN where an item has none."""
+        self.stream[facet].add(values[~np.isnan(values)])
+
+    def judge_again(
+        self, old: NDArray[Any], new: NDArray[Any], differences: NDArray[np.float64]
+    ) -> None:
+        """Add anchors: votes, (m, orders, 3), and differences by facet, new less old, from -1 to 1.
+
+        One bet is on means, which may all move; the other on votes of an item that are not mixed as
+        those of one judge are. The capital is the mean of both.
+        """
+        for before, now, moved in zip(old, new, differences.T, strict=True):
+            for sequence, bet, value in zip(self.moved, self.bets, moved, strict=True):
+                known = np.array([value][: int(not np.isnan(value))])
+                sequence.add((known + 1) / 2)
+                bet.add(known)
+            ratio = math.prod(_ratio(*map(tuple, pair)) for pair in zip(before, now, strict=True))
+            own = zip(self.splits, _SHARES, strict=True)
+            self.splits = [log + math.log1p(share * (ratio - 1)) for log, share in own]
+            on_means, on_splits = (
+                np.logaddexp.reduce(logs) - math.log(len(logs))
+                for logs in ([bet.log_capital for bet in self.bets], self.splits)
+            )
+            self.peak = max(self.peak, float(np.logaddexp(on_means, on_splits) - math.log(2)))
+
+    @property
+    def judge_pvalue(self) -> float:
+        """That the judge did not move, valid however often anchors are added."""
+        return max(math.exp(-self.peak), sys.float_info.min)
+
+    @property
+    def n_anchors(self) -> int:
+        """Most anchors with a value of one facet."""
+        return max(bet.n for bet in self.bets)
+
+    def shifts(self, width: Mapping[str, float]) -> tuple[Shift, ...]:
+        """Return the shift of each facet, in units of `width` from its least to its greatest."""
+        shifts = []
+        for place, name in enumerate(self.names):
+            bet, unit = self.bets[place], width[name]
+            low, high = self._systems(place)
+            mean = unit * bet.total / bet.n if bet.n else math.nan
+            shifts.append(Shift(name, mean, (unit * low, unit * high)))
+        return tuple(shifts)
+
+    def _systems(self, place: int) -> tuple[float, float]:
+        if not self.bets[place].n:
+            return -1.0, 1.0
+        before, now = self.reference[place], self.stream[place].bounds
+        judge = [2 * end - 1 for end in self.moved[place].bounds]
+        return now[0] - before[1] - judge[1], now[1] - before[0] - judge[0]
+
+    def state(self) -> dict[str, Any]:
+        """Return all as plain values."""
+        parts: dict[str, list[Any]] = {
+            "stream": [*self.stream],
+            "moved": [*self.moved],
+            "bets": [*self.bets],
+        }
+        own = {"reference": self.reference, "splits": self.splits, "peak": self.peak}
+        return {**own, **{k: [vars(p) for p in v] for k, v in parts.items()}}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], names: Sequence[str], level: float) -> Anchors:
+        """Return what `state` was made of."""
+        own = cls([], names, level)
+        own.reference = [tuple(ends) for ends in state["reference"]]
+        own.stream, own.moved = (
+            [MeanSequence(**part) for part in state[name]] for name in ("stream", "moved")
+        )
+        own.splits, own.peak = [*state["splits"]], state["peak"]
+        own.bets = [SymmetryBet(**part) for part in state["bets"]]
+        if {len(part) for part in (own.reference, own.stream, own.moved, own.bets)} != {len(names)}:
+            raise ValueError("its anchors are of other facets")
+        return own
+
+
+@lru_cache(maxsize=4096)
+def _ratio(old: tuple[float, ...], new: tuple[float, ...]) -> float:
+    """How much likelier votes of two judges are so divided among old and new than of one.
+
+    Given all votes of the item: those of one judge are divided by chance, those of two as draws
+    from distributions of their own (Dirichlet, 1/2 each). Its mean is 1 for one judge.
+    """
+    both = [a + b for a, b in zip(old, new, strict=True)]
+    if any(value != round(value) for value in (*old, *new)):
+        return 1.0  # votes with a strength are not exchanged one by one
+    n, ratio, total = sum(old), 0.0, 0.0
+    for split in product(*(range(int(most) + 1) for most in both)):
+        if sum(split) != n:
+            continue
+        rest = tuple(int(most) - own for most, own in zip(both, split, strict=True))
+        likely = _of_two(split) * _of_two(rest)
+        total += likely
+        if split == tuple(map(int, old)):
+            by_chance = math.prod(math.comb(int(m), k) for m, k in zip(both, split, strict=True))
+            ratio = likely * math.comb(int(sum(both)), int(n)) / by_chance
+    return ratio / total
+
+
+@lru_cache(maxsize=4096)
+def _of_two(counts: tuple[int, ...]) -> float:
+    """Probability of counts, but for a factor of their sum, where shares are Dirichlet's."""
+    return math.exp(sum(math.lgamma(k + 0.5) - math.lgamma(k + 1) for k in counts))
+
+
+def _interval(values: NDArray[np.float64], miss: float) -> tuple[float, float]:
+    """Ends of the mean of a fixed sample, by Student's t."""
+    known = values[~np.isnan(values)]
+    if len(known) < 2:
+        return 0.0, 1.0
+    half = t_quantile(1 - miss, len(known) - 1) * float(known.std(ddof=1)) / math.sqrt(len(known))
+    return float(known.mean()) - half, float(known.mean()) + half

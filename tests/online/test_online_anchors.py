@@ -1,0 +1,157 @@
+"""Anchors beside a stream: levels, coverage, who moved, states and bad input."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import btdagg
+from btdagg.online import DriftMonitor
+from btdagg.online.anchors import MeanSequence, SymmetryBet, _ratio
+
+
+def votes(shares, rng, n_votes=8):
+    return rng.multinomial(n_votes, shares)
+
+
+def shares(n, rng):
+    return rng.dirichlet([0.4, 0.3, 0.6], size=n)
+
+
+def other_judge(own, rng):
+    """Shares of a judge that sees every item otherwise, and no mean that moves."""
+    return 0.5 * own + 0.5 * own[rng.permutation(len(own))]
+
+
+def test_the_ratio_of_a_split_has_mean_one_over_all_splits_of_one_judge():
+    for both, n in (((3, 5, 8), 8), ((1, 0, 6), 3), ((0, 4, 0), 2), ((2, 2, 2), 5)):
+        mean, mass = 0.0, 0.0
+        for split in itertools.product(*(range(most + 1) for most in both)):
+            if sum(split) == n:
+                ways = (math.comb(most, k) for most, k in zip(both, split, strict=True))
+                chance = math.prod(ways) / math.comb(sum(both), n)
+                rest = tuple(most - k for most, k in zip(both, split, strict=True))
+                mean += chance * _ratio(split, rest)
+                mass += chance
+        assert mass == pytest.approx(1)
+        assert mean == pytest.approx(1, abs=1e-12)
+
+
+def test_votes_that_part_are_evidence_and_votes_that_mix_are_not():
+    assert _ratio((8, 0, 0), (0, 0, 8)) > 100
+    assert _ratio((4, 0, 4), (4, 0, 4)) < 1
+    assert _ratio((0, 0, 8), (0, 0, 8)) == pytest.approx(1)
+    assert _ratio((0.5, 0, 7.5), (8, 0, 0)) == 1  # a strength
+
+
+def test_alarms_about_a_judge_that_did_not_change_are_as_rare_as_promised():
+    """At a level that would show too many; looked at after each anchor."""
+    n_streams, level = 300, 0.05
+    pvalues = []
+    for seed in range(n_streams):
+        rng = np.random.default_rng(seed)
+        own = shares(60, rng)
+        monitor = DriftMonitor(votes(own, rng), level=level, seed=seed)
+        report = monitor.judge_again(votes(own, rng), votes(own, rng))
+        pvalues.append(report.judge_pvalue)
+        assert report.who in ("nothing", "the judge")
+    for level in (0.1, 0.2, 0.5):
+        assert np.mean(np.array(pvalues) <= level) <= level
+    assert min(pvalues) < 0.5
+
+
+def test_a_sequence_holds_at_all_times_as_often_as_promised():
+    missed = 0
+    for seed in range(300):
+        values = np.random.default_rng(seed).beta(0.5, 1.5, size=400)
+        sequence = MeanSequence(0.2)
+        for part in np.split(values, [7, 40, 41, 300]):
+            sequence.add(part)
+        missed += not sequence.bounds[0] <= 0.25 <= sequence.bounds[1]
+        if seed == 0:
+            whole = MeanSequence(0.2)
+            whole.add(values)
+            assert sequence.bounds == pytest.approx(whole.bounds)
+            assert 0.05 < whole.bounds[1] - whole.bounds[0] < 0.2
+    assert missed / 300 <= 0.2
+
+
+def test_bets_against_a_mean_of_zero_grow_where_it_is_another():
+    rng = np.random.default_rng(0)
+    for mean, grows in ((0.0, False), (0.3, True), (-0.3, True)):
+        bet = SymmetryBet()
+        for part in np.array_split(np.clip(rng.normal(mean, 0.3, 200), -1, 1), 5):
+            bet.add(part)
+        assert (bet.log_capital > 5) == grows
+
+
+@pytest.mark.parametrize(
+    ("is_other", "mix", "who"),
+    [
+        (False, False, {"nothing"}),
+        (True, False, {"the judge"}),
+        (False, True, {"the systems"}),
+        (True, True, {"the judge", "both"}),
+    ],
+)
+def test_who_moved(is_other, mix, who):
+    rng = np.random.default_rng(3)
+    pool, items = shares(1000, rng), shares(4000, rng)
+    monitor = DriftMonitor(votes(shares(1000, rng), rng), level=0.05)
+    stream = items[items[:, 1] > 0.3][:1000] if mix else items[:1000]
+    own = other_judge(stream, rng) if is_other else stream
+    monitor.observe(votes(own, rng))
+    anchors = pool[:300]
+    again = other_judge(anchors, rng) if is_other else anchors
+    report = monitor.judge_again(votes(anchors, rng), votes(again, rng))
+    assert report.who in who
+    assert f"300 anchors; moved: {report.who}" in str(report)
+
+
+def test_without_anchors_nobody_can_tell():
+    rng = np.random.default_rng(0)
+    own = shares(2000, rng)
+    monitor = DriftMonitor(votes(own[:500], rng))
+    assert monitor.report().who == "nothing"
+    tied = own[500:][own[500:, 1] > 0.3]
+    report = monitor.observe(votes(tied, rng))
+    assert (report.stale, report.who, report.shifts) == (True, "cannot tell", ())
+
+
+def test_a_saved_monitor_goes_on(tmp_path):
+    rng = np.random.default_rng(0)
+    own = shares(900, rng)
+    reference, stream = votes(own[:300], rng), votes(own[300:], rng)
+    old, new = votes(own[:40], rng), votes(other_judge(own[:40], rng), rng)
+    whole, first = (DriftMonitor(reference) for _ in range(2))
+    whole.observe(stream)
+    wanted = whole.judge_again(old, new)
+    first.observe(stream[:100])
+    first.judge_again(old[:15], new[:15])
+    first.save(tmp_path / "monitor.json")
+    second = DriftMonitor.load(tmp_path / "monitor.json")
+    second.observe(stream[100:])
+    found = second.judge_again(old[15:], new[15:])
+    assert found.who == wanted.who
+    assert math.log(found.judge_pvalue) == pytest.approx(math.log(wanted.judge_pvalue), rel=1e-6)
+    for one, other in zip(found.shifts, wanted.shifts, strict=True):
+        assert one.systems == pytest.approx(other.systems)
+    damaged = json.loads((tmp_path / "monitor.json").read_text())
+    damaged["anchors"]["bets"].pop()
+    (tmp_path / "monitor.json").write_text(json.dumps(damaged))
+    with pytest.raises(btdagg.InputError):
+        DriftMonitor.load(tmp_path / "monitor.json")
+
+
+def test_votes_in_both_orders_and_of_other_numbers():
+    rng = np.random.default_rng(0)
+    own = shares(100, rng)
+    both = np.stack([votes(own, rng, 4), votes(own, rng, 4)], axis=1)
+    monitor = DriftMonitor(both)
+    assert monitor.judge_again(both[:20], both[20:40][:, ::-1]).n_anchors == 20
+    with pytest.raises(btdagg.InputError, match=r"new\[0\] has 3 and 4 votes, expected 4 and 4"):
+        monitor.judge_again(both[:1], [[[1, 1, 1], [4, 0, 0]]])
+    with pytest.raises(btdagg.InputError, match="new"):
+        monitor.judge_again(both[:3], both[:2])
