@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg.report.figures import judge_bias_figure
 
 
 @pytest.fixture
@@ -46,6 +47,42 @@ def test_the_answer_comes_first_and_python_gives_the_same(cli, files):
     assert json.loads(cli("bias", *files, "--json")[1])["covariates"][0]["finding"] == "favours"
 
 
+def test_a_report_of_evaluate_says_what_each_judge_favours(cli, files):
+    cli("bias", *files, "--report", "of_one")
+    rows = pl.read_csv("votes.csv")
+    fair = pl.DataFrame({"item": range(200)}).with_columns(
+        vote=pl.lit(0, pl.Int64), judge=pl.lit("fair")
+    )
+    fair = fair.join(rows.drop("vote").unique("item"), on="item")
+    both = [rows.with_columns(judge=pl.lit("long")), fair]
+    pl.concat(both, how="diagonal").write_csv("both.csv")
+    words = ["both.csv", "labels.csv", "--methods", "majority", "--report", "of_both"]
+    assert cli("evaluate", *words, "--covariates", "standing,length")[0] == 0
+    sections = [own for own in report_of("of_both")["sections"] if own["name"] == "bias"]
+    assert [own["title"].rpartition(": ")[2] for own in sections] == ["long", "fair"]
+    found = btdagg.bias(btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv"))
+    assert found.answer in Path("of_both/index.html").read_text()
+    of_long = Path("of_both/tables/bias.csv").read_text()
+    assert of_long == Path("of_one/tables/bias.csv").read_text()
+
+
+def test_a_report_says_once_why_no_judge_has_a_section(cli, files):
+    rows = pl.read_csv("votes.csv").with_columns(chars_a=1000, chars_b=1000).drop("^system_.$")
+    known, nothing = rows, rows.select("item", "vote")
+    for name, votes in {"known": known, "nothing": nothing}.items():
+        both = [votes.with_columns(judge=pl.lit(judge)) for judge in ("x", "y")]
+        pl.concat(both).write_csv("both.csv")
+        words = ["both.csv", "labels.csv", "--methods", "majority", "--report", name]
+        assert cli("evaluate", *words)[0] == 0
+    skipped = [own for own in report_of("known")["skipped"] if "judge favours: " in own["what"]]
+    assert [own["what"] for own in skipped] == ["What the judge favours: x, y"]
+    assert "What the judge favours" not in Path("nothing/index.html").read_text()
+
+
+def report_of(folder):
+    return json.loads(Path(folder, "report.json").read_text())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -58,3 +95,16 @@ def test_refusals(cli, files, words, message):
     status, _, err = cli("bias", *files, *words)
     assert status == 2
     assert re.search(message, err)
+
+
+def test_lengths_of_single_responses_are_written_out_on_the_axis():
+    rng = np.random.default_rng(3)
+    chars, counts = rng.uniform(4, 9, 80), rng.multinomial(4, [0.2, 0.3, 0.5], 80)
+    known = {"length": chars}
+    grades = btdagg.Scale((1, 2, 3))
+    found = btdagg.bias(counts, counts.argmax(1) + 1, covariates=known, scale=grades)
+    figure = judge_bias_figure(found).draw()
+    figure.canvas.draw()
+    texts = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert "1,100" in texts
+    assert not any("e" in text for text in texts)

@@ -151,3 +151,14 @@ def test_chosen_items_are_stratified_by_the_labels_that_a_model_expects(files, c
     capsys.readouterr()
     assert run(more) == 2
     assert "the same votes and model" in capsys.readouterr().err
+
+
+def test_sweeps_of_a_report_are_of_models_with_covariates(files, capsys, tmp_path):
+    _, sources = files
+    tables = []
+    for known in ("none", "auto"):
+        words = ["--methods", "weak", "--report", str(tmp_path / known)]
+        assert run(["evaluate", *sources, *words, "--set", f"covariates={known}"]) == 0
+        tables.append(pl.read_csv(tmp_path / known / "tables" / "sweep-calibration.csv"))
+    assert tables[0]["n_labels"].equals(tables[1]["n_labels"])
+    assert not tables[0]["mae"].equals(tables[1]["mae"])

@@ -42,6 +42,7 @@ from btdagg.methods.base import needs_of
 from btdagg.methods.registry import PAPERS, aggregators_or_usual
 from btdagg.report.sections import (
     QUESTIONS,
+    write_biases,
     write_certificate,
     write_estimates,
     write_protocols,
@@ -173,9 +174,9 @@ def compare(
         "confidence": confidence,
         "protocol": protocol,
         "neighbours": beside,
+        "covariates": reading.covariates,
     }
-    known = reading.covariates
-    evaluation, is_whole = _scored(table, gold, by=by, covariates=known, **options)
+    evaluation, is_whole = _scored(table, gold, by=by, **options)
     # Missing votes are among the remarks of the evaluation.
     about_data = [
         *evaluation.about_data,
@@ -222,6 +223,7 @@ def show_scores(
         if report is not None:
             for task, certificate in (certificates or {}).items():
                 write_certificate(report, certificate, task)
+            write_biases(report, study)
             write_protocols(report, study, questions)
     if report is not None:
         say_where(report)

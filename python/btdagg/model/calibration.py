@@ -37,7 +37,7 @@ from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
-from btdagg.votes.items import Items, has_judges, tables_only
+from btdagg.votes.items import NONE_OF_A_PANEL, Items, has_judges, tables_only
 from btdagg.votes.join import labelled
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
@@ -189,7 +189,8 @@ def calibrate(
     named["covariates"] = None if known is None else [own.name for own in known.covariates]
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     if not isinstance(counts, CountsItself) and has_judges(counts):
-        _require(named, "of a panel", bounds=None, prior=WEAK, covariates=None)
+        expect(known is None, "covariates", named["covariates"], NONE_OF_A_PANEL)
+        _require(named, "of a panel", bounds=None, prior=WEAK)
         more |= {"scale": scale, "label_scale": label_scale, **smoothing}
         more |= {"labels": labels, "weights": weights, "provenance": provenance}
         return quiet(calibrate_panel)(counts, **more)

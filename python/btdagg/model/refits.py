@@ -169,6 +169,9 @@ def bootstrap(
     n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
     level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
     prior = prior_beside(prior, options.get("bounds"))
+    known: Any = options.get("covariates") or getattr(counts, "covariates", None) or {}
+    expected = "none: refits are of votes alone, and weights() of a calibration has intervals"
+    expect(not known, "covariates", [*known], expected)
     counts, labels, groups = labelled(counts, labels, groups)
     same_index(counts=counts, labels=labels, groups=groups)
     cells = _cells_of(counts, labels, groups)

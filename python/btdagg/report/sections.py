@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
 from btdagg._util.wording import MISSING, stem
+from btdagg.estimates.judge_bias import bias
 from btdagg.estimates.systems import estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
@@ -18,6 +19,7 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.report import figures, tables
 from btdagg.report.wording import key_of
 from btdagg.votes.sides import columns_of_systems
+from btdagg.votes.standings import STANDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 MOST_MAPPED = 20
 """Votes of the map of behaviours, as in the paper, where there are more."""
 
+_FAVOURED = "What the judge favours"
 _MOST_GRADES = 12  # that a table or a figure has room for
 
 Exhibit: TypeAlias = "ReportTable | ReportFigure"
@@ -78,7 +81,8 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
     if isinstance(splitter := untested.splitter, CrossFit):
         n_refits = min(splitter.n_refits, study.effort.n_refits)
         untested = replace(untested, splitter=replace(splitter, n_refits=n_refits))
-    scores = study.run("number of votes", evaluate, study.votes, n_votes=budgets, protocol=untested)
+    how: dict[str, Any] = {"protocol": untested, "covariates": study.covariates}
+    scores = study.run("number of votes", evaluate, study.votes, n_votes=budgets, **how)
     # Their scores at all votes are those of the evaluation: a quantity has one source.
     wholes, cells = study.scores.at_most_votes(), []
     for cell in scores.cells:
@@ -95,7 +99,8 @@ def _calibration_sweep(study: Study, report: ReportFolder) -> None:
     if len(sizes) < 2:
         raise InputError("there are too few labelled items for two sizes of a calibration set")
     n_votes = None if study.most_votes is None else [study.most_votes]
-    scores = study.run("number of labels", evaluate, study.votes, n_labels=sizes, n_votes=n_votes)
+    how: dict[str, Any] = {"n_votes": n_votes, "covariates": study.covariates}
+    scores = study.run("number of labels", evaluate, study.votes, n_labels=sizes, **how)
     _add_sweep(study, report, scores)
 
 
@@ -321,9 +326,10 @@ def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
     report.add(tables.systems_table(systems), figures.systems_figure(systems))
 
 
-def write_bias(report: ReportFolder, found: JudgeBias) -> None:
+def write_bias(report: ReportFolder, found: JudgeBias, *whose: str) -> None:
     """Write what the judge follows more, or less, than people."""
-    report.section("bias", "What the judge favours", f"{found.answer}.")
+    title = ": ".join([_FAVOURED, *([key_of(whose)] if whose else [])])
+    report.section("bias", title, f"{found.answer}.")
     report.remark(*found.remarks)
     report.add(tables.judge_bias_table(found), figures.judge_bias_figure(found))
 
@@ -333,6 +339,23 @@ def write_change(report: ReportFolder, found: Change) -> None:
     report.section("change", "What changed", f"{found.answer}.")
     report.remark(*found.remarks)
     report.add(tables.change_table(found), *([figures.change_figure(found)] if found.means else []))
+
+
+def write_biases(report: ReportFolder, study: Study) -> None:
+    """Write what each judge favours, where lengths, other numbers or systems are known."""
+    votes, named = study.votes, columns_of_systems(study.votes)
+    apart = ["judge"] if votes.scale.mirrored else ["judge", "task", "criterion"]
+    names = [name.strip() for name in (study.covariates or "auto").split(",")]
+    known = ",".join(name for name in names if name not in STANDINGS) or "auto"
+    reasons: dict[str, list[str]] = {}
+    for key, part in votes.partition([name for name in apart if name in votes.columns]):
+        try:
+            write_bias(report, bias(part.items(study.labels, **named), covariates=known), *key)
+        except InputError as error:
+            if (error.argument, error.came) != ("covariates", "nothing"):
+                reasons.setdefault(str(error), []).append(": ".join(key))
+    for reason, whose in reasons.items():
+        report.skipped(": ".join(filter(None, [_FAVOURED, ", ".join(whose)])), reason)
 
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:

@@ -66,7 +66,7 @@ class Study(Readable):
     varied : mapping of str to Votes
         For each column that an ablation varies, the votes that pass the filters but those of this
         column.
-    n_votes, aggregators, confidence, protocol, neighbours
+    n_votes, aggregators, confidence, protocol, neighbours, covariates
         See `btdagg.evaluate`.
     progress : callable
     """
@@ -80,6 +80,7 @@ class Study(Readable):
     confidence: str | None = None
     protocol: Protocol = CROSS_FITTED
     neighbours: Votes | None = None
+    covariates: str | None = None
     progress: Progress = silent
 
     @property

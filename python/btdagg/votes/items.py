@@ -31,6 +31,7 @@ from btdagg.votes.table import listing
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+NONE_OF_A_PANEL = "none of a panel, which weighs its judges alone: pool votes, or take one judge"
 _SIDES = ("minus", "tie", "plus")
 _ROUNDING = 1e-6
 # What has a row for each item.
@@ -195,6 +196,7 @@ class Items(Readable):
             columns |= {f"confidences.{name}": values for name, values in sums.items()}
         columns |= {f"decisions of {name}": decided for name, decided in decisions.items()}
         known = {k: np.asarray(v, dtype=np.float64) for k, v in self.covariates.items()}
+        expect(not known or counts.ndim == 2, "covariates", [*known], NONE_OF_A_PANEL)
         columns |= {f"covariates of {name}": values for name, values in known.items()}
         for name, column in columns.items():
             if column is not None:

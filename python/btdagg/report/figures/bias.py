@@ -61,7 +61,7 @@ def _draw(covariates: Sequence[Bias], unit: int, label: str) -> Figure:
         panel.set_xlabel(bias.of)
         if bias.step == TWICE:
             panel.set_xlabel("times as long" if x[0] < 0 else "characters")
-            panel.xaxis.set_major_formatter(lambda at, _: f"{math.exp(at):.2g}")
+            panel.xaxis.set_major_formatter(lambda at, _: f"{float(f'{math.exp(at):.2g}'):,.12g}")
         panel.xaxis.set_major_locator(MaxNLocator(5))
         panel.grid(color="#E5E5E5", linewidth=0.5)
         if x[0] < 0 < x[-1]:
