@@ -130,6 +130,10 @@ def test_by_command(cli, folder, small_pngs):
     _, out, _ = cli(*command, *scales, "--json")
     found, wanted = json.loads(out), change(*rows)
     assert found["judge"]["value"] == pytest.approx(wanted.judge.value, abs=1e-9)
+    pl.DataFrame(gold[:100], ["item", "label"], orient="row").write_csv("first.csv")
+    status, out, err = cli("estimate", "new.csv", "first.csv", "--before", "old.csv", *scales)
+    assert status == 0, err
+    assert out.startswith("cannot tell how mean grade changed from before to after")
     status, _, err = cli(*command, *scales, "--by", "task")
     assert status == 2
     assert "--by is 'task', expected none with --before" in err

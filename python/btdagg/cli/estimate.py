@@ -48,6 +48,7 @@ from btdagg.report.tables.estimates import (
 
 if TYPE_CHECKING:
     from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.votes.items import Items
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
@@ -118,7 +119,7 @@ def estimate(
             expect(came is None, option, came, "none with --before")
         periods = [reading.data(votes_of, labels) for votes_of in (before, votes)]
         folder = reporting.open(reading.project, f"Change to {Path(periods[1].votes.source).name}")
-        two = [own.votes.items(own.gold, n_votes=n_votes) for own in periods]
+        two = [_of_period(own, n_votes) for own in periods]
         found = change(*two, population=reading.population)
         remarks = [text for own in periods for text in what_is_pooled(own.votes, "takes", [])]
         found = with_remarks(found, dict.fromkeys(remarks))
@@ -224,6 +225,13 @@ def over_all_items(
     for remark in items.remarks if all_labelled else estimates.remarks:
         note(f"{name}: {remark}")
     return estimates
+
+
+def _of_period(data: Data, n_votes: int | None) -> Items:
+    """The items of a period, with labels if any of them has one."""
+    ids, labelled = data.votes.values("item"), data.gold.frame["item"]
+    has_labels = len({*map(str, ids)} & {*map(str, labelled)}) > 0
+    return data.votes.items(data.gold if has_labels else None, n_votes=n_votes)
 
 
 def _show(estimates: Estimates, by: str | None) -> None:
