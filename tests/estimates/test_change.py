@@ -107,7 +107,7 @@ def test_bad_arguments_are_named(make, argument):
     assert caught.value.argument == argument
 
 
-def test_by_command(cli, folder, small_pngs):
+def test_by_command(cli, folder, figures_not_drawn):
     rows, gold = [], []
     for name, own in {"old": period(1), "new": period(2, bias=1.0, start=400)}.items():
         votes = [

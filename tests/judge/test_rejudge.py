@@ -7,6 +7,10 @@ import pytest
 
 import btdagg
 
+pytestmark = [
+    pytest.mark.usefixtures("quick_commands"),
+    pytest.mark.filterwarnings("ignore"),
+]
 NEW = ("--model", "simulated", "--set", "judge.temperature=1.0", "-n", "4")
 
 
@@ -33,7 +37,6 @@ def rejudged(cli, *options, status=0):
     return json.loads(out), err
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_labelled_items_alone_are_asked_about_and_more_of_them_go_on(cli, folder):
     first, _ = rejudged(cli, "--items", "20")
     assert (first["n_labels"], first["n_again"], first["run"]["n_calls"]) == (60, 20, 80)
@@ -45,7 +48,6 @@ def test_labelled_items_alone_are_asked_about_and_more_of_them_go_on(cli, folder
     assert pl.read_csv("new.csv")["item"].n_unique() == 60
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_the_model_is_that_of_python_on_the_same_votes(cli, folder):
     rejudged(cli, "--items", "30")
     assert cli("votes", "rejudged.db", "-o", "new.csv")[0] == 0
@@ -58,7 +60,6 @@ def test_the_model_is_that_of_python_on_the_same_votes(cli, folder):
     assert cli("decide", "rejudged.json", "new.csv")[0] == 0
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_a_budget_ends_the_run_and_the_same_command_goes_on(cli, folder):
     few, _ = rejudged(cli, "--set", "judge.max_calls=100", status=3)
     assert 15 <= few["n_again"] <= 25  # those that have all their votes
@@ -67,7 +68,6 @@ def test_a_budget_ends_the_run_and_the_same_command_goes_on(cli, folder):
     assert few["run"]["n_calls"] + rest["run"]["n_calls"] == 240
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_nothing_is_asked_by_a_dry_run(cli, folder):
     command = ("rejudge", "old.csv", "labels.csv", "--pairs", "pairs.jsonl", *NEW, "--dry-run")
     status, out, _ = cli(*command)
@@ -77,14 +77,12 @@ def test_nothing_is_asked_by_a_dry_run(cli, folder):
     assert not (folder / "rejudged.json").exists()
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_the_same_judge_is_noticed(cli, folder):
     _, err = rejudged(cli, "--set", "judge.temperature=0.5")
     assert "votes of old.csv are of simulated too, with the same template and temperature" in err
     assert "are of simulated too" not in rejudged(cli)[1]
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_another_judge_is_said_with_the_command_that_carries_over(cli, folder):
     rejudged(cli)
     _, _, err = cli("decide", "rejudged.json", "old.csv", "-o", "decided.csv")
@@ -93,7 +91,6 @@ def test_another_judge_is_said_with_the_command_that_carries_over(cli, folder):
     assert command in " ".join(err.split())
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_a_project_names_the_files(cli, folder):
     wanted, _ = rejudged(cli, "--items", "20")
     files = {"votes": "old.csv", "labels": "labels.csv", "pairs": "pairs.jsonl"}
@@ -106,7 +103,6 @@ def test_a_project_names_the_files(cli, folder):
     assert (folder / "other.json").read_text() == (folder / "rejudged.json").read_text()
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_grades_are_carried_over(cli, folder):
     rows = [{"item": f"r{n}", "prompt": "?", "response": "z" * (n % 23 + 1)} for n in range(60)]
     pl.DataFrame(rows).write_ndjson("pairs.jsonl")
