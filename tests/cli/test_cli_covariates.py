@@ -62,6 +62,14 @@ def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):
     wanted = btdagg.compare(votes, votes, labels, covariates=(None, "auto"), names=names)
     assert compared["difference"] == wanted.difference.mean
     assert wanted.difference.mean > 0
+    ways = ["--first", "n=1", "--first", "covariates=standing,mine", "--second", "n=2"]
+    assert run(["compare", *sources, *ways, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    told = {"n_votes": (1, 2), "covariates": (("standing", "mine"), None)}
+    one = btdagg.compare(votes, votes, labels, **told)
+    assert found["difference"] == one.difference.mean != wanted.difference.mean
+    assert run(["compare", *sources, *ways, "--covariates", "auto", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["difference"] != found["difference"]
     for command, options in (("evaluate", ["--methods", "weak"]), ("estimate", [])):
         texts = []
         for known in ("none", "auto"):

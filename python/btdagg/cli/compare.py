@@ -38,8 +38,8 @@ Settings: TypeAlias = "dict[str, list[str]]"
 _WAY = (
     "by these settings: n=3 (the first three votes of each item), strength=none (or margin, "
     "strength, probabilities, confidence), method=NAME of btdagg evaluate (or panel, which has "
-    "parameters for each judge), and any column of the votes, such as judge=gpt-5.4. Repeat for "
-    "more."
+    "parameters for each judge), covariates=NAMES or none, and any column of the votes, such as "
+    "judge=gpt-5.4. Repeat for more."
 )
 
 
@@ -70,7 +70,8 @@ def compare(
     Two judges or templates, signs and strength, three votes and six, two methods. Every item is
     decided by models that were calibrated without its group, by ten-fold cross-validation with the
     same folds for both; with the weak prior, unless a method is named. With covariates and no
-    ways, votes alone and with covariates. The interval of the difference is for new items, or of
+    ways, votes alone and with covariates; --first n=1 --first covariates=auto --second n=8 says
+    what they save. The interval of the difference is for new items, or of
     these items by --set population=finite.
 
     Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
@@ -86,6 +87,10 @@ def compare(
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two ways")
     names = names or [_name(*pair, data.votes) for pair in (both, both[::-1])]
+    told = [way.pop("covariates", None) for way in both]
+    if any(told):
+        of_ways = (known if own is None else ",".join(own) for own in told)
+        known = tuple(None if own == "none" else own for own in of_ways)
     is_said = any("task" in settings for settings in both)
     tasks = ([] if is_said else criteria_of(data.votes)) or [""]
     results, skipped, notes = {}, {}, []

@@ -168,7 +168,9 @@ def plan(
     """
     model: Any = None if rule is None else rule.model
     if model is not None:
-        model.require_votes_alone("a plan, which forecasts votes")
+        model.require_votes_alone(
+            "a plan, which forecasts votes; a comparison says what covariates save"
+        )
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
