@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg import read_votes
+from judging import config, start
 
 pytestmark = [
     pytest.mark.usefixtures("quick_commands"),
@@ -136,3 +138,22 @@ def test_what_is_missing_is_named(cli, folder, words, message):
     assert status == 2
     assert message in " ".join(err.split())
     assert not (folder / "rejudged.db").exists()
+
+
+@pytest.mark.soak
+def test_a_server_that_fails_and_a_kill_lose_nothing(cli, folder, judge_server):
+    server = judge_server("--latency-ms", 100, "--faults", "429=0.1,500=0.1")
+    ask = ("old.csv", "labels.csv", "--pairs", "pairs.jsonl", "--model", "sim", "-n", "4")
+    ask = ("rejudge", *ask, "--set", f"judge.base_url={server.url}")
+    process = start(folder, *ask, *config(concurrency=4))
+    while len(server.log()) < 100:
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    assert not (folder / "rejudged.json").exists()
+    status, out, err = cli(*ask, "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["n_again"] == 60
+    assert 40 <= found["run"]["stored"]["ok"] < 120
+    assert read_votes("rejudged.db").counts()[1].sum() == 240
