@@ -141,6 +141,10 @@ def test_covariates_are_columns_or_made_of_those_that_say_them(mirrored):
         )
         frame = pl.DataFrame({"item": np.arange(n), **by_name, **columns})
         assert decisions(frame, model)["label"].to_list() == labels.tolist()
+    rule = StoppingRule.lossless(model, 30)
+    found = BatchDecider(rule)(pa.record_batch({**by_name, **made}))
+    assert found["settled"].to_pylist() == rule.stops(counts, covariates=known).tolist()
+    assert found["label"].to_pylist() == rule.decide(counts, covariates=known).tolist()
     # What is not known: null, as NaN is, and a system that the model has not met.
     bare = pa.record_batch(
         {**by_name, "standing": pa.nulls(n, pa.int8()), "length": known["length"]}

@@ -777,6 +777,25 @@ def test_the_evaluated_model_is_the_system_of_its_output(tmp_path):
     assert frame.select("system", "chars").rows() == [("mockllm/model", 8)]
 
 
+def test_epochs_are_left_out_by_what_is_known(tmp_path):
+    rule = StoppingRule.lossless(replace(KNOWING, beta=1.5), 4)
+    told_of = [{"standing": 3.0, "length": 2.0}, {"standing": 0.0, "length": 0.0}]
+
+    def of_sample(sample, epoch):
+        return Score(value=1, metadata=told_of[int(sample[1:])])
+
+    scored = run(
+        tmp_path, told(of_sample), calibrated(rule), epochs=4, dataset=samples(2),
+        early_stopping=StopByRule(rule), options={"max_samples": 1},
+    )  # fmt: skip
+    counts, known = [[0, 0, 1], [0, 0, 1]], {"standing": [3.0, 0.0], "length": [2.0, 0.0]}
+    assert rule.stops(counts, covariates=known).tolist() == [True, False]
+    epochs = [sample.id for sample in scored.samples]
+    assert epochs.count("q0") == 1 < epochs.count("q1")
+    assert [score.value for score in reduced(scored)] == [1, 1]
+    assert all(score.metadata["settled"] for score in reduced(scored))
+
+
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [

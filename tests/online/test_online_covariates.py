@@ -13,6 +13,7 @@ import btdagg
 from btdagg import DavidsonModel, GradeModel, InputError, Scale
 from btdagg.model.covariates import Covariate
 from btdagg.online import OnlineTally, StoppingRule, fit_votes, plan
+from btdagg.votes import Items
 from btdagg.votes.provenance import Provenance
 
 KNOWN = (Covariate("size", 0.7, 1.5), Covariate("tone", -0.4, 0.5))
@@ -233,3 +234,13 @@ def test_a_tally_asks_for_its_covariates_by_name():
     for ask in (plain.decide, plain.settle):
         with pytest.raises(InputError, match="expected none, as the model was fitted without any"):
             ask(covariates=columns(2))
+
+
+def test_a_rule_decides_items_without_votes_by_what_is_known():
+    covariates = (Covariate("length", 0.5, 1.0),)
+    model = GradeModel(2, (1.5, 2.5), Scale((1, 2, 3)), covariates=covariates)
+    rule, length = StoppingRule.lossless(model, 4), np.array([0.1, 30.0, 0.0, 2.0])
+    counts = np.array([[2, 0, 0], [0, 0, 0], [0, 0, 0], [0, 4, 0]])
+    items = Items(counts=counts, scale=model.scale, covariates={"length": length})
+    decided = btdagg.decisions(items, rule).select("item", "label", "settled").rows()
+    assert decided == [(0, 1, False), (1, 3, True), (2, None, None), (3, 2, True)]

@@ -79,13 +79,12 @@ def decisions(
         certificate, model = model, model.model
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
-    names = [*fitted.scale.columns]
     every, counts, known = _counted(items, fitted, n_votes, refresh)
     every = every.with_row_index(PLACE)
     rows, has_label = every, fitted.scale.decidable(counts)
     if not has_label.all():
-        rows, counts = every.filter(has_label), counts[has_label]
-        known = known and {name: values[has_label] for name, values in known.items()}
+        without = counts[~has_label], _some(known, ~has_label)
+        rows, counts, known = every.filter(has_label), counts[has_label], _some(known, has_label)
     if fitted.provenance is not None:
         # How strong votes are was said where they were read.
         origin = replace(fitted.provenance, strength="")
@@ -117,12 +116,18 @@ def decisions(
     if rows.height < every.height:
         added = decided.select(PLACE, pl.exclude(every.columns))
         decided = every.join(added, on=PLACE, how="left", maintain_order="left")
-        nothing = [0] * len(names)
-        if rule is not None and rule.stops_one(*nothing):
-            filled = pl.col("label").fill_null(rule.decide_one(*nothing))
-            decided = decided.with_columns(filled, pl.col("settled").fill_null(True))
+        if rule is not None:  # which may stop before the first vote
+            settled = rule.stops(without[0], covariates=without[1])
+            label = rule.decide(without[0][settled], covariates=_some(without[1], settled))
+            labels = pl.Series("label", label, dtype=decided["label"].dtype)
+            rest = every.filter(~has_label).select(PLACE).filter(pl.Series(settled))
+            decided = decided.update(rest.with_columns(labels, settled=True), on=PLACE)
     first = [name for name in ("item", "task", "label") if name in decided.columns]
     return decided.select(*first, pl.exclude(PLACE, *first))
+
+
+def _some(known: dict[str, Any] | None, rows: NDArray[np.bool_]) -> dict[str, Any] | None:
+    return known and {name: values[rows] for name, values in known.items()}
 
 
 def _counted(

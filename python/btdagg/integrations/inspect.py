@@ -21,6 +21,7 @@ from btdagg.integrations.inspect_logs import (
     Words,
     as_decider,
     interval,
+    known_by_scores,
     label_score,
     meanings,
     read_inspect_labels,
@@ -291,6 +292,7 @@ class StopByRule:
         self._scorer: str | None = scorer
         self._running: tuple[str, str] | None = None
         self._votes: dict[str | int, dict[int, Counter[float | None]]] = {}
+        self._told: dict[str | int, list[dict[str, Any]]] = {}
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Begin without votes; see Inspect's EarlyStopping."""
@@ -304,16 +306,20 @@ class StopByRule:
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
         expected = f"one of the task's: {', '.join(names)}"
         expect(self._scorer in names, "scorer", self._named, expected)
-        self._running, self._votes = (run, this), {}
+        self._running, self._votes, self._told = (run, this), {}, {}
         return f"btdagg {self.rule.kind}"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Leave out an epoch of a sample that is settled."""
+        told, model = self._told.get(id, []), self.rule.model
+        if not told and model.covariates:  # which scores tell
+            return None
         tally = sum(self._votes.get(id, {}).values(), Counter[float | None]())
         counts = [tally[vote] for vote in self._words.scale.points]
-        if sum(counts) < self.rule.n and not self.rule.stops_one(*counts):
+        known = known_by_scores(model, counts, told)
+        if sum(counts) < self.rule.n and not self.rule.stops([counts], covariates=known)[0]:
             return None
-        score = label_score(self.rule, tally)
+        score = label_score(self.rule, tally, told)
         reason = f"settled after {sum(counts)} votes: {score.answer}"
         return EarlyStop(id=id, epoch=epoch, reason=reason, metadata=score.metadata)
 
@@ -323,7 +329,9 @@ class StopByRule:
         """Count the votes of an epoch."""
         if self._scorer in scores:
             where = f"sample {id!r}, epoch {epoch}"
-            votes = votes_of(scores[self._scorer].score, self._words, where)
+            score = scores[self._scorer].score
+            votes = votes_of(score, self._words, where)
+            self._told.setdefault(id, []).append(score.metadata or {})
             self._votes.setdefault(id, {})[epoch] = tally_of(votes)
 
     async def complete_task(self) -> dict[str, Any]:

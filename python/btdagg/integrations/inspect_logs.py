@@ -179,8 +179,7 @@ def label_score(
         if isinstance(by, StoppingRule) and sum(counts) > by.n:
             decider, metadata["settled"] = by.model, True
         model = by.model if isinstance(by, StoppingRule) else by
-        facts = _facts_in(metadata_of_scores, columns_needed(model))
-        known = covariates_in(facts, model, [counts], "metadata of the scores")
+        known = known_by_scores(model, counts, metadata_of_scores)
         columns = decided_columns(decider, [counts], covariates=known)
         decided = {name: column.tolist()[0] for name, column in columns.items()}
         label, mean = decided.pop("label"), decided.pop("mean", None)
@@ -196,17 +195,18 @@ def label_score(
     return Score(value=label, answer=answer, explanation=why, metadata=metadata)
 
 
-def _facts_in(metadata: Iterable[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return what metadata of an item's scores say of it, as columns of one row."""
+def known_by_scores(
+    model: DavidsonModel | GradeModel, counts: Sequence[int], metadata: Iterable[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return covariates that a model needs of an item, by the metadata of its scores."""
     facts: dict[str, list[Any]] = {}
-    for name, own in (
-        (name, values[name]) for values in metadata for name in names if name in values
-    ):
+    names = columns_needed(model)
+    for name, own in ((name, told[name]) for told in metadata for name in names if name in told):
         if own not in facts.setdefault(name, [own]):
             came = f"{facts[name][0]!r} and {own!r} in epochs of a sample"
             expected = "one value, as votes are on one response"
             raise InputError(argument=name, came=came, expected=expected)
-    return facts
+    return covariates_in(facts, model, [counts], "metadata of the scores")
 
 
 def interval(
