@@ -70,6 +70,15 @@ def test_a_budget_ends_the_run_and_the_same_command_goes_on(cli, folder):
     assert few["run"]["n_calls"] + rest["run"]["n_calls"] == 240
 
 
+def test_another_file_of_the_default_name_is_kept(cli, folder):
+    (folder / "rejudged.json").write_text("{}")
+    command = ("rejudge", "old.csv", "labels.csv", "--pairs", "pairs.jsonl", *NEW)
+    status, _, err = cli(*command)
+    assert status == 2
+    assert "rejudged.json exists and holds no model" in err
+    assert not (folder / "rejudged.db").exists()
+
+
 def test_nothing_is_asked_by_a_dry_run(cli, folder):
     command = ("rejudge", "old.csv", "labels.csv", "--pairs", "pairs.jsonl", *NEW, "--dry-run")
     status, out, _ = cli(*command)

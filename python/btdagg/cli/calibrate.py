@@ -16,7 +16,7 @@ from btdagg.cli.common import (
     Reading,
     ReadingWithCovariates,
     VotesFile,
-    model_or_panel,
+    keep_what_is_no_model,
     note,
     parse_filters,
     print_json,
@@ -74,13 +74,7 @@ def calibrate(
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
-    if output.exists() and not typed.is_given("output"):
-        try:
-            model_or_panel(output)
-        except InputError:
-            raise InputError(
-                f"{output} exists and holds no model; name the file to write by --output"
-            ) from None
+    keep_what_is_no_model(output, typed)
     is_alone = prior not in (None, "neighbours")
     known = reading.covariates
     table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone, known)

@@ -426,6 +426,17 @@ def model_or_panel(path: Path) -> AnyModel:
     return loaded
 
 
+def keep_what_is_no_model(output: Path, typed: CommandLine) -> None:
+    """Refuse to replace a file of the default name that holds something else."""
+    if output.exists() and not typed.is_given("output"):
+        try:
+            model_or_panel(output)
+        except InputError:
+            raise InputError(
+                f"{output} exists and holds no model; name the file to write by --output"
+            ) from None
+
+
 _NEW_JUDGE = {
     "judge": "--model ",
     "template": "--set judge.template=",

@@ -17,6 +17,7 @@ from btdagg.cli.common import (
     LabelsFile,
     Reading,
     VotesFile,
+    keep_what_is_no_model,
     note,
     print_json,
     say,
@@ -79,6 +80,7 @@ def rejudge(
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore, votes_frame
 
+    keep_what_is_no_model(output, flags.typed)
     settings = flags.settings()
     judging = settings.judging
     reading = Reading(typed=flags.typed, keys=flags.keys, filters=filters)
