@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError
@@ -29,6 +30,7 @@ from btdagg.judge.stopping import (
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet
+from btdagg.model.covariates import used_in_words
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
@@ -43,6 +45,7 @@ from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import Scale
 from btdagg.votes.sides import UNNAMED, sides_of
 from btdagg.votes.source import read_table
+from btdagg.votes.standings import sources_of
 from btdagg.votes.strength import STRENGTH_COLUMNS, as_full_margin
 from btdagg.votes.table import Table, listing, refuse, text
 from btdagg.votes.votes import Votes, read_votes
@@ -126,6 +129,11 @@ class Pipeline:
         How often labels are to agree with people that can be used without a look; see
         `btdagg.certify`. `decided` has the column `trusted`. Under a rule, what is certified are
         the pairs with a label, which have all votes.
+    covariates : "auto", str or sequence of str, optional
+        What else is known of pairs, for the models to use: ``"standing"`` (of their systems),
+        ``"length"``, columns of numbers; ``"auto"`` is the first two, if the pairs have them. With
+        a rule, which is a lossless one, standings are those of the labelled pairs and stay so.
+        Certificates leave standings out.
     a, b : str, optional
         What A and B are called, unless columns `system_a` and `system_b` of the pairs say it.
 
@@ -156,6 +164,7 @@ class Pipeline:
         strength: StrengthKind | None = None,
         full_margin: float | None = None,
         agreement: float | None = None,
+        covariates: str | Sequence[str] | None = None,
         a: str | None = None,
         b: str | None = None,
     ) -> None:
@@ -191,6 +200,10 @@ class Pipeline:
                 f"{self.labels.source}: no column criterion, expected one, since items of "
                 f"{self.pairs.source} are graded by several"
             )
+        self.covariates = _covariates(covariates, self.pairs, scale)
+        if self.covariates and isinstance(self.rule, RuleKind) and self.rule.value is not None:
+            expected = f"none beside {self.rule.name}, whose chances depend on them, but lossless"
+            raise InputError(argument="covariates", came=[*self.covariates], expected=expected)
         self._sides = sides_of(self.pairs, a, b, scale=scale)
         judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
@@ -266,6 +279,9 @@ class Pipeline:
         if (tasks := pairs.tasks) is not None:
             items = items.with_columns(tasks.alias("task"))
             frame = frame.drop("task", strict=False)
+        if self.covariates:
+            facts = pairs.facts.select(_sources(self.covariates, pairs, judging.scale))
+            items, frame = items.hstack(facts), frame.drop(facts.columns, strict=False)
         frame = items.join(frame, on=by, maintain_order="left_right")
         frame = frame.drop("criterion", strict=False)
         strength, full_margin = self.strength, self.full_margin
@@ -311,17 +327,24 @@ class Pipeline:
     def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
         """Fit a model, a rule and a certificate, where they are asked for; note what is said."""
         judging, rule = self.judging, self.rule
-        items = votes.labelled(self.labels)
         origin = replace(Provenance.of(votes), n_votes=judging.n)
-        calibration = _calibrated(items, prior=prior, provenance=origin)
+        if self.covariates:  # whose scales and standings are of all pairs
+            every = votes.items(self.labels).with_covariates(self.covariates)
+            items = every.labelled()
+            calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
+        else:
+            items = votes.labelled(self.labels)
+            calibration = _calibrated(items, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
             own = calibration.model, judging.n, items.counts, items.labels
             rule = rule.learn(*own, step=judging.step, strengths=votes.strengths())
-        notes += calibration.warnings
+        notes += [*calibration.warnings, *filter(None, [used_in_words(calibration.model, {})])]
         certificate = None
         if self.agreement is not None:
             try:
+                own_facts = [name for name in self.covariates if name != "standing"]
                 promise = {"agreement": self.agreement, "prior": prior}
+                promise["covariates"] = own_facts or None
                 certificate = certify(votes, self.labels, **promise)
                 notes += certificate.remarks
             except InputError as error:
@@ -372,6 +395,28 @@ async def label_pairs(
         return await pipeline.run(job)
 
 
+def _covariates(given: str | Sequence[str] | None, pairs: Pairs, scale: Scale) -> tuple[str, ...]:
+    """Return the names of what is known of pairs, of which there are columns."""
+    if given is None:
+        return ()
+    if given == "auto":
+        return tuple(name for name in ("standing", "length") if _sources([name], pairs, scale))
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else [*given]
+    for name in names:
+        if not _sources([name], pairs, scale):
+            columns = ", or ".join(sources_of(name, scale))
+            expected = f"a column {columns} of {pairs.source}"
+            raise InputError(argument="covariates", came=name, expected=expected)
+    return tuple(names)
+
+
+def _sources(names: Iterable[str], pairs: Pairs, scale: Scale) -> list[str]:
+    """Return the columns of pairs that covariates are made of."""
+    found = {*pairs.with_data(pairs.frame.clear()).facts.columns}
+    sources = [own for name in names for own in sources_of(name, scale).values()]
+    return list(dict.fromkeys(chain(*(own for own in sources if {*own} <= found))))
+
+
 def _decided(
     votes: Votes, gold: Labels, fitted: Mapping[str, Fitted], pairs: Pairs
 ) -> pl.DataFrame:
@@ -380,17 +425,20 @@ def _decided(
     for task, part in _by_task(votes, gold):
         if task not in fitted:
             continue
-        own = fitted[task]
+        own, facts = fitted[task], pl.DataFrame()
         rows: Any = part
         if own.rule is not None:  # which may need no vote of an item
             of_task = pairs.frame
             if pairs.tasks is not None:
                 of_task = of_task.filter(pairs.tasks == task)
-            items = of_task.select(pl.col("item").cast(pl.String))
+            names = [covariate.name for covariate in own.rule.model.covariates]
+            facts = pairs.with_data(of_task).facts
+            facts = facts.select(_sources(names, pairs, own.rule.model.scale))
+            items = of_task.select(pl.col("item").cast(pl.String)).hstack(facts)
             rows = items.join(part.tally(), on="item", how="left", maintain_order="left")
             rows = rows.with_columns(pl.col(*part.columns_of_counts).fill_null(0))
         by: Any = own.rule or replace(own.model, provenance=None)
-        frame = decisions(rows, by, certificate=own.certificate)
+        frame = decisions(rows, by, certificate=own.certificate).drop(facts.columns)
         first = ["item", *(["task"] if task else []), "label"]
         frame = frame.with_columns(pl.lit(task).alias("task"))
         decided.append(frame.select(*first, pl.exclude("item", "task", "label")))

@@ -113,6 +113,7 @@ def run(
             rule=rule,
             prior=prior_of_tasks(prior),
             agreement=agreement,
+            covariates=flags.covariates,
             **said,
         )
     kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]
@@ -165,9 +166,10 @@ def run(
     if votes.scale.mirrored:
         methods = methods_with_priors(None, prior, len(done.fitted))
     options: dict[str, Any] = {"aggregators": methods, "protocol": protocol}
+    known = pipeline.covariates or None
     try:
         with progress_bar("evaluating") as progress:
-            evaluation = run_evaluation(votes, gold, progress=progress, **options)
+            evaluation = run_evaluation(votes, gold, progress=progress, covariates=known, **options)
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:
@@ -175,7 +177,10 @@ def run(
         evaluation = replace(evaluation, about_data=about_data)
         study = Study(evaluation, votes, gold, progress=progress_bar, **options)
         many = {"as_many": rule is not None}
-        overall = over_all_items(done.all_votes, gold, len(done.fitted), **many)
+        n_votes = done.decided[[*votes.columns_of_counts]].sum_horizontal()
+        # Where covariates settle some pairs without a vote, the others are no sample of all.
+        of_all = done.votes if rule is not None and (n_votes == 0).any() else done.all_votes
+        overall = over_all_items(of_all, gold, len(done.fitted), **many)
         results["evaluation"] = scores_as_json(evaluation, overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         opened_report = open_report(typed, title, page)

@@ -102,7 +102,8 @@ def decisions(
     if certificate is not None:  # whose model may decide otherwise by labels of looks
         decider: Any = certificate.model
         decider = replace(decider, provenance=None)
-        own: Any = {"covariates": known} if getattr(decider, "covariates", ()) else {}
+        needed = [covariate.name for covariate in getattr(decider, "covariates", ())]
+        own: Any = {"covariates": {n: (known or {})[n] for n in needed}} if needed else {}
         trusted = replace(certificate, model=decider).trusted(counts, **own)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **own))
     decided = rows.with_columns(

@@ -125,6 +125,19 @@ class Pairs(Table):
         return tuple(name for name in self.columns if name not in _NAMES and name not in SECRET)
 
     @property
+    def facts(self) -> pl.DataFrame:
+        """What is known of each pair beside its texts: other columns, characters of responses."""
+        import polars as pl
+
+        chars = {"a": "chars_a", "b": "chars_b", "response": "chars"}
+        lengths = [
+            pl.col(name).str.len_chars().alias(column)
+            for name, column in chars.items()
+            if name in self.columns and column not in self.columns
+        ]
+        return self.frame.select(*self.fields, *lengths)
+
+    @property
     def n_identical(self) -> int:
         """Number of pairs whose responses are the same text, blanks around it apart."""
         import polars as pl

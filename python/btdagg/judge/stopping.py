@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
+
 from btdagg._util.errors import InputError
+from btdagg.estimates.deciding import covariates_in
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched
 from btdagg.judge.jobs import is_missing, judge_pairs
 from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work
@@ -52,7 +55,8 @@ async def judge_by_rule(
         Who judges, and how. Its `n` is that of the rule.
     rule : StoppingRule, or callable from a Pair to one
         Such as of its task. With both orders its step is even, so that items stop after as many
-        votes of one order as of the other.
+        votes of one order as of the other. Covariates of its model are columns of the pairs,
+        lengths of their responses, and the standings that the model keeps of their systems.
     job : JudgeJob
         Its `watch` is told of each round by itself.
 
@@ -71,7 +75,7 @@ async def judge_by_rule(
     ProvenanceWarning
         If the model of the rule was fitted to another judge, template, temperature or task.
     """
-    by_rule = ByRule(judging, rule, job.store)
+    by_rule = ByRule(judging, rule, job.store, pairs)
     job = replace(job, pacing=job.pacing or Pacing(judging.limits))
     if isinstance(rule, StoppingRule):
         warn_of(differences(pairs, judging, rule))
@@ -150,7 +154,7 @@ def open_pairs(
     pairs: Pairs, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore
 ) -> Pairs:
     """Return the pairs that a rule has not settled, given the votes of a store."""
-    by_rule = ByRule(judging, rule, store)
+    by_rule = ByRule(judging, rule, store, pairs)
     is_open = [not by_rule.is_settled(pair, stored) for pair, stored in by_rule.states(pairs)]
     return pairs.with_data(pairs.frame.filter(is_open))
 
@@ -161,9 +165,13 @@ class ByRule(Sampling):
     Takes one rule, or that of each pair.
     """
 
-    def __init__(self, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore) -> None:
+    def __init__(
+        self, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore, pairs: Pairs
+    ) -> None:
         self.judging, self.store = judging, store
         self.rule_of = (lambda _: rule) if isinstance(rule, StoppingRule) else rule
+        is_plain = isinstance(rule, StoppingRule) and not rule.model.covariates
+        self.covariates = {} if is_plain else _covariates(pairs, self.rule_of)
         # Samples that were asked for again: what fails once more is not asked for in every round.
         self.repeated: set[tuple[str, Order, int]] = set()
 
@@ -196,7 +204,7 @@ class ByRule(Sampling):
     def is_settled(self, pair: Pair, stored: _Samples) -> bool:
         """Whether the rule asks for no more votes of a pair."""
         rule = self._rule(pair)
-        return rule.stops_one(*_counts(stored, rule))
+        return rule.stops_one(*_counts(stored, rule), covariates=self.covariates.get(pair.key))
 
     def summary(self, pairs: Iterable[Pair]) -> tuple[int, Counter[str]]:
         """How many pairs are settled, and the samples of all by status."""
@@ -243,8 +251,8 @@ class ByRule(Sampling):
             if is_missing(stored.get((order, number)), again):
                 free[order].append(number)
         wanted: list[tuple[Order, int]] = []
-        rule = self._rule(pair)
-        for _ in range(rule.votes_to_ask_one(*_counts(stored, rule))):
+        rule, known = self._rule(pair), self.covariates.get(pair.key)
+        for _ in range(rule.votes_to_ask_one(*_counts(stored, rule), covariates=known)):
             orders = [order for order in ORDERS if free[order]]
             if not orders:
                 break
@@ -255,6 +263,27 @@ class ByRule(Sampling):
             (pair.key, *key) for key in wanted if stored.get(key, (None, None))[0] is not None
         }
         return tuple(wanted)
+
+
+def _covariates(pairs: Pairs, rule_of: RuleOf) -> dict[str, dict[str, float]]:
+    """Return what is known of pairs that a model needs, by key; standings are those it keeps."""
+    rows: dict[int, list[int]] = {}
+    models, keys = {}, []
+    for row, pair in enumerate(pairs):
+        model = rule_of(pair).model
+        models[id(model)] = model
+        rows.setdefault(id(model), []).append(row)
+        keys.append(pair.key)
+    known: dict[str, dict[str, float]] = {}
+    for of_model, own in rows.items():
+        model = models[of_model]
+        counts = np.zeros((len(own), len(model.scale.points)))
+        facts = pairs.facts[own].to_dict() if model.covariates else {}
+        columns = covariates_in(facts, model, counts, pairs.source) or {}
+        for name, values in columns.items():
+            for row, value in zip(own, values.tolist(), strict=True):
+                known.setdefault(keys[row], {})[name] = value
+    return known
 
 
 def _counts(stored: _Samples, rule: StoppingRule) -> list[float]:
