@@ -13,9 +13,11 @@ import argparse
 import os
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+from covariates import topical, vicuna80
 from grades import PUBLIC, public_cells
 from strength import cells_of
 
@@ -168,7 +170,7 @@ def simulated(kind, n=2000, n_prompts=None):
 
 
 PARTS = ["judges", "panel", "scores", "designs", "forecasts", "unlike", "simulated"]
-PARTS += ["people", "time"]
+PARTS += ["people", "covariates", "time"]
 PUBLIC_PARTS = {"judges", "panel", "people", "forecasts", "unlike"}
 DESIGNS = ("disagreement", "lognormal", "hard 1/3", "hard 1/10", "capped")
 
@@ -299,6 +301,96 @@ def show_unlike(cells, n_draws):
             print(f"| {name} | {n_prompts} | {shares} |", flush=True)
 
 
+def of_world(rng, kind, follows, by_prompt, n=1500, n_new=5000):
+    """Two votes an item, labels, a covariate and prompts of five items; new items come last.
+
+    What people follow is the covariate in two thirds of a standard deviation and what only the item
+    has; where that is "opposite", they follow it the other way round in half of the prompts.
+    """
+    prompts = np.arange(n + n_new) // 5
+
+    def drawn():
+        of_items, of_prompts = rng.normal(size=(2, n + n_new))
+        return np.sqrt(0.5) * (of_items + of_prompts[prompts]) if by_prompt else of_items
+
+    x, own = drawn(), drawn()
+    weights = {"followed": 1.2, "opposite": np.where(prompts % 2, 1.2, -1.2)}
+    quality = weights[follows] * x + 0.7 * own
+
+    def shares(log_odds, width):
+        if kind == "pairs":
+            odds = np.exp(np.column_stack([-log_odds, np.full(len(x), -0.5), log_odds]))
+            return odds / odds.sum(axis=1, keepdims=True)
+        above = 1 / (1 + np.exp(np.array([-width, width]) - log_odds[:, None]))
+        columns = [1 - above[:, 0], above[:, 0] - above[:, 1], above[:, 1]]
+        return np.column_stack(columns)
+
+    below = shares(2 * quality, 1.5).cumsum(axis=1)[:, :2]
+    labels = (rng.random(n + n_new)[:, None] > below).sum(axis=1) + (-1 if kind == "pairs" else 1)
+    counts = rng.multinomial(2, shares(0.5 * quality, 1.5))
+    return counts, labels.astype(float), x, prompts, np.arange(n + n_new) < n
+
+
+def of_public(cell):
+    """The same of a cell of public votes, whose covariate is the length: no item is new."""
+    groups = np.unique(cell.groups, return_inverse=True)[1]
+    length = cell.known(cell.counts, 0)["length"]
+    return cell.counts, cell.labels.astype(float), length, groups, np.ones(len(length), bool)
+
+
+def show_covariates(data, n_draws):
+    """Violations without and with a covariate: of all items, and of new or unlabelled ones."""
+    scales, sources = {"pairs": btdagg.PAIRS, "grades": btdagg.Scale((1, 2, 3))}, {}
+    for kind, scale in scales.items():
+        sources[f"simulated {kind}"] = [(scale, (kind, "followed"))]
+    for family in (vicuna80, topical) if data.is_dir() else ():
+        sources[family.__name__] = [(cell.scale, of_public(cell)) for cell in family(data)]
+    for kind, scale in scales.items():
+        sources[f"simulated {kind}, opposite"] = [(scale, (kind, "opposite"))]
+    for (name, cells), by_prompt, size in product(sources.items(), (False, True), (50, 100, 300)):
+        if not name.startswith("simulated") and 2 * size > len(cells[0][1][0]):
+            continue
+        rows = {agreement: [] for agreement in AGREEMENTS}
+        for draw in range(n_draws):
+            rng = np.random.default_rng([37, draw, size])
+            scale, cell = cells[draw % len(cells)]
+            is_simulated = isinstance(cell[0], str)
+            made = of_world(rng, *cell, by_prompt) if is_simulated else cell
+            counts, labels, x, groups, table = made
+            known = drawn(rng, groups[table], size, by_prompt)
+            partial = np.full(table.sum(), np.nan)
+            partial[known] = labels[known]
+            others = ~table if is_simulated else np.isnan(partial)
+            told = {"scale": scale, "groups": groups[table] if by_prompt else None}
+            ways = []
+            for columns in (None, {"x": x}):
+                own = None if columns is None else {"x": x[table]}
+                certificate = btdagg.certify(counts[table], partial, covariates=own, **told)
+                model = certificate.model
+                more = {} if columns is None or not model.covariates else {"covariates": columns}
+                agrees = model.decide(counts, **more) == labels
+                shares = model.predict_proba(counts, **more)
+                sure = btdagg.estimates.certificate.sure(shares)[1]
+                ways.append((certificate.curve, agrees, sure))
+            for agreement, sets in rows.items():
+                found = []
+                for curve, agrees, sure in ways:
+                    point = certified(curve, agreement)
+                    trusted = sure >= (np.inf if point is None else point.threshold)
+                    wrong = (
+                        (trusted & part).any() and agrees[trusted & part].mean() < agreement
+                        for part in (table, others)
+                    )
+                    found.append((*wrong, trusted[table].mean()))
+                sets.append(np.ravel(found))
+        for agreement, sets in rows.items():
+            of_all, of_others, coverage = np.mean(sets, axis=0).reshape(2, 3).T
+            texts = (f"{a:.3f} {b:.3f}" for a, b in (of_all, of_others, coverage))
+            unit = "prompts" if by_prompt else "items"
+            line = " | ".join([name, unit, str(size), f"{agreement:.0%}", *texts])
+            print(f"| {line} |", flush=True)
+
+
 def show_times(n):
     rng = np.random.default_rng(5)
     quality = rng.normal(0, 0.7, (n, 1))
@@ -368,5 +460,9 @@ if __name__ == "__main__":
             show_draws(kind, own, n_draws, by_prompt)
             if not by_prompt:
                 show_draws(f"{kind}, a model of before", own, n_draws, False, model=overconfident)
+    if "covariates" in only:
+        print("\n| votes | drawn by | labels | agreement | of all | of others | coverage |")
+        print("|---|---|---:|---:|---|---|---|")
+        show_covariates(data, max(2 * n_draws // 5, 1))
     if "time" in only:
         show_times(10_000 if args.smoke else 1_000_000)
