@@ -20,9 +20,10 @@ from scipy import stats
 
 from btdagg.online import DriftMonitor
 
-N_REFERENCE, BEFORE, N_ITEMS, EVERY, ANCHORS = 400, 500, 3000, 100, 10
+N_REFERENCE, BEFORE, N_ITEMS, EVERY, ANCHORS = 400, 500, 5000, 100, 10
 OLD, NEW = ("gpt-5.4", "base"), ("gpt-5.4-mini", "base")
 LEVEL = 0.05
+N_ANCHORS = N_ITEMS // EVERY * ANCHORS
 
 
 def counts_of(data):
@@ -45,8 +46,8 @@ def told(old, new, judge, mix, seed):
     """What was said first, after how many items, with how many anchors; and by the schedule."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(old))
-    reference, anchors = order[:N_REFERENCE], order[N_REFERENCE : 2 * N_REFERENCE]
-    rest = order[2 * N_REFERENCE :]
+    reference, anchors = order[:N_REFERENCE], order[N_REFERENCE : N_REFERENCE + N_ANCHORS]
+    rest = order[N_REFERENCE + N_ANCHORS :]
     lean = rest[old[rest, 2] > old[rest, 0]]
     items = rng.choice(rest, N_ITEMS)
     if mix:

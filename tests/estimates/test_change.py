@@ -63,12 +63,23 @@ def test_a_judge_that_says_the_same_of_all_leaves_the_means_of_labels():
 def test_labels_of_both_periods_cancel():
     """The same items judged again: their labels did not change, and that is known."""
     before = period(3, n=300, n_labels=150)
-    after = replace(period(3, n=300, n_labels=150, bias=0.8), labels=before.labels)
+    before = replace(before, ids=np.arange(1000, 1300))
+    after = replace(period(3, n=300, n_labels=150, bias=0.8), labels=before.labels, ids=before.ids)
     found = change(before, after)
     apart = change(before, replace(after, ids=np.arange(300, 600)))
     assert found.people.standard_error < 0.5 * apart.people.standard_error
     assert found.who == "the judge"
     assert abs(found.people.value) < 0.1
+
+
+def test_rows_without_names_are_other_items():
+    before, after = period(1), period(2, start=400)
+    bare = [replace(own, ids=None) for own in (before, after)]
+    assert change(*bare).people == change(before, after).people
+    assert not any("both periods" in text for text in change(*bare).remarks)
+    again = replace(period(1, bias=0.5), ids=np.arange(400) + 7)
+    named = change(replace(before, ids=np.arange(400) + 7), again)
+    assert "400 items are in both periods, whose labels count in both" in named.remarks
 
 
 def test_without_labels_of_the_second_period_it_is_not_told():
@@ -98,6 +109,8 @@ def test_without_labels_of_the_second_period_it_is_not_told():
         (lambda a, b: change(a, b, most_of_judge=0.1), "most_of_judge"),
         (lambda a, b: change(a, period(2, n_labels=0), most_of_judge=-1), "most_of_judge"),
         (lambda a, b: change(a, period(2, scale=btdagg.PAIRS)), "than"),
+        (lambda a, b: change(a, b[:0]), "after"),
+        (lambda a, b: change(replace(a, probabilities=np.full(400, 0.25)), b), "probabilities"),
         (lambda a, b: change(a, b, level=2), "level"),
     ],
 )

@@ -156,6 +156,25 @@ def test_rows_without_a_label_are_left_out_and_a_saved_model_keeps_its_ancestry(
     assert found.as_dict()["judges"]["better"] is None
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_intervals_end_where_errors_do_and_equal_decisions_are_no_certainty():
+    old, _, labels = two_judges(30)
+    same = recalibrate(old, old, labels, protocol=QUICK)
+    low, high = same.models.difference[1:]
+    assert low < -0.1 < 0.1 < high
+    few = recalibrate(old, only(old, 2), labels, protocol=QUICK)
+    assert -2 <= few.models.difference.low <= few.models.difference.high <= 2
+    assert same.next_step.startswith("even 100 times as many items")
+
+
+def test_an_item_in_two_tasks_is_refused():
+    frame = pl.DataFrame({"item": ["q", "q", "r"], "task": ["a", "b", "a"], "vote": [1, -1, 0]})
+    gold = btdagg.read_labels(frame.rename({"vote": "label"}))
+    votes = btdagg.read_votes(frame)
+    with pytest.raises(btdagg.InputError, match="filter by task"):
+        recalibrate(votes, btdagg.read_votes(frame.filter(task="a")), gold)
+
+
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
@@ -163,6 +182,7 @@ def test_rows_without_a_label_are_left_out_and_a_saved_model_keeps_its_ancestry(
         ({"labels": np.full(40, 7)}, "labels"),
         ({"level": 95}, "level"),
         ({"names": ("one",)}, "names"),
+        ({"names": ("one", "one")}, "names"),
         ({"new_counts": np.full((40, 3), -1)}, "counts"),
     ],
 )

@@ -114,6 +114,25 @@ def test_a_project_names_the_files(cli, folder):
     assert (folder / "other.json").read_text() == (folder / "rejudged.json").read_text()
 
 
+def test_the_temperature_of_the_endpoint_may_be_the_new_one(cli, folder):
+    _, err = rejudged(cli, "--set", "judge.temperature=default", "--items", "12")
+    assert "are of simulated too" not in err
+
+
+def test_the_old_votes_stay_apart_and_outputs_are_checked_first(cli, folder):
+    command = ("rejudge", "old.db", "labels.csv", "--pairs", "pairs.jsonl", *NEW)
+    status, _, err = cli(*command, "--store", "old.db")
+    assert (status, "expected another than that of the old votes" in err) == (2, True)
+    status, _, err = cli(*command, "-o", "nowhere/x.json")
+    assert status == 2
+    assert not (folder / "rejudged.db").exists()
+    old = pl.read_csv("old.csv")
+    pl.concat([old, old.with_columns(judge=pl.lit("other"))]).write_csv("old.csv")
+    found, err = rejudged(cli, "--items", "12")
+    assert "pooling 2 values of judge" in err
+    assert "simulated and the old judge" in found["sentence"]
+
+
 def test_grades_are_carried_over(cli, folder):
     rows = [{"item": f"r{n}", "prompt": "?", "response": "z" * (n % 23 + 1)} for n in range(60)]
     pl.DataFrame(rows).write_ndjson("pairs.jsonl")

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import typer
@@ -451,8 +452,9 @@ def say_differences(differences: Iterable[str]) -> None:
     options = []
     for text in texts:
         name, _, rest = text.partition(" is ")
-        if (option := _NEW_JUDGE.get(name)) is not None:
-            options.append(option + rest.partition(",")[0])
+        value = rest.partition(", and the model was fitted")[0]
+        if (option := _NEW_JUDGE.get(name)) is not None and ", " not in value:  # one of them
+            options.append(option + quote(value))
     if options:
         note(
             "to carry the model over, by votes on labelled items: btdagg rejudge OLD_VOTES LABELS "

@@ -115,6 +115,7 @@ def estimate(
             )
     if before is not None:
         beside: dict[str, Any] = {**alone, "systems": systems, "model": model}
+        beside |= {"covariates": reading.known, "panel": reading.panel}
         for option, came in beside.items():
             expect(came is None, option, came, "none with --before")
         periods = [reading.data(votes_of, labels) for votes_of in (before, votes)]

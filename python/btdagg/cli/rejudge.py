@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import InputError
+from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
     Filters,
     Json,
@@ -21,6 +23,7 @@ from btdagg.cli.common import (
     note,
     print_json,
     say,
+    what_is_pooled,
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.judge_output import run_asking, say_estimate, say_run, status_of
@@ -82,22 +85,32 @@ def rejudge(
 
     keep_what_is_no_model(output, flags.typed)
     settings = flags.settings()
+    place = store or "rejudged.db"
+    require_file("output", output, reads=[place])
     judging = settings.judging
     reading = Reading(typed=flags.typed, keys=flags.keys, filters=filters)
     data = reading.data(votes, labels)
     old = data.votes
+    place_of_votes = str(flags.project.place("votes", votes))
+    if os.path.realpath(place) == os.path.realpath(place_of_votes):
+        expected = "another than that of the old votes"
+        raise InputError(argument="store", came=place, expected=expected)
+    note(*what_is_pooled(old, "takes"))
+    if reading.covariates or reading.panel:
+        note("the new model is of votes alone: covariates and panel of the project are not used")
     if judging.scale.points != old.scale.points:
         raise InputError(
             f"template {judging.setup.template} gives {judging.scale.in_words}, expected "
             f"{old.scale.in_words} as in {old.source}"
         )
     place_of_pairs = flags.project.place("pairs", pairs)
-    (raw,) = reading.filtered(*flags.tables(settings.columns, ("pairs", place_of_pairs)))
+    (raw,) = flags.tables(settings.columns, ("pairs", place_of_pairs))
+    if "criterion" in raw.columns:
+        (raw,) = reading.filtered(raw)
     everything = read_pairs(raw, criteria=settings.criteria)
     ids = old.items(data.gold).labelled().ids
     chosen = _drawn(everything, ids, n_items)
     judging.prompt.check(chosen)
-    place = store or settings.store or "rejudged.db"
     same = _same_judge(old, judging.setup)
     if same:
         note(f"warning: {same}")
@@ -119,13 +132,14 @@ def rejudge(
         how = Provenance.of(old).how_to_read(read_table(rows, []))
     if rows.is_empty():
         raise InputError(f"{place}: no item has its {judging.n} votes yet, run the command again")
-    names = (", ".join(Provenance.of(old).judge) or "the old judge", judging.setup.judge)
+    judges = Provenance.of(old).judge
+    names = (judges[0] if len(judges) == 1 else "the old judge", judging.setup.judge)
     names = names if names[0] != names[1] else (names[0], f"{names[1]} again")
     found = quiet(btdagg.recalibrate)(old, btdagg.read_votes(rows, **how), data.gold, names=names)
-    found.model.save(output)
     costs = [_cost(table) for table in (rows, old.frame)]
     if json:
         cost = dict(zip(("cost_per_vote", "old_cost_per_vote"), costs, strict=True))
+        found.model.save(output)
         print_json({**found.as_dict(), **cost, "model": str(output), "run": run.as_dict()})
         return status
     say(found.answer)
@@ -134,6 +148,7 @@ def rejudge(
         beside = "" if costs[1] is None else f", {costs[1]:.3g} with the old judge"
         say(f"a vote costs {costs[0]:.3g}{beside}")
     note(*found.warnings)
+    found.model.save(output)
     say(f"wrote {output}")
     return status
 
@@ -165,8 +180,10 @@ def _with_all_votes(new: pl.DataFrame, pairs: Pairs, n: int) -> pl.DataFrame:
 
 def _same_judge(old: Votes, setup: Setup) -> str:
     """Say that the new judge is the old one, as far as their names tell."""
-    own = Provenance.of(old)
-    if not own.judge or own.other_values({name: getattr(setup, name) for name in COLUMNS[:3]}):
+    own, values = Provenance.of(old), {name: getattr(setup, name) for name in COLUMNS[:3]}
+    if values["temperature"] is None:
+        values["temperature"] = "default"
+    if not own.judge or own.other_values(values):
         return ""
     return (
         f"votes of {old.source} are of {setup.judge} too, with the same template and temperature; "

@@ -39,7 +39,7 @@ class Change(Readable):
     people : Difference or None
         Change of what people say; None without labels of the second period.
     judge : Difference or None
-        What of the change of votes is the judges': the change of their votes less people's.
+        The judges' share of the change in votes: their votes' change less people's.
     bounds : tuple of two float, or None
         Ends of people's change if the judges' part is at most `most_of_judge`, either way.
     most_of_judge : float or None
@@ -180,19 +180,36 @@ def change(
     level = as_level(level)
     expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
     old_name, new_name = map(str, names)
-    if isinstance(before, Items) and before.shares is None:
-        raise InputError(argument="before", came="items without labels", expected="some with one")
     for name, items in (("before", before), ("after", after)):
         expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
+        if items.shares is None and name == "before":
+            raise InputError(argument=name, came="items without labels", expected="some with one")
         if items.scale.points != items.label_scale.points:
             expected = f"that of the votes, {items.scale}, to tell the judge's part"
             raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
+    for name, items in (("before", before), ("after", after)):
+        expect(not items.judges, name, "a panel", "votes of one judge")
+        expect(items.pooled.any(), name, "items without a vote", "some with votes")
     if after.shares is None:
         after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
     before, after = (_with_votes(items) for items in (before, after))
     n_items = len(before), len(after)
     n_labels = _n_labels(before), _n_labels(after)
+    expect(n_labels[0], "before", "items without labels", "some with one")
+    if not n_labels[1]:  # how the others were drawn does not matter
+        plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
+        before, after = (replace(items, **plain) for items in (before, after))
+    elif (before.probabilities is None) != (after.probabilities is None):
+        came, expected = "a probability in labels of one period", "in those of both, or of neither"
+        raise InputError(argument="probabilities", came=came, expected=expected)
+    numbers = [np.arange(len(items)) for items in (before, after)]
+    if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
+        after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing
+    both_have = len({*map(str, before.ids)} & {*map(str, after.ids)})
     joined = after.than(before, new_name, old_name)
+    if both_have:
+        text = f"{both_have:,} items are in both periods, whose labels count in both"
+        joined = replace(joined, remarks=(*joined.remarks, text))
     is_after = np.arange(len(joined)) < len(after)
     votes = _shares_of_votes(joined)
     both: Any = {"names": (old_name, new_name), "level": level}

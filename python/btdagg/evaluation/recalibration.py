@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import same_length
 from btdagg.evaluation.comparison import Comparison
+from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, absolute_error
+from btdagg.evaluation.significance import t_quantile
 from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet, warning
 from btdagg.model.intervals import as_level
@@ -111,7 +113,7 @@ class Recalibration(Readable):
         if self.old_model_holds is not None:
             return "the items are enough to tell the models apart"
         if self.items_wanted is None:
-            return "the models are so alike that no number of items near this one would tell"
+            return f"even {_MOST} times as many items would not tell the two models apart"
         labels = f" ({self.n_labels:,} have a label)" * (self.items_wanted > self.n_labels)
         return f"about {self.items_wanted:,} items judged again would tell the models apart{labels}"
 
@@ -184,16 +186,25 @@ def recalibrate(
     (36, 27, 1)
     """
     level, protocol = as_level(level), protocol or CrossFit()
-    expect(not isinstance(names, str) and len(names) == 2, "names", names, "two names")
+    expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
     old_name, new_name = map(str, names)
     items, new = _both(old_counts, new_counts, labels, groups, scale, label_scale)
     again = np.flatnonzero((new > 0).any(axis=1))
     old, fitted = _fits(items, new, np.arange(len(items)))
-    if len(again):
+    warnings = fitted.warnings
+    if isinstance(old_counts, Votes):
+        origin = Provenance.of(old_counts)
+        known = origin.of_fit(old.max_votes, old.n_labels)
+        old = replace(old, model=replace(old.model, provenance=known))
+        own = Provenance.of(new_counts)
+        warnings += origin.other_strength(own.strength, own.full_margins)
+    if not len(again):
+        fitted = old
+    else:
         own = fitted.model.provenance or Provenance()
         if isinstance(new_counts, Votes):
             own = replace(Provenance.of(new_counts), n_votes=own.n_votes, n_labels=own.n_labels)
-        own = replace(own, ancestry=(*_ancestry(old.model), f"{old_name}, {old.n_labels} labels"))
+        own = replace(own, ancestry=(f"{old_name}, {old.n_labels} labels",))
         fitted = replace(fitted, model=replace(fitted.model, provenance=own))
     judges = models = wanted = None
     if len(np.unique(items.group_numbers[again])) > 1:
@@ -210,7 +221,7 @@ def recalibrate(
         judges,
         models,
         wanted,
-        fitted.warnings,
+        warnings,
     )
 
 
@@ -223,6 +234,11 @@ def _both(
             expect(isinstance(votes, Votes), name, type(votes).__name__, "Votes beside Labels")
         require_alike(old.scale, new.scale)
         items, others = old.items(labels).labelled(), new.items()
+        if len({*map(str, items.ids.tolist())}) < len(items):
+            raise InputError(
+                "old_counts has items in several tasks, expected one: filter by task",
+                argument="old_counts",
+            )
         row_of = {str(item): row for row, item in enumerate(others.ids.tolist())}
         rows = [row_of.get(str(item), -1) for item in items.ids.tolist()]
         blank = np.zeros((1, others.pooled.shape[1]), dtype=others.pooled.dtype)
@@ -291,7 +307,12 @@ def _compared(
 ) -> Comparison:
     """Compare one of the old ways with the new model."""
     of_both = errors.interval(first, level=level), errors.interval(2, level=level)
-    difference, pvalue = errors.difference(first, 2, level=level), errors.pvalues()[first, 2]
+    mean, low, high = errors.difference(first, 2, level=level)
+    worst, pvalue = errors.losses["mae"].worst, errors.pvalues()[first, 2]
+    if low == high:  # all alike: so many others may not be, by Wilson's interval of a share of none
+        square = t_quantile(level, errors.n_groups - 1) ** 2
+        low, high = (end * worst * square / (errors.n_groups + square) for end in (-1, 1))
+    difference = Interval(mean, max(low, -worst), min(high, worst))
     numbers = level, len(errors.groups), errors.n_groups, n_calibration
     return Comparison(names, of_both, difference, float(pvalue), *numbers)
 
@@ -303,10 +324,6 @@ def _wanted(models: Comparison) -> int | None:
     if models.better is not None or abs(mean) <= half / math.sqrt(_MOST):
         return None
     return max(math.ceil(models.n_items * (half / abs(mean)) ** 2), models.n_items + 1)
-
-
-def _ancestry(model: Any) -> tuple[str, ...]:
-    return () if model.provenance is None else model.provenance.ancestry
 
 
 def _errors(compared: Comparison, level: str = "") -> str:

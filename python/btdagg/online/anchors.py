@@ -5,58 +5,58 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._util.readable import Readable
-from btdagg.evaluation.significance import t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_BET = 0.5  # of the capital, on the mean of differences of at most 1
+# Of the boundary: epochs double, and the k-th has a share of the level of 1 / (zeta k^1.4).
+_SLOWNESS, _ZETA = 1.4, 3.1056
+_K1, _K2 = (2**0.25 + 2**-0.25) / math.sqrt(2), (math.sqrt(2) + 1) / 2
 _SHARES = (0.1, 0.3, 1.0)  # of the capital, on votes of an item that two judges divide
 
 
 @dataclass
 class MeanSequence(Readable):
-    """A confidence sequence of a mean of values from 0 to 1, which come one after the other.
+    """A confidence sequence of the mean of values from 0 to 1, which come one after the other.
 
-    It holds at all times together with the probability that `miss` leaves. Empirical Bernstein
-    bounds with predictable weights: Waudby-Smith and Ramdas (2024), theorem 2.
+    It holds at all times together with the probability that `miss` leaves, of the average of their
+    means so far where these change. Empirical Bernstein, with a stitched boundary: Howard, Ramdas,
+    McAuliffe and Sekhon (2021), theorems 1 and 4.
     """
 
     miss: float
     n: int = 0
-    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
-    bounds: list[float] = field(default_factory=lambda: [0.0, 1.0])
+    total: float = 0.0
+    spread: float = 0.0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """Add values, in their order; the narrowest ends so far are kept."""
-        if not len(values):
-            return
-        total, spread, weights, weighted, penalty = self.sums
-        t = self.n + np.arange(1, len(values) + 1)
-        sums = total + np.cumsum(values)
-        means = (0.5 + sums) / (t + 1)
-        earlier = np.concatenate([[(0.5 + total) / (self.n + 1)], means[:-1]])
-        spreads = spread + np.cumsum((values - means) ** 2)
-        variance = (0.25 + np.concatenate([[spread], spreads[:-1]])) / t
-        log = math.log(2 / self.miss)
-        weight = np.minimum(np.sqrt(2 * log / (variance * t * np.log1p(t))), 0.5)
-        psi = (-np.log1p(-weight) - weight) / 4
-        all_weights = weights + np.cumsum(weight)
-        all_weighted = weighted + np.cumsum(weight * values)
-        penalties = penalty + np.cumsum(4 * (values - earlier) ** 2 * psi)
-        middle, half = all_weighted / all_weights, (log + penalties) / all_weights
-        low, high = float((middle - half).max()), float((middle + half).min())
-        self.bounds = [max(self.bounds[0], low), min(self.bounds[1], high)]
-        ends = (sums, spreads, all_weights, all_weighted, penalties)
-        self.n, self.sums = int(t[-1]), [float(values[-1]) for values in ends]
+        """Add values, in their order."""
+        before = self.total + np.concatenate([[0.0], np.cumsum(values)[:-1]]) if len(values) else 0
+        guess = (0.5 + before) / (self.n + 1 + np.arange(len(values)))
+        self.spread += float(((values - guess) ** 2).sum())
+        self.total += float(values.sum())
+        self.n += len(values)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval now."""
+        if not self.n:
+            return 0.0, 1.0
+        v = max(self.spread, 1.0)
+        epoch = _SLOWNESS * math.log(math.log2(v) + 1) + math.log(_ZETA)
+        log = epoch + math.log(2 / self.miss)
+        half = (math.sqrt(_K1**2 * v * log + (_K2 * log) ** 2) + _K2 * log) / self.n
+        mean = self.total / self.n
+        return max(mean - half, 0.0), min(mean + half, 1.0)
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Anchors:
     def __init__(
         self, reference: Sequence[NDArray[np.float64]], names: Sequence[str], level: float
     ) -> None:
-        # A third for each of what the systems' interval is made of, for each facet.
+        # The systems' interval has three parts; each gets a third of a facet's level.
         miss = level / len(names) / 3
         self.level, self.names = level, tuple(names)
         self.reference = [_interval(values, miss) for values in reference]
@@ -118,6 +118,7 @@ class Anchors:
         self.bets = [SymmetryBet() for _ in names]
         self.splits = [0.0] * len(_SHARES)  # logarithms of capital
         self.peak = 0.0
+        self.calls = [(0, 0)]  # items of the stream and anchors, whenever anchors came
 
     def observe(self, facet: int, values: NDArray[np.float64]) -> None:
         """Add values of the stream, from 0 to 1; NaN where an item has none."""
@@ -131,6 +132,8 @@ class Anchors:
         One bet is on means, which may all move; the other on votes of an item that are not mixed as
         those of one judge are. The capital is the mean of both.
         """
+        items, anchors = self.calls[-1]
+        self.calls.append((max(items, *(own.n for own in self.stream)), anchors + len(old)))
         for before, now, moved in zip(old, new, differences.T, strict=True):
             for sequence, bet, value in zip(self.moved, self.bets, moved, strict=True):
                 known = np.array([value][: int(not np.isnan(value))])
@@ -168,9 +171,25 @@ class Anchors:
     def _systems(self, place: int) -> tuple[float, float]:
         if not self.bets[place].n:
             return -1.0, 1.0
-        before, now = self.reference[place], self.stream[place].bounds
-        judge = [2 * end - 1 for end in self.moved[place].bounds]
-        return now[0] - before[1] - judge[1], now[1] - before[0] - judge[0]
+        before, now = self.reference[place], self.stream[place].ends
+        judge = [2 * end - 1 for end in self.moved[place].ends]
+        apart = self._apart
+        return now[0] - before[1] - judge[1] - apart, now[1] - before[0] - judge[0] + apart
+
+    @property
+    def _apart(self) -> float:
+        """How much more of the stream than of the anchors may come after a change of the judge.
+
+        Anchors tell how the judge moved on the stream where both came at one pace; a change of the
+        judge is of the whole range at most.
+        """
+        items = max(self.stream[0].n, self.calls[-1][0], 1)
+        anchors = max(self.calls[-1][1], 1)
+        ends = [*self.calls, (items, anchors)]
+        gaps = [0.0]
+        for (first, before), (last, _) in pairwise(ends):  # anchors come at the end of their block
+            gaps += [abs(at / items - before / anchors) for at in (first, last)]
+        return max(gaps)
 
     def state(self) -> dict[str, Any]:
         """Return all as plain values."""
@@ -179,7 +198,7 @@ class Anchors:
             "moved": [*self.moved],
             "bets": [*self.bets],
         }
-        own = {"reference": self.reference, "splits": self.splits, "peak": self.peak}
+        own = {name: getattr(self, name) for name in ("reference", "splits", "peak", "calls")}
         return {**own, **{k: [vars(p) for p in v] for k, v in parts.items()}}
 
     @classmethod
@@ -191,6 +210,7 @@ class Anchors:
             [MeanSequence(**part) for part in state[name]] for name in ("stream", "moved")
         )
         own.splits, own.peak = [*state["splits"]], state["peak"]
+        own.calls = [tuple(call) for call in state["calls"]]
         own.bets = [SymmetryBet(**part) for part in state["bets"]]
         if {len(part) for part in (own.reference, own.stream, own.moved, own.bets)} != {len(names)}:
             raise ValueError("its anchors are of other facets")
@@ -227,9 +247,10 @@ def _of_two(counts: tuple[int, ...]) -> float:
 
 
 def _interval(values: NDArray[np.float64], miss: float) -> tuple[float, float]:
-    """Ends of the mean of a fixed sample, by Student's t."""
+    """Ends of the mean of a fixed sample of values from 0 to 1: Maurer and Pontil (2009)."""
     known = values[~np.isnan(values)]
     if len(known) < 2:
         return 0.0, 1.0
-    half = t_quantile(1 - miss, len(known) - 1) * float(known.std(ddof=1)) / math.sqrt(len(known))
+    n, log = len(known), math.log(4 / miss)
+    half = math.sqrt(2 * float(known.var(ddof=1)) * log / n) + 7 * log / (3 * (n - 1))
     return float(known.mean()) - half, float(known.mean()) + half

@@ -103,7 +103,7 @@ class DriftReport(Readable):
     @property
     def stale(self) -> bool:
         """Whether something has changed, so that the model should be calibrated again."""
-        return bool(self.moved)
+        return bool(self.moved) or self.who != "nothing"
 
     @property
     def who(self) -> str:
@@ -115,12 +115,12 @@ class DriftReport(Readable):
         judge = self.judge_pvalue <= self.level
         systems = any(low > 0 or high < 0 for low, high in (own.systems for own in self.shifts))
         told = {(True, True): "both", (True, False): "the judge", (False, True): "the systems"}
-        return told.get((judge, systems), "cannot tell" if self.stale else "nothing")
+        return told.get((judge, systems), "cannot tell" if self.moved else "nothing")
 
     def __str__(self) -> str:
         n = f"{self.n_items} items against {self.n_reference}"
         if self.n_anchors:
-            n += f", {self.n_anchors} anchors; moved: {self.who}"
+            n += f", {self.n_anchors} anchors; who moved: {self.who}"
         if not self.stale:
             return f"no drift found in {n}"
         moves = (
@@ -129,7 +129,7 @@ class DriftReport(Readable):
             for facet in self.facets
             if facet.moved_at is not None
         )
-        return f"calibration is stale: {', '.join(moves)}; {n}"
+        return f"calibration is stale: {', '.join(moves) or f'{self.who} moved'}; {n}"
 
 
 class DriftMonitor(SavedAsJson):
@@ -256,14 +256,19 @@ class DriftMonitor(SavedAsJson):
     def judge_again(self, old: ArrayLike, new: ArrayLike) -> DriftReport:
         """Add anchors: items that the judge has judged before and again, and report who moved.
 
-        Their responses are the same, so that only the judge can have moved. Judge labelled items
-        again from time to time, chosen by chance and each once; a label is not needed.
+        Their responses are the same, so that only the judge can have moved. Judge items again from
+        time to time, chosen by chance, of different prompts, each once, and as many after as many
+        items of the stream; "the systems" is not said where the pace changes much. A label is not
+        needed.
 
         Parameters
         ----------
         old, new : (m, 3) or (m, 2, 3) arrays, or one item
             Votes of the same items, as many as in the reference.
         """
+        if self._open is not None:
+            expected = "a monitor without groups, of one item of each group"
+            raise InputError(argument="groups", came="a monitor of groups", expected=expected)
         tables = []
         for name, counts in (("old", old), ("new", new)):
             tables.append(_as_votes(counts, name, len(self.n_votes)))

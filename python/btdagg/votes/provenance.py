@@ -51,7 +51,7 @@ class Provenance:
     full_margins : tuple of (judge, template, margin)
         The margins of a whole win, where it was their margin.
     ancestry : tuple of str
-        Judges that the model was carried over from, the first one first, with their labels.
+        Of a model that was carried over: the judge that it is from, with its labels.
 
     Examples
     --------
