@@ -47,11 +47,11 @@ COLUMNS = (
 )
 # Counts of a grade, its probability, and decisions of a judge's other methods, of some votes.
 _OTHER_COLUMN = re.compile(r"(p_)?-?\d+(\.\d+)?|(greedy|few_shot|gsa|usc)(_\d+)?")
-_FOREIGN = {"format", "constants", "criteria", "judges"}  # keys by which a table is imported
 _KEYS = re.compile(r",(?=[\w.-]+=)")
 _FACTOR = re.compile("x[0-9]{1,3}")
-_TABLE_KEYS = ("file", "format", "scale", "words", "orders", "constants", "criteria", "judges")
-_MAPPINGS = _TABLE_KEYS[3:]
+_MAPPINGS = ("words", "orders", "constants", "criteria", "judges")
+_TABLE_KEYS = ("file", "format", "scorer", "scale", *_MAPPINGS)
+_FOREIGN = {"format", "scorer", *_MAPPINGS[2:]}  # keys by which a table is imported
 
 
 class Columns(dict[str, "str | Sequence[str]"]):
@@ -262,6 +262,7 @@ class Project:
             },
             "words": self._mapping("words", *kinds),
             "constants": self._mapping("constants", *kinds),
+            "name": self.keys.get(table, {}).get("scorer", self.keys.get("scorer")),
         }
         wide = {"criterion": self._mapping("criteria", *kinds)}
         wide["judge"] = self._mapping("judges", *kinds)
@@ -572,7 +573,7 @@ def _faults(
             if not is_text and not (is_mapping and all(isinstance(v, str) for v in value.values())):
                 yield path, value, 'a text, such as "1-5", or one for each criterion'
         elif (
-            name == "format"
+            name in ("format", "scorer")
             or (table and name == "file")
             or _is_column(name)
             or (not table and name in SETTINGS)

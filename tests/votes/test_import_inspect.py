@@ -55,6 +55,24 @@ def test_logs_are_votes_by_epoch(cli):
         ]  # fmt: skip
 
 
+def test_of_two_scorers_one_is_named(cli):
+    dataset = [Sample(input="x", id=name, target="A") for name in "pq"]
+    values = [{(name, 1): value for name in "pq"} for value in "AB"]
+    first, second = (
+        scorer(metrics=[mean()], name=name)(lambda own=own: judged.__wrapped__(own))()
+        for name, own in zip("fs", values, strict=True)
+    )
+    task = Task(dataset=dataset, solver=[], scorer=[first, second])
+    eval(task, model=get_model("mockllm/model"), log_dir="logs", display="none")
+    message = one_line(*cli("import", "logs", "-o", "votes.csv"))
+    assert "samples have scores of f, s; name one as the scorer, such as btdagg import" in message
+    assert cli("import", "logs", "-o", "votes.csv", "--set", "scorer=s")[0] == 0
+    assert read_votes("votes.csv").frame["vote"].to_list() == [-1, -1]
+    assert "scorer is 'x', expected one of f, s" in one_line(
+        *cli("import", "logs", "-o", "votes.csv", "--set", "scorer=x")
+    )
+
+
 def test_labels_are_the_target(cli):
     logged()
     assert cli("import", "logs", "--set", "label=target,group=prompt", "-o", "gold.csv")[0] == 0

@@ -32,6 +32,7 @@ _OPTIONS = {
     **{name: f"--set {name}=" for name in ("a", "b", "full_margin", "panel")},
     **{name: f"--set {name}=" for name in ("population", "raters", "strength")},
     "format": "--set format=",
+    "scorer": "--set scorer=",
     "template": "--set judge.template=",
     "epsilon": "--stop epsilon",
     "price": "--stop price",

@@ -50,7 +50,8 @@ def import_(
             "grades by a criterion or judge. format, else recognized by the content, is "
             "openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, promptfoo, deepeval, "
             "openai-evals, braintrust, langsmith, rewardbench, label-studio, argilla, inspect or "
-            "table. Repeat for more.",
+            "table; scorer is whose scores are taken of inspect, or which metric of promptfoo. "
+            "Repeat for more.",
         ),
     ] = None,
     kind: Annotated[

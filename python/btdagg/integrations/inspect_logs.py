@@ -465,6 +465,10 @@ def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     if not names:  # all samples failed
         names = dict.fromkeys(scored.name.rpartition("/")[2] for scored in log.eval.scorers or [])
     matching = [name for name in names if scorer in (None, name)]
+    if scorer is None and len(names) > 1:
+        text = f"{_place(log)}: samples have scores of {listing(names)}; name one as the scorer, "
+        text += f"such as btdagg import --set scorer={next(iter(names))}"
+        raise InputError(text, argument="scorer")
     if len(matching) != 1:
         raise InputError(
             f"{_place(log)}: scorer is {scorer!r}, expected one of {listing(names) or 'none'}",
