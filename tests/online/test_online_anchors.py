@@ -161,6 +161,13 @@ def test_a_saved_monitor_goes_on(tmp_path):
     assert math.log(found.judge_pvalue) == pytest.approx(math.log(wanted.judge_pvalue), rel=1e-6)
     for one, other in zip(found.shifts, wanted.shifts, strict=True):
         assert one.systems == pytest.approx(other.systems)
+    older = json.loads((tmp_path / "monitor.json").read_text())
+    del older["anchors"]
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    monitor = DriftMonitor.load(tmp_path / "older.json")
+    assert monitor.observe(stream[:5]).who in ("nothing", "cannot tell")
+    with pytest.raises(btdagg.InputError, match="expected one that is made anew"):
+        monitor.judge_again(old[:1], new[:1])
     damaged = json.loads((tmp_path / "monitor.json").read_text())
     damaged["anchors"]["bets"].pop()
     (tmp_path / "monitor.json").write_text(json.dumps(damaged))

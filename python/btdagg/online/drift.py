@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -244,7 +244,8 @@ class DriftMonitor(SavedAsJson):
             scores, ends = self._closed(scores, names)
         bound = math.log(len(FACETS) / self.level)
         for number, values in enumerate(scores):
-            self._anchors.observe(number, _from_0_to_1(number, values))
+            if self._anchors is not None:
+                self._anchors.observe(number, _from_0_to_1(number, values))
             peaks = self._tests[number].observe(_levels(values, number))
             if self._moved_at[number] is None and (peaks >= bound).any():
                 # Items without a value, such as a decisiveness where all votes are ties, count.
@@ -266,9 +267,12 @@ class DriftMonitor(SavedAsJson):
         old, new : (m, 3) or (m, 2, 3) arrays, or one item
             Votes of the same items, as many as in the reference.
         """
-        if self._open is not None:
+        if self._open is not None or self._anchors is None:
+            came = "a monitor of groups"
             expected = "a monitor without groups, of one item of each group"
-            raise InputError(argument="groups", came="a monitor of groups", expected=expected)
+            if self._anchors is None:
+                came, expected = "a monitor that an older btdagg saved", "one that is made anew"
+            raise InputError(argument="monitor", came=came, expected=expected)
         tables = []
         for name, counts in (("old", old), ("new", new)):
             tables.append(_as_votes(counts, name, len(self.n_votes)))
@@ -316,11 +320,11 @@ class DriftMonitor(SavedAsJson):
                     self._moved_at[number],
                 )
             )
-        n_anchors = self._anchors.n_anchors
-        shifts = self._anchors.shifts(_WIDTHS) if n_anchors else ()
-        numbers = self._n_reference, self._n_items, self.level
-        pvalue = self._anchors.judge_pvalue
-        return DriftReport(*numbers, tuple(facets), n_anchors, pvalue, shifts)
+        report = DriftReport(self._n_reference, self._n_items, self.level, tuple(facets))
+        if self._anchors is None or not (n_anchors := self._anchors.n_anchors):
+            return report
+        shifts, pvalue = self._anchors.shifts(_WIDTHS), self._anchors.judge_pvalue
+        return replace(report, n_anchors=n_anchors, judge_pvalue=pvalue, shifts=shifts)
 
     def _summed(self, votes: NDArray[Any], row: int) -> NDArray[np.float64]:
         """Scores of items by facet, (3, n), NaN where an item has none; `row` gets their sums."""
@@ -357,7 +361,7 @@ class DriftMonitor(SavedAsJson):
             "totals": self._totals.tolist(),
             "moved_at": self._moved_at,
             "tests": [test.state() for test in self._tests],
-            "anchors": self._anchors.state(),
+            **({} if self._anchors is None else {"anchors": self._anchors.state()}),
             **({} if self._open is None else {"open": self._open._asdict()}),
         }
 
@@ -372,7 +376,9 @@ class DriftMonitor(SavedAsJson):
         monitor._totals = np.array(fields["totals"], dtype=np.int64)
         monitor._moved_at = list(fields["moved_at"])
         monitor._open = _Open(**fields["open"]) if "open" in fields else None
-        monitor._anchors = Anchors.from_state(fields["anchors"], FACETS, monitor.level)
+        monitor._anchors = None
+        if "anchors" in fields:  # which an older one does not have
+            monitor._anchors = Anchors.from_state(fields["anchors"], FACETS, monitor.level)
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         sizes = [len(pool) for pool, *_ in fields["tests"]]
         shapes = monitor._sums.shape, monitor._totals.shape
@@ -385,7 +391,7 @@ class DriftMonitor(SavedAsJson):
         return DriftMonitor.from_json, (self.to_json(),)
 
     _tests: list[_core.ConformalTest]
-    _anchors: Anchors
+    _anchors: Anchors | None
     _moved_at: list[int | None]
     _is_exact: bool
     _open: _Open | None
