@@ -121,7 +121,7 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             _say_scales(own, table, other, scales)
             parts.setdefault(own.kind, rows)
         except InputError as error:
-            own.problems, own.command = [str(error)], ""
+            own.problems, own.command = [error.in_options({"columns": "--set "}.get)], ""
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
     supports, verb, where = [], "", ""
     for name in scales if is_whole else ():

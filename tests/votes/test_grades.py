@@ -248,6 +248,18 @@ def test_labels_do_not_inherit_the_scale_of_the_judge():
         btdagg.decide(votes.frame, gold.frame, scale=Scale("1-10"))
 
 
+def test_labels_of_grades_in_a_column_of_pairs_name_the_column(cli, folder):
+    votes = read_table({"item": ["x"], "score": [3]}, [])
+    labels = read_table({"item": ["x"], "vote": [3]}, [])
+    with pytest.raises(InputError, match="no column 'label'; found item, vote"):
+        scales_in(votes, labels, FIVE)
+    (folder / "s.csv").write_text("item,score\nx,3\ny,4\n")
+    (folder / "l.csv").write_text("item,vote\nx,3\ny,4\n")
+    status, _, err = cli(*["estimate", "s.csv", "l.csv", "--set", "votes.scale=1-5"])
+    assert status == 2
+    assert "no column 'label'; found item, vote; --set label=NAME reads it" in err
+
+
 def test_of_arrays_both_have_the_scale():
     counts = np.eye(5, dtype=int)[[0, 2, 4, 1, 3] * 4]
     labels = [1, 3, 5, 2, 4] * 4

@@ -10,7 +10,7 @@ from btdagg._util.lazy import pl
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.strength import are_counts
-from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse
+from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse, require
 
 VOTE_COLUMNS, LABEL_COLUMNS = ("vote", "score"), ("label", "grade", "score")
 """Where votes and labels are; pairs have the first of each."""
@@ -64,6 +64,8 @@ def scale_in(
         begin = table.with_data(table.data.lazy().drop_nulls(first).head(1))
         seen = ({*_meanings(rows, first, words)} for rows in (begin, table))
         return PASS_FAIL if all(texts and texts <= {*PASS_WORDS} for texts in seen) else PAIRS
+    if {*columns}.isdisjoint(table.columns):
+        require(table, [first], "columns")
     column = next(name for name in columns if name in table.columns)
     if stated := stated_scale(table):
         return stated
