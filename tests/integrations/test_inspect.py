@@ -591,7 +591,7 @@ def test_faults_of_logs_are_named(log, tmp_path):
         read_inspect_votes(log, columns={"group": "g"})
     two = log.model_copy(deep=True)
     two.samples[0].scores["other"] = Score(value=1)
-    with pytest.raises(InputError, match="scorer is None, expected one of verdict, other"):
+    with pytest.raises(InputError, match="scores of verdict, other; name one as the scorer"):
         read_inspect_votes(two)
     two.samples[0].metadata["gold"] = "A" if two.samples[0].metadata["gold"] != 1 else "B"
     with pytest.raises(InputError, match="in another epoch or log"):
