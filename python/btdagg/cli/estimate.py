@@ -118,7 +118,10 @@ def estimate(
         beside |= {"covariates": reading.known, "panel": reading.panel}
         for option, came in beside.items():
             expect(came is None, option, came, "none with --before")
-        periods = [reading.data(votes_of, labels) for votes_of in (before, votes)]
+        project = reading.project
+        places = [("votes", before), ("votes", project.place("votes", votes))]
+        *of_votes, gold = project.read(*places, ("labels", project.place("labels", labels)))
+        periods = [reading.data_of([own, gold]) for own in of_votes]
         folder = reporting.open(reading.project, f"Change to {Path(periods[1].votes.source).name}")
         two = [_of_period(own, n_votes) for own in periods]
         found = change(*two, population=reading.population)

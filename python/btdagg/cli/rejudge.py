@@ -125,13 +125,13 @@ def rejudge(
     if not json:
         say_run(run, settings, place)
     rows = _with_all_votes(new, chosen, judging.n)
+    if rows.is_empty():
+        raise InputError(f"{place}: no item has its {judging.n} votes yet, run the command again")
     how: dict[str, Any] = {"scale": old.scale}
     if old.scale.mirrored:
         from btdagg.votes.source import read_table
 
         how = Provenance.of(old).how_to_read(read_table(rows, []))
-    if rows.is_empty():
-        raise InputError(f"{place}: no item has its {judging.n} votes yet, run the command again")
     judges = Provenance.of(old).judge
     names = (judges[0] if len(judges) == 1 else "the old judge", judging.setup.judge)
     names = names if names[0] != names[1] else (names[0], f"{names[1]} again")

@@ -13,7 +13,13 @@ from btdagg._util.extras import as_frame
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_number
 from btdagg.estimates.mean import Population, differences_of
-from btdagg.estimates.population import N_FOLDS, PredictedItems, main_of, quantities_of
+from btdagg.estimates.population import (
+    N_FOLDS,
+    PredictedItems,
+    main_of,
+    quantities_of,
+    vote_shares,
+)
 from btdagg.estimates.prediction_powered import Difference
 from btdagg.evaluation.significance import t_quantile
 from btdagg.model.intervals import as_level
@@ -21,7 +27,7 @@ from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
     from btdagg._util.lazy import pl
-    from btdagg.estimates.mean import Floats, MeanEstimate
+    from btdagg.estimates.mean import DomainMean, Floats, MeanEstimate
 
 
 @dataclass(frozen=True)
@@ -56,13 +62,13 @@ class Change(Readable):
     quantity: str
     names: tuple[str, str]
     votes: float
-    people: Difference | None
-    judge: Difference | None
-    bounds: tuple[float, float] | None
-    most_of_judge: float | None
     level: float
     n_items: tuple[int, int]
     n_labels: tuple[int, int]
+    people: Difference | None = None
+    judge: Difference | None = None
+    bounds: tuple[float, float] | None = None
+    most_of_judge: float | None = None
     remarks: tuple[str, ...] = ()
     means: dict[str, tuple[MeanEstimate, float]] = field(default_factory=dict)
     ends: tuple[float, float] = (-1.0, 1.0)
@@ -187,12 +193,11 @@ def change(
         if items.scale.points != items.label_scale.points:
             expected = f"that of the votes, {items.scale}, to tell the judge's part"
             raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
-    for name, items in (("before", before), ("after", after)):
         expect(not items.judges, name, "a panel", "votes of one judge")
         expect(items.pooled.any(), name, "items without a vote", "some with votes")
     if after.shares is None:
         after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
-    before, after = (_with_votes(items) for items in (before, after))
+    before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
     n_items = len(before), len(after)
     n_labels = _n_labels(before), _n_labels(after)
     expect(n_labels[0], "before", "items without labels", "some with one")
@@ -211,24 +216,22 @@ def change(
         text = f"{both_have:,} items are in both periods, whose labels count in both"
         joined = replace(joined, remarks=(*joined.remarks, text))
     is_after = np.arange(len(joined)) < len(after)
-    votes = _shares_of_votes(joined)
-    both: Any = {"names": (old_name, new_name), "level": level}
-    both |= {"n_items": n_items, "n_labels": n_labels}
+    main, votes = main_of(joined.label_scale), vote_shares(joined)
+    of_items = votes @ np.array(quantities_of(joined.label_scale)[main])
+    of_votes = [float(of_items[own].mean()) for own in (~is_after, is_after)]
+    names = old_name, new_name
+    told = Change(main, names, of_votes[1] - of_votes[0], level, n_items, n_labels)
     if not n_labels[1]:
-        main = main_of(joined.label_scale)
-        of_items = votes @ np.array(quantities_of(joined.label_scale)[main])
-        moved, half = _moved(
-            of_items, is_after, as_groups(joined.groups, "after", len(joined)), level
+        told = replace(told, remarks=joined.remarks)
+        if most_of_judge is None:
+            return told
+        most_of_judge = as_number(most_of_judge, "most_of_judge")
+        expect(most_of_judge >= 0, "most_of_judge", most_of_judge, "0 or more")
+        groups = as_groups(joined.groups, "after", len(joined))
+        half = _half_width(of_items, is_after, groups, level) + most_of_judge
+        return replace(
+            told, bounds=(told.votes - half, told.votes + half), most_of_judge=most_of_judge
         )
-        bounds = None
-        if most_of_judge is not None:
-            most_of_judge = as_number(most_of_judge, "most_of_judge")
-            expect(most_of_judge >= 0, "most_of_judge", most_of_judge, "0 or more")
-            half += most_of_judge
-            bounds = moved - half, moved + half
-        nothing: Any = {"people": None, "judge": None, "most_of_judge": most_of_judge}
-        told: Any = {"quantity": main, "votes": moved, "bounds": bounds, "remarks": joined.remarks}
-        return Change(**told, **nothing, **both)
     expect(most_of_judge is None, "most_of_judge", most_of_judge, "None where labels tell")
     predicted = _predicted(joined, (after, before), is_after, population)
     less = replace(
@@ -236,26 +239,21 @@ def change(
         outcomes=votes[predicted.labelled] - predicted.outcomes,
         tables=votes[None] - predicted.tables,
     )
-    main = predicted.main
-    of_items = votes @ np.array(predicted.quantities[main])
-    of_votes = [float(of_items[own].mean()) for own in (~is_after, is_after)]
-    people = [predicted.domain(own)[main].estimate(level) for own in (~is_after, is_after)]
-    parts = [_difference(own, main, is_after, level) for own in (predicted, less)]
-    told = {"quantity": main, "votes": of_votes[1] - of_votes[0], "bounds": None}
-    told |= {"people": parts[0], "judge": parts[1], "most_of_judge": None}
-    means = dict(zip((old_name, new_name), zip(people, of_votes, strict=True), strict=True))
-    told["ends"] = predicted.domain()[main].ends
-    return Change(**told, **both, means=means, remarks=(*joined.remarks, *predicted.remarks))
-
-
-def _with_votes(items: Items) -> Items:
-    return items[items.pooled.sum(axis=1) > 0]
-
-
-def _shares_of_votes(items: Items) -> Floats:
-    counts = np.asarray(items.pooled, dtype=np.float64)
-    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return shares
+    people, judge = (
+        [own.domain(period)[main] for period in (~is_after, is_after)] for own in (predicted, less)
+    )
+    ends = people[0].ends
+    span = ends[1] - ends[0]
+    judge = [replace(own, ends=(-span, span), raters_worth=None) for own in judge]
+    estimates = (own.estimate(level) for own in people)
+    return replace(
+        told,
+        people=_difference(people, level),
+        judge=_difference(judge, level),
+        means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
+        ends=ends,
+        remarks=(*joined.remarks, *predicted.remarks),
+    )
 
 
 def _n_labels(items: Items) -> int:
@@ -266,9 +264,9 @@ def _predicted(
     joined: Items, periods: tuple[Items, Items], is_after: Any, population: Population
 ) -> PredictedItems:
     """Return all items with predictions by models of the judge of their own period."""
-    whole = PredictedItems.of(joined, is_after, population=population)
-    tables = np.empty((N_FOLDS, len(joined), whole.outcomes.shape[1]))
-    fold = np.empty(len(whole.labelled), dtype=np.int64)
+    labelled = np.flatnonzero(~np.isnan(joined.shares[:, 0]))
+    tables = np.empty((N_FOLDS, *joined.shares.shape))
+    fold = np.empty(len(labelled), dtype=np.int64)
     for name, own, rows in zip(("after", "before"), periods, (is_after, ~is_after), strict=True):
         period = PredictedItems.of(own, population=population)
         if len(period.tables) < N_FOLDS:
@@ -276,25 +274,20 @@ def _predicted(
             expected = f"expected at least {N_FOLDS}, for a model of its judge"
             raise InputError(f"{name} has labels of {n_groups} groups, {expected}", argument=name)
         tables[:, rows] = period.tables[:, period.place]
-        fold[rows[whole.labelled]] = period.fold
-    place = np.arange(len(joined))
-    return replace(whole, rows=joined.counts, place=place, tables=tables, fold=fold)
+        fold[rows[labelled]] = period.fold
+    return PredictedItems.of(joined, population=population, predictions=(tables, fold))
 
 
-def _difference(items: PredictedItems, main: str, is_after: Any, level: float) -> Difference:
-    means = [items.domain(own)[main] for own in (is_after, ~is_after)]
-    if items.outcomes.min() < 0:  # of votes less labels
-        span = means[0].ends[1] - means[0].ends[0]
-        means = [replace(own, ends=(-span, span), raters_worth=None) for own in means]
-    parts = differences_of(np.array([0]), np.array([1]), means, level)
+def _difference(periods: list[DomainMean], level: float) -> Difference:
+    """The second period less the first."""
+    parts = differences_of(np.array([1]), np.array([0]), periods, level)
     return Difference(*(float(part[0]) for part in parts))
 
 
-def _moved(values: Floats, is_after: Any, groups: Any, level: float) -> tuple[float, float]:
-    """Change of the mean of all items, and half the width of its interval, by group."""
+def _half_width(values: Floats, is_after: Any, groups: Any, level: float) -> float:
+    """Half the width of the interval of the change of the mean of all items, by group."""
     means = [values[own].mean() for own in (is_after, ~is_after)]
     away = np.where(is_after, values - means[0], means[1] - values)
     of_groups = np.bincount(groups, away / np.where(is_after, is_after.sum(), (~is_after).sum()))
     n = len(of_groups)
-    error = float(np.sqrt((of_groups**2).sum() * n / (n - 1)))
-    return float(means[0] - means[1]), t_quantile(level, n - 1) * error
+    return t_quantile(level, n - 1) * float(np.sqrt((of_groups**2).sum() * n / (n - 1)))

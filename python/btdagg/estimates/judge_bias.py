@@ -16,7 +16,7 @@ from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups
 from btdagg.estimates.mean import numbers_of
-from btdagg.estimates.population import PredictedItems, items_of
+from btdagg.estimates.population import PredictedItems, items_of, vote_shares
 from btdagg.estimates.regression import Regression
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
@@ -303,7 +303,7 @@ class _Labelled(NamedTuple):
     @classmethod
     def of(cls, items: Items) -> _Labelled:
         rows = np.flatnonzero(~np.isnan(items.shares[:, 0]))
-        labels, votes = items.shares[rows], _vote_shares(items)[rows]
+        labels, votes = items.shares[rows], vote_shares(items)[rows]
         points, groups = _points(items.scale), rows
         if items.groups is not None:
             groups = as_groups(items.groups, "counts", len(items))[rows]
@@ -317,13 +317,6 @@ class _Labelled(NamedTuple):
 def _points(scale: Scale) -> Floats:
     """Return what each point is worth: in wins, ties as half, or as it is."""
     return np.array([0.0, 0.5, 1.0]) if scale.mirrored else scale.floats
-
-
-def _vote_shares(items: Items) -> Floats:
-    """Return the share of each item's votes for each point, (n, J)."""
-    counts = np.asarray(items.pooled, dtype=np.float64)
-    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return shares
 
 
 def _of_covariates(
@@ -427,7 +420,7 @@ def _of_systems(
 ) -> tuple[Bias, ...]:
     names, codes = np.unique(systems.astype(str), return_inverse=True)
     codes = codes.reshape(systems.shape)
-    mirrored, shares = items.scale.mirrored, _vote_shares(items)
+    mirrored, shares = items.scale.mirrored, vote_shares(items)
     predicted = PredictedItems.of(items, *codes.T)
     remarks += predicted.remarks
     of_rows = shares[np.unique(predicted.place, return_index=True)[1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,7 @@ from btdagg._util.validation import as_number
 from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
+from btdagg.evaluation.significance import number_to_tell
 from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
@@ -223,9 +223,8 @@ def not_worse(
         wanted = estimates.labels_to_tell(-margin, quantity, pair)
         if wanted is None:
             of_all = limits_at([own, other], estimates.level, np.array([n_items]))
-            wide, distance = float(of_all[1][0] - of_all[0][0]) / 2, abs(value + margin)
-            if distance > wide / 10:  # else a hundred times as many
-                items_wanted = math.ceil(n_items * (wide / distance) ** 2)
+            half = float(of_all[1][0] - of_all[0][0]) / 2
+            items_wanted = number_to_tell(n_items, half, abs(value + margin))
     if wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
     remarks = estimates.remarks_on_differences

@@ -100,6 +100,13 @@ def features_of(scale: Scale) -> Quantities:
     return dict(zip(("mean vote", f"share of votes of {scale.names[place]}"), means, strict=True))
 
 
+def vote_shares(items: Items) -> Floats:
+    """Return the share of each item's votes for each point, (n, J)."""
+    counts = np.asarray(items.pooled, dtype=np.float64)
+    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return shares
+
+
 def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False) -> NDArray[Any]:
     """Return counts of a judge, (n, votes), or of a panel, (n, judges, 3)."""
     several = scale.mirrored and has_judges(counts)
@@ -347,11 +354,13 @@ class PredictedItems(Readable):
         seed: int = 0,
         sign: NDArray[np.int8] | None = None,
         population: Population = "new",
+        predictions: Predictions | None = None,
     ) -> PredictedItems:
         """Return items with the predictions of models; errors name arguments of `estimate`.
 
         `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
-        -1 for items to be turned so that all have the same side as A.
+        -1 for items to be turned so that all have the same side as A. `predictions`, if they are
+        made already, have a row for each item.
         """
         expected = " or ".join(map(repr, get_args(Population)))
         expect(population in get_args(Population), "population", population, expected)
@@ -378,10 +387,12 @@ class PredictedItems(Readable):
             codes = as_groups(items.strata[labelled], "labels", len(labelled), "strata")
         known = tuple(items.covariates.values())
         first, place = distinct_rows(*array.reshape(n, -1).T)
-        if known:  # with which items of equal counts differ
+        if known or predictions is not None:  # with which items of equal counts differ
             first = place = np.arange(n)
         rows, outcomes = array[first], outcomes[labelled]
-        if model is None:
+        if predictions is not None:
+            tables, fold = predictions
+        elif model is None:
             numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
             own_sign = None if sign is None else sign[labelled]
             own = array[labelled], outcomes, numbers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from btdagg.evaluation.comparison import Comparison
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, absolute_error
-from btdagg.evaluation.significance import t_quantile
+from btdagg.evaluation.significance import number_to_tell, t_quantile
 from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet, warning
 from btdagg.model.intervals import as_level
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.votes.scale import Scale
-
-_MOST = 100  # times as many items, beyond which no number is named
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class Recalibration(Readable):
         if self.old_model_holds is not None:
             return "the items are enough to tell the models apart"
         if self.items_wanted is None:
-            return f"even {_MOST} times as many items would not tell the two models apart"
+            return "even 100 times as many items would not tell the two models apart"
         labels = f" ({self.n_labels:,} have a label)" * (self.items_wanted > self.n_labels)
         return f"about {self.items_wanted:,} items judged again would tell the models apart{labels}"
 
@@ -320,10 +317,8 @@ def _compared(
 def _wanted(models: Comparison) -> int | None:
     """About how many items would tell the models apart, if their errors stay as they are."""
     mean, low, high = models.difference
-    half = (high - low) / 2
-    if models.better is not None or abs(mean) <= half / math.sqrt(_MOST):
-        return None
-    return max(math.ceil(models.n_items * (half / abs(mean)) ** 2), models.n_items + 1)
+    wanted = number_to_tell(models.n_items, (high - low) / 2, abs(mean))
+    return None if models.better is not None or wanted is None else max(wanted, models.n_items + 1)
 
 
 def _errors(compared: Comparison, level: str = "") -> str:

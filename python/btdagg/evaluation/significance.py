@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
@@ -320,3 +321,12 @@ def _significant(
     expected = f"a symmetric matrix of the {len(mean)} methods"
     expect(matrix.shape == (len(mean), len(mean)), "pvalues", matrix.shape, expected)
     return mean, matrix < as_level(tau, "tau")
+
+
+def number_to_tell(n: int, half: float, distance: float) -> int | None:
+    """Return about how many items make an interval narrow enough to end before a distance.
+
+    `half` is half its width with `n` items, which falls as one over the root of their number. None
+    where it would take a hundred times as many, or more.
+    """
+    return math.ceil(n * (half / distance) ** 2) if distance > half / 10 else None

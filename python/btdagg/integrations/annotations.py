@@ -22,6 +22,7 @@ from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
+from btdagg.votes.standings import FACTS
 from btdagg.votes.table import (
     NUMBER,
     Table,
@@ -52,8 +53,7 @@ _CONTENT = ("label", "score", "explanation", "metadata")
 # label, where the annotator failed.
 OWN, ERROR = "btdagg.annotation", "btdagg.error"
 
-_KNOWN = ("system", "system_a", "system_b", "chars", "chars_a", "chars_b")
-_OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence", *_KNOWN)
+_OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence", *FACTS)
 _OF_LABELS = ("group", "task")
 _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 

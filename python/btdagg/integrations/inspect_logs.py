@@ -22,7 +22,7 @@ from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import PASS_WORDS, VOTE_WORDS
-from btdagg.votes.standings import columns_needed
+from btdagg.votes.standings import FACTS, columns_needed
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import meanings_of
@@ -46,8 +46,6 @@ Words: TypeAlias = Mapping[str, object]
 ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
 NAMES = dict(zip(PAIRS.points, PAIRS.names, strict=True))
-# What `pairwise` and `graded` say there of responses.
-KNOWN = ("system", "system_a", "system_b", "chars", "chars_a", "chars_b")
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
 
@@ -299,7 +297,7 @@ def read_inspect_votes(
                         "task": vote.criterion or task,
                         "status": vote.status,
                         "order": vote.order,
-                        **{key: told.get(key) for key in KNOWN},
+                        **{key: told.get(key) for key in FACTS},
                         **_metadata(sample, extra),
                     }
                 )
@@ -525,7 +523,7 @@ def _columns_of(rows: list[dict[str, Any]], extra: Mapping[str, str]) -> dict[st
             )
     if not all(isinstance(item, int) for item in columns["item"]):
         columns["item"] = [str(item) for item in columns["item"]]
-    for name in {"order", *KNOWN} & columns.keys():
+    for name in {"order", *FACTS} & columns.keys():
         if all(value is None for value in columns[name]):
             columns.pop(name)
     return columns

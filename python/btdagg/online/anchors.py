@@ -71,17 +71,13 @@ class SymmetryBet(Readable):
     square: float = 0.0
     log_capital: float = 0.0
 
-    def add(self, differences: NDArray[np.float64]) -> None:
-        """Add differences, in their order."""
-        if not len(differences):
-            return
-        t = self.n + np.arange(len(differences))
-        sums = self.total + np.concatenate([[0.0], np.cumsum(differences)])
-        squares = self.square + np.concatenate([[0.0], np.cumsum(differences**2)])
-        mean, power = sums[:-1] / (t + 1), (1 + squares[:-1]) / (t + 1)
-        bets = np.clip(mean / power, -_MOST_BET, _MOST_BET)
-        self.log_capital += float(np.log1p(bets * differences).sum())
-        self.n, self.total, self.square = int(t[-1]) + 1, float(sums[-1]), float(squares[-1])
+    def add(self, difference: float) -> None:
+        """Add a difference."""
+        mean, power = self.total / (self.n + 1), (1 + self.square) / (self.n + 1)
+        bet = min(max(mean / power, -_MOST_BET), _MOST_BET)
+        self.log_capital += math.log1p(bet * difference)
+        self.n, self.total = self.n + 1, self.total + difference
+        self.square += difference**2
 
 
 @dataclass(frozen=True)
@@ -134,11 +130,12 @@ class Anchors:
         """
         items, anchors = self.calls[-1]
         self.calls.append((max(items, *(own.n for own in self.stream)), anchors + len(old)))
-        for before, now, moved in zip(old, new, differences.T, strict=True):
-            for sequence, bet, value in zip(self.moved, self.bets, moved, strict=True):
-                known = np.array([value][: int(not np.isnan(value))])
-                sequence.add((known + 1) / 2)
-                bet.add(known)
+        for sequence, values in zip(self.moved, differences, strict=True):
+            sequence.add((values[~np.isnan(values)] + 1) / 2)
+        for before, now, moved in zip(old, new, differences.T.tolist(), strict=True):
+            for bet, value in zip(self.bets, moved, strict=True):
+                if not math.isnan(value):
+                    bet.add(value)
             ratio = math.prod(_ratio(*map(tuple, pair)) for pair in zip(before, now, strict=True))
             own = zip(self.splits, _SHARES, strict=True)
             self.splits = [log + math.log1p(share * (ratio - 1)) for log, share in own]

@@ -190,6 +190,10 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
     return KnownColumns(columns, standings)
 
 
+FACTS = ("system", "system_a", "system_b", "chars", "chars_a", "chars_b")
+"""Columns that say whose responses they are, and how long."""
+
+
 def sources_of(name: str, scale: Scale, *, kept: bool = True) -> dict[str, list[str]]:
     """Return the columns that say a covariate, in words and as lists: its own, or of both sides.
 
