@@ -8,7 +8,7 @@ import pytest
 
 from btdagg import DavidsonModel, GradeModel, Scale
 from btdagg.datasets import simulate
-from btdagg.online import StoppingRule, fit_votes, plan
+from btdagg.online import StoppingRule, fit_votes, plan, plan_anchors
 
 SAMPLE = simulate("wmt-zh-en", 150, 8, seed=1)
 MODEL = DavidsonModel(beta=0.9, eta0=-0.5, gamma=0.1)
@@ -85,6 +85,19 @@ def test_a_plan_is_printed(cli):
     assert cli(*PLAN, "--stop", "price=0")[1].startswith("cost-optimal rule, price 0: at most 8")
 
 
+def test_a_plan_has_the_anchors_that_find_a_drift(cli):
+    status, out, err = cli(*PLAN, "--drift", 0.2, "--items", 800)
+    planned = plan_anchors(VOTES, n_votes=8, drift=0.2, within=800)
+    assert (status, err, out.splitlines()[3]) == (0, "", f"anchors: {planned}")
+    again = f"judge {planned.anchors} again: one for every {800 / planned.anchors:.3g} items"
+    assert str(planned) == (
+        "to find within 800 items, with 90%, that the judge casts 20% of its votes for the tie, or "
+        f"for one side, whatever it reads, {again}"
+    )
+    _, out, _ = cli(*PLAN, "--drift", 0.2, "--items", 800, "--json")
+    assert json.loads(out)["anchors"] == planned._asdict()
+
+
 def test_counts_filters_and_labels_of_some_items(cli):
     asked = ["-n", 8, "--json"]
     _, votes, _ = cli("plan", "model.json", "votes.csv", "labels.csv", *asked)
@@ -113,6 +126,7 @@ def test_counts_filters_and_labels_of_some_items(cli):
             "--stop is 'soon', expected lossless, epsilon=0.05, price=0.01 or budget=5",
         ),
         (["-f", "judge"], "--filter is 'judge', expected COLUMN=VALUE"),
+        (["--drift", 1], "--drift is 1.0, expected a number above 0 and below 1"),
     ],
 )
 def test_refusals(cli, tmp_path, options, message):

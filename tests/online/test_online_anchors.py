@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg.online import DriftMonitor
+from btdagg.online import DriftMonitor, VoteDistribution, plan_anchors
 from btdagg.online.anchors import MeanSequence, SymmetryBet, _ratio
 
 
@@ -188,3 +188,38 @@ def test_votes_in_both_orders_and_of_other_numbers():
     grouped = DriftMonitor(both, groups=np.arange(100) // 2)
     with pytest.raises(btdagg.InputError, match="a monitor without groups"):
         grouped.judge_again(both[:3], both[:3])
+
+
+def test_as_many_anchors_as_were_planned_find_the_judge():
+    """Of streams drawn anew, followed by a monitor with a stream of its own."""
+    distribution = VoteDistribution([(0.3, (0.3, 0.9, 0.3)), (0.7, (0.1, 0.05, 0.6))])
+    planned = plan_anchors(distribution, n_votes=4, drift=0.25, within=600, level=0.05)
+    assert 50 < planned.anchors < 300
+
+    def found(label, seed, n_after):
+        rng = np.random.default_rng(seed)
+        drawn = distribution.draw(400 + 50 + n_after, 8, seed=seed)
+        old, new = drawn[:, :4], drawn[:, 4:]
+        casts = rng.random(new.shape) < 0.25
+        casts[:450] = False
+        new[casts] = label
+        old, new = (np.stack([(own == v).sum(axis=1) for v in (-1, 0, 1)], 1) for own in (old, new))
+        monitor = DriftMonitor(old[:400], level=0.05)
+        for at in range(400, len(old), 10):
+            report = monitor.judge_again(old[at : at + 10], new[at : at + 10])
+        return report.judge_pvalue <= 0.05
+
+    rates = [np.mean([found(to, seed, planned.anchors) for seed in range(30)]) for to in (0, 1)]
+    assert 0.75 <= min(rates) <= 1  # planned for .9, on the harder one of the two
+    half = [np.mean([found(to, seed, planned.anchors // 2) for seed in range(30)]) for to in (0, 1)]
+    assert min(half) < 0.6
+
+
+def test_a_drift_that_is_too_small_has_no_plan():
+    planned = plan_anchors(VoteDistribution([(1, (1, 1, 1))]), n_votes=1, drift=0.01)
+    assert planned.anchors is None
+    assert "2,000 items judged again are not enough" in str(planned)
+    with pytest.raises(btdagg.InputError, match=r"drift is 0\.0, expected a number above 0"):
+        plan_anchors(VoteDistribution([(1, (1, 1, 1))]), n_votes=1, drift=0)
+    with pytest.raises(btdagg.InputError, match=r"votes is .*, expected the distribution of whole"):
+        plan_anchors([[1, 2, 3]], n_votes=1)

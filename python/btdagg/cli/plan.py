@@ -79,6 +79,17 @@ def plan(
     n_items: Annotated[
         int, typer.Option("--items", min=1, help="Number of items in the job.")
     ] = 1000,
+    drift: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Also say how many items to judge again beside the job, to find a judge that "
+            "comes to cast this share of its votes for the tie, or for one side, whatever it "
+            "reads.",
+            show_default="not asked",
+        ),
+    ] = None,
     prior: PriorOption = None,
     output: Annotated[
         Path | None,
@@ -109,7 +120,7 @@ def plan(
     """
     population = reading.population
     if model is None:
-        if output is not None or stop != "lossless":
+        if output is not None or stop != "lossless" or drift is not None:
             raise InputError("MODEL is missing: a rule is made from MODEL, VOTES and LABELS")
         if population != "new":
             raise InputError("--set population=finite is of a pilot: give MODEL, VOTES and LABELS")
@@ -163,6 +174,12 @@ def plan(
         population=population,
     )
     expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, rule.kind))
+    anchors = None
+    if drift is not None:
+        if not items.scale.mirrored:
+            raise InputError(argument="drift", came=drift, expected="none for grades")
+        distribution = rule.votes or online.fit_votes(items.counts, items.labels)
+        anchors = online.plan_anchors(distribution, n_votes=n_votes, drift=drift, within=n_items)
     # Of the job alone, without its labelled items.
     n_calls = (n_items - len(items.labels) * (population == "finite")) * expected.votes
     if output is not None:
@@ -179,6 +196,7 @@ def plan(
                 "labels": [
                     {"n_labels": size, "excess_mae": excess} for size, excess in planned.labels
                 ],
+                **({} if anchors is None else {"anchors": anchors._asdict()}),
                 "n_labels": len(items.labels),
                 "remarks": remarks,
                 "output": None if output is None else str(output),
@@ -194,6 +212,8 @@ def plan(
         f"{expected.mae:.4f} ({expected.low:.3f} to {expected.high:.3f})"
     )
     say(f"{n_items:,} items: {n_calls:,.0f} votes")
+    if anchors is not None:
+        say(f"anchors: {anchors}")
     if output is not None:
         say(f"wrote {output}")
     say(

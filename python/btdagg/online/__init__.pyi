@@ -1,3 +1,4 @@
+from .anchor_plan import plan_anchors as plan_anchors
 from .drift import DriftMonitor as DriftMonitor
 from .plans import forecast as forecast
 from .plans import plan as plan

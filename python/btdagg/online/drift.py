@@ -278,9 +278,8 @@ class DriftMonitor(SavedAsJson):
             tables.append(_as_votes(counts, name, len(self.n_votes)))
             self._same_votes(tables[-1], name)
         same_length("new", len(tables[1]), "old", len(tables[0]))
-        before, now = (np.stack(_scores(votes)) for votes in tables)
-        widths = np.array([[_WIDTHS[name]] for name in FACETS])
-        self._anchors.judge_again(tables[0], tables[1], (now - before) / widths)
+        old_votes, new_votes = tables
+        self._anchors.judge_again(old_votes, new_votes, facet_differences(old_votes, new_votes))
         return self.report()
 
     def _closed(
@@ -458,6 +457,12 @@ def _scores(votes: NDArray[Any]) -> Sequence[NDArray[np.float64]]:
         across = by_order[:, 0] * n_votes[:, 1] - by_order[:, 1] * n_votes[:, 0]
         lean = across / (2 * n_votes[:, 0] * n_votes[:, 1])
     return ties, one_sided, lean
+
+
+def facet_differences(old: NDArray[Any], new: NDArray[Any]) -> NDArray[np.float64]:
+    """Facets of votes of items judged again less those before, (3, n), from -1 to 1."""
+    before, now = (np.stack(_scores(votes)) for votes in (old, new))
+    return np.asarray((now - before) / np.array([[_WIDTHS[name]] for name in FACETS]))
 
 
 def _from_0_to_1(facet: int, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,132 @@
+"""How many items to judge again beside a stream, and how often."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer
+from btdagg.model.intervals import as_level
+from btdagg.online.anchors import Anchors
+from btdagg.online.drift import FACETS, facet_differences
+from btdagg.online.predictive import VoteDistribution
+from btdagg.online.strengths import StrengthDistribution
+
+_N_STREAMS, _BLOCK, _BEFORE, _MOST = 40, 5, 100, 2000
+_TIE, _FIRST = 0, 1  # what a judge that drifts may vote whatever it reads
+
+
+@readable
+class PlannedAnchors(NamedTuple):
+    """Anchors that find a drift of the judge.
+
+    Attributes
+    ----------
+    drift : float
+        The share of its votes that the judge casts for one label, whatever it reads.
+    within : int
+        Items of the stream after the change.
+    power : float
+        With what probability the judge is named by then.
+    anchors : int or None
+        How many have to be judged again after the change; None where 2,000 are not enough.
+    """
+
+    drift: float
+    within: int
+    power: float
+    anchors: int | None
+
+    def __str__(self) -> str:
+        found = (
+            f"to find within {self.within:,} items, with {self.power:.0%}, that the judge casts "
+            f"{self.drift:.0%} of its votes for the tie, or for one side, whatever it reads"
+        )
+        if self.anchors is None:
+            return f"{found}, 2,000 items judged again are not enough; more votes an item would be"
+        pace = self.within / self.anchors
+        often = f"one for every {pace:.3g} items" if pace >= 1 else "more than there are items"
+        return f"{found}, judge {self.anchors:,} again: {often}"
+
+
+def plan_anchors(
+    votes: VoteDistribution | StrengthDistribution,
+    *,
+    n_votes: int,
+    drift: float = 0.1,
+    within: int = 1000,
+    power: float = 0.9,
+    level: float = 0.01,
+    seed: int = 0,
+) -> PlannedAnchors:
+    """Say how many items to judge again so that `DriftMonitor` finds a drift of the judge in time.
+
+    Streams are simulated and followed by the monitor's own test: 100 anchors of the judge as it
+    was, then anchors of one that casts a share of its votes for one label, whatever it reads: for
+    the tie, or for the response that is shown first. The answer is of the drift that is harder to
+    find.
+
+    Parameters
+    ----------
+    votes : VoteDistribution
+        Of the items, by `btdagg.online.fit_votes`.
+    n_votes : int
+        Votes of an item, each time.
+    drift : float
+        That share, above 0 and below 1.
+    within : int
+        Items of the stream after the change, that it is to be found in.
+    power, level : float
+        With what probability it is found, and the level of the monitor.
+    seed : int
+        Of the simulation: 40 streams of each drift.
+
+    Examples
+    --------
+    >>> from btdagg.online import VoteDistribution
+    >>> votes = VoteDistribution([(1, (1, 0.5, 6))])
+    >>> 50 < plan_anchors(votes, n_votes=8, drift=0.2).anchors < 250
+    True
+    """
+    if not isinstance(votes, VoteDistribution):
+        expected = "the distribution of whole votes for A, tie and B"
+        raise InputError(argument="votes", came=votes, expected=expected)
+    n, within = as_integer(n_votes, "n_votes", 1, 128), as_integer(within, "within", 1)
+    drift, power = as_level(drift, "drift"), as_level(power, "power")
+    level, seed = as_level(level), as_integer(seed, "seed", 0)
+    needed, found_in = 0, math.ceil(power * _N_STREAMS)
+    for label in (_TIE, _FIRST):
+        found: list[int] = []
+        for stream in range(_N_STREAMS):
+            after = _until(votes, n, drift, label, level, [seed, label, stream])
+            found += [] if after is None else [after]
+            if stream + 1 - len(found) > _N_STREAMS - found_in:
+                return PlannedAnchors(drift, within, power, None)
+        needed = max(needed, sorted(found)[found_in - 1])
+    return PlannedAnchors(drift, within, power, needed)
+
+
+def _until(
+    votes: VoteDistribution, n: int, drift: float, label: int, level: float, seed: list[int]
+) -> int | None:
+    """Anchors after the change until the judge is named."""
+    rng = np.random.default_rng(seed)
+    drawn = votes.draw(_BEFORE + _MOST, 2 * n, seed=int(rng.integers(2**62)))
+    casts = rng.random((_MOST, n)) < drift
+    drawn[_BEFORE:, n:][casts] = label
+    old, new = (
+        np.stack([(own == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=-1)[:, None] * 1.0
+        for own in (drawn[:, :n], drawn[:, n:])
+    )
+    differences = facet_differences(old, new)
+    anchors = Anchors([np.zeros(2)] * len(FACETS), FACETS, level)
+    for start in range(0, _BEFORE + _MOST, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        anchors.judge_again(old[block], new[block], differences[:, block])
+        if anchors.judge_pvalue <= level and start >= _BEFORE:
+            return start + _BLOCK - _BEFORE
+    return None
