@@ -9,6 +9,8 @@ SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust py
 
 # What is built is what Cargo.lock says, and one thing at a time.
 export MATURIN_PEP517_ARGS ?= --locked
+# Images of CI set it; then each process that a test starts compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 
 .PHONY: help demo demo-judge test soak integrations wheel lint bench bench-smoke figures docs site \
