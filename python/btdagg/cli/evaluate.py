@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
-_NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
+_NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.built_in.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
 
 # Labels of each part from which on neighbours of grades are left out.
@@ -89,7 +89,8 @@ Methods = Annotated[
         + ", ".join(_CONFIDENT)
         + "; and, from columns of decisions, "
         + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
-        + " (gsa_4 with -n 4). all uses every method that the columns and their scale allow.",
+        + " (gsa_4 with -n 4); or those of installed packages. all uses every method that the "
+        "columns and their scale allow.",
         show_default="calibrated, its variants, threshold and majority; of grades all",
     ),
 ]
@@ -289,7 +290,9 @@ def _aggregators(
         return by_name(methods.split(","), scale, label_scale)
     if not scale.mirrored:
         own = aggregators_or_usual(None, scale, label_scale)
-        return (*by_name(["neighbours"][n_parts < 2 :], scale, label_scale), *own)
+        others = ["neighbours"][n_parts < 2 :], [n for n in AGGREGATORS if n not in _NEEDS]
+        before, after = (by_name(names, scale, label_scale) for names in others)
+        return (*before, *own, *after)
     left_out = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
     for name, needs in _NEEDS.items():
         if needs.decisions is None:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 from btdagg._core import InputError
 from btdagg._util.addresses import without_credentials
+from btdagg._util.extensions import Registry
 from btdagg._util.extras import needs
 from btdagg.judge.client import (
     PROVIDERS,
@@ -33,6 +34,7 @@ from btdagg.judge.client import (
     ChatError,
     ChatReply,
     ChatRequest,
+    FunctionClient,
     RateLimits,
     Token,
     Usage,
@@ -351,13 +353,29 @@ class ModelClient:
         request.headers.update(self.headers)
 
 
-def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
-    """Return the client of a model by its name; see `ModelClient` for the options."""
-    if model != SIMULATED:
-        return ModelClient(model, base_url, **options)
+def _simulated(*_: Any, **options: Any) -> ChatClient:
     from btdagg.judge.simulated import SimulatedClient
 
     return SimulatedClient()
+
+
+JUDGES: Registry[Callable[..., ChatClient]] = Registry(
+    "btdagg.judges",
+    {SIMULATED: _simulated, **dict.fromkeys(PROVIDERS, ModelClient)},
+    "request",
+    lambda function, name, where: lambda *_, **options: FunctionClient(function),
+)
+"""Makers of clients, by the name of a model or what stands before its colon."""
+
+
+def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
+    """Return the client of a model by its name; see `ModelClient` for the options.
+
+    A judge that an installed package adds under the entry points ``btdagg.judges`` has no address.
+    """
+    if base_url is not None and model != SIMULATED:
+        return ModelClient(model, base_url, **options)
+    return JUDGES.get(model.partition(":")[0], ModelClient)(model, base_url, **options)
 
 
 _FINISH = {

@@ -2,6 +2,7 @@ from .base import Aggregator as Aggregator
 from .base import Needs as Needs
 from .base import voting_behaviour as voting_behaviour
 from .calibrated import Calibrated as Calibrated
+from .function import FunctionMethod as FunctionMethod
 from .majority import Decided as Decided
 from .majority import MajorityVote as MajorityVote
 from .majority import RoundedMean as RoundedMean

@@ -60,9 +60,7 @@ class Voted(WithoutFit, OnScale):
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
         array = self._checked(Items.of(counts, scale=self.scale).votes)
-        values = self._statistic(array)
-        (first, *_, last), (low, *_, high) = self.scale.points, self.label_scale.points
-        values = low + (values - first) / (last - first) * (high - low)
+        values = self.scale.rescaled(self._statistic(array), self.label_scale)
         return self._nearest(values, outward=self._outward and self.scale.mirrored)
 
     def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:

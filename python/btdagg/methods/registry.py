@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import MappingProxyType
+from typing import Any
 
 from btdagg._core import InputError
+from btdagg._util.extensions import Registry, named_in_errors
 from btdagg.methods.base import Aggregator
 from btdagg.methods.calibrated import Calibrated
+from btdagg.methods.function import FunctionMethod
 from btdagg.methods.majority import (
     Decided,
     MajorityVote,
@@ -19,7 +21,13 @@ from btdagg.methods.majority import (
 from btdagg.methods.mean_vote import Constant, Isotonic, Threshold
 from btdagg.votes.scale import PAIRS, Scale
 
-AGGREGATORS: Mapping[str, Callable[..., Aggregator]] = MappingProxyType(
+
+def _added(function: Callable[..., Any], name: str, where: str) -> Callable[..., Aggregator]:
+    return partial(FunctionMethod, named_in_errors(function, where), name)
+
+
+AGGREGATORS: Registry[Callable[..., Aggregator]] = Registry(
+    "btdagg.methods",
     {
         "neighbours": partial(Calibrated, prior="neighbours"),
         "weak": Calibrated,
@@ -39,9 +47,13 @@ AGGREGATORS: Mapping[str, Callable[..., Aggregator]] = MappingProxyType(
         "few-shot": partial(Decided, "few_shot", "few-shot", some=True),
         "gsa": partial(Decided, "gsa"),
         "usc": partial(Decided, "usc"),
-    }
+    },
+    "counts, labels, new_counts, scale, label_scale",
+    _added,
 )
 """Constructors of the aggregators, by name, each of which takes a `scale` and a `label_scale`.
+
+Installed packages add to them under the entry points ``btdagg.methods``.
 
 One that makes no sense on a scale says why in an `InputError`.
 """

@@ -229,6 +229,11 @@ class Scale:
         """Return values on the other side of the middle."""
         return np.asarray(self.points[0] + self.points[-1] - values)
 
+    def rescaled(self, values: Any, other: Scale) -> NDArray[np.float64]:
+        """Return values as those of another scale: its ends for the ends, linearly in between."""
+        (first, *_, last), (low, *_, high) = self.points, other.points
+        return np.asarray(low + (values - first) / (last - first) * (high - low))
+
     @property
     def systems(self) -> tuple[str, ...]:
         """Columns that name whose response a vote is of: of A and of B, or of the one response."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg._util.errors import expect
+from btdagg._util.extensions import Registry, named_in_errors
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
 from btdagg.votes.formats import (
@@ -38,19 +39,33 @@ if TYPE_CHECKING:
 _MANY = 20  # votes, all of which are hardly ties
 _FEW = 0.1  # of the votes, where no more can be read
 
-FORMATS = {
-    format.name: format
-    for format in (
-        inspect_logs.FORMAT,
-        openai_batch.FORMAT,
-        *lmsys.FORMATS,
-        promptfoo.FORMAT,
-        *results.FORMATS,
-        *nested.FORMATS,
-        table.FORMAT,
-    )
-}
-"""Formats by name, in the order in which they are tried: the more a format needs, the earlier."""
+
+def _added(rows_of: Callable[[Content], Any], name: str, where: str) -> Format:
+    rows_of = named_in_errors(rows_of, where)
+
+    def read_rows(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
+        rows = read_table(rows_of(content), [], name=content.name)
+        return table.FORMAT.read(Content("", rows), options)
+
+    return Format(name, lambda own: rows_of(own) is not None, read_rows, table.FORMAT.uses)
+
+
+_BUILT_IN = (
+    inspect_logs.FORMAT,
+    openai_batch.FORMAT,
+    *lmsys.FORMATS,
+    promptfoo.FORMAT,
+    *results.FORMATS,
+    *nested.FORMATS,
+    table.FORMAT,
+)
+FORMATS = Registry(
+    "btdagg.formats", {format.name: format for format in _BUILT_IN}, "content", _added
+)
+"""Formats by name, and those that installed packages add under the entry points ``btdagg.formats``.
+
+They are tried in this order, the more a format needs, the earlier; but any table is tried last.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,32 +313,32 @@ def _parsed(constants: Mapping[str, str]) -> dict[str, Any]:
 
 def _format_of(content: Content, name: str | None, options: ImportOptions) -> Format:
     """Return the format that is named, or else the one that a file has."""
-    used = {use for format in FORMATS.values() for use in format.uses if getattr(options, use)}
+    used = {use for format in _BUILT_IN for use in format.uses if getattr(options, use)}
     # They say what the columns of a table mean.
     columns = {"columns", "order", "wide"} & used
     if name is None:
-        fitting = [format for format in FORMATS.values() if columns <= set(format.uses)]
-        fitting = [format for format in fitting if format.recognizes(content)]
-        fitting += [table.FORMAT] if columns else []
+        tried = (own for own in FORMATS.values() if own is not table.FORMAT)
+        fitting = (own for own in tried if columns <= {*own.uses} and own.recognizes(content))
+        is_table = columns or table.FORMAT.recognizes(content)
+        found = next(fitting, table.FORMAT if is_table else None)
     elif name in FORMATS:
-        fitting = [FORMATS[name]] if name == "table" or FORMATS[name].recognizes(content) else []
+        found = FORMATS[name] if name == "table" or FORMATS[name].recognizes(content) else None
     else:
         raise InputError(argument="format", came=name, expected=f"one of {', '.join(FORMATS)}")
-    if not fitting:
+    if found is None:
         keys = content.columns if content.document is None else content.document
         raise InputError(
             f"{content.name}: not in the format {name or ' or '.join(FORMATS)}; it has "
             f"{listing(sorted(keys))}; {{advice}} says which is which",
             advice=table.WHICH,
         )
-    for use in sorted(used.difference(fitting[0].uses)):
-        others = " or ".join(name for name, other in FORMATS.items() if use in other.uses)
+    for use in sorted(used.difference(found.uses)):
+        others = " or ".join(other.name for other in _BUILT_IN if use in other.uses)
         raise InputError(
-            f"{content.name}: {{advice}} is not used by the format {fitting[0].name}, but by "
-            f"{others}",
+            f"{content.name}: {{advice}} is not used by the format {found.name}, but by {others}",
             advice={use: None},
         )
-    return fitting[0]
+    return found
 
 
 def _read(

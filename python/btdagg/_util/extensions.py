@@ -1,0 +1,103 @@
+"""Tables of what has a name, to which installed packages add functions by entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from btdagg._util.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_T = TypeVar("_T")
+
+
+class Registry(Mapping[str, _T]):
+    """What is built in, by name, and then what installed packages add.
+
+    Packages are looked up where a name is not built in, or where all names are listed. One is
+    imported where its name is asked for.
+
+    Parameters
+    ----------
+    group : str
+        Of entry points, each of which is the name of a function.
+    built_in : mapping
+    parameters : str
+        What the function of a package takes, in words, separated by commas.
+    adapted : callable
+        Makes what is registered of the function of a package, its name, and what errors call it.
+
+    Raises
+    ------
+    InputError
+        Names the package whose name is taken, whose function cannot be imported or takes other
+        parameters.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        built_in: Mapping[str, _T],
+        parameters: str,
+        adapted: Callable[[Callable[..., Any], str, str], _T],
+    ) -> None:
+        self.group, self.built_in = group, built_in
+        self._parameters, self._adapted = parameters, adapted
+
+    def __getitem__(self, name: str) -> _T:
+        if name in self.built_in:
+            return self.built_in[name]
+        point = self._added()[name]
+        where = _where(point)
+        try:
+            function = point.load()
+        except Exception as error:  # whatever a module does as it is imported
+            raise InputError(f"{where} cannot be imported: {error!r}") from error
+        try:
+            signature(function).bind(*self._parameters.split(", "))
+        except (TypeError, ValueError):
+            raise InputError(f"{where} is no function of {self._parameters}") from None
+        return self._adapted(function, name, where)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.built_in
+        yield from self._added()
+
+    def __len__(self) -> int:
+        return len(self.built_in) + len(self._added())
+
+    def _added(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points  # which takes longer than btdagg to import
+
+        points: dict[str, EntryPoint] = {}
+        for point in entry_points(group=self.group):
+            if point.name in self.built_in:
+                raise InputError(f"{_where(point)} has a name of btdagg's own; uninstall it")
+            if other := points.get(point.name):
+                raise InputError(
+                    f"{_where(point)} and {_where(other)} have one name; uninstall one"
+                )
+            points[point.name] = point
+        return points
+
+
+def _where(point: EntryPoint) -> str:
+    package = getattr(point.dist, "name", "without a name")
+    return f"package {package}: {point.name} = {point.value} of {point.group}"
+
+
+def named_in_errors(function: Callable[..., Any], where: str) -> Callable[..., Any]:
+    """Return a function whose errors are an `InputError` that begins with whose it is."""
+
+    @wraps(function)
+    def named(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            raise InputError(f"{where}: {type(error).__name__}: {error}") from error
+
+    return named

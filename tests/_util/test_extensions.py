@@ -1,0 +1,204 @@
+"""What installed packages add: looked up late, and refused by the name of the package."""
+
+import importlib.metadata
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.judge.provider import JUDGES, ModelClient, client_of
+from btdagg.methods import AGGREGATORS, FunctionMethod, by_name
+from btdagg.votes.formats import FORMATS, read
+from extension import Installed, install
+
+PROJECT = """
+[project]
+name = "{name}"
+version = "1.0"
+
+[project.entry-points."{group}"]
+{points}
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Install a package with a module and entry points of a group."""
+    installed = Installed(tmp_path / "site")
+
+    def package(group, points, code, name="kit"):
+        project = tmp_path / name
+        project.mkdir()
+        written = "\n".join(f'{key} = "{value}"' for key, value in points.items())
+        (project / "pyproject.toml").write_text(
+            PROJECT.format(name=name, group=group, points=written)
+        )
+        (project / f"{name}.py").write_text(code)
+        install(project, installed.target)
+
+    yield package
+    installed.close()
+
+
+@pytest.fixture
+def no_look_up(monkeypatch):
+    """Packages must not be looked up."""
+
+    def refuse(group):
+        assert not group.startswith("btdagg."), "installed packages were looked up"
+        return ()
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", refuse)
+
+
+METHOD = "def method(counts, labels, new_counts, scale, label_scale):\n    return {}\n"
+
+
+def test_a_built_in_name_looks_up_no_package(no_look_up, cli, folder):
+    assert by_name(["majority"])[0].name == "majority vote"
+    assert read({"item": ["x"], "vote": ["A"]}, "table").n_votes == 1
+    assert type(client_of("simulated")).__name__ == "SimulatedClient"
+    assert isinstance(client_of("openai:gpt-5.4"), ModelClient)
+    assert cli("evaluate", "--help")[0] == 0
+
+
+def test_a_package_is_imported_where_its_name_is_asked_for(package):
+    package("btdagg.methods", {"late": "kit:method"}, "raise OSError('no disk')")
+    assert list(AGGREGATORS)[-1] == "late"
+    assert len(AGGREGATORS) == len(list(AGGREGATORS))
+    with pytest.raises(btdagg.InputError, match=r"expected one of neighbours, .*, late$"):
+        by_name(["other"])
+    with pytest.raises(
+        btdagg.InputError,
+        match=r"^package kit: late = kit:method of btdagg.methods cannot be imported: OSError",
+    ):
+        by_name(["late"])
+
+
+def test_a_name_that_is_taken_is_refused(package):
+    package("btdagg.formats", {"table": "kit:read"}, "def read(content): ...")
+    assert FORMATS["table"].name == "table"
+    with pytest.raises(btdagg.InputError, match=r"^package kit: table = kit:read of "):
+        list(FORMATS)
+
+
+def test_two_packages_of_one_name_are_refused(package):
+    package("btdagg.judges", {"mine": "kit:ask"}, "def ask(request): ...")
+    package("btdagg.judges", {"mine": "other:ask"}, "def ask(request): ...", name="other")
+    with pytest.raises(btdagg.InputError, match=r"kit: mine .* and .* other: |other: .* kit: "):
+        client_of("mine")
+
+
+@pytest.mark.parametrize("code", ["method = 3", "def method(counts, labels): ..."])
+def test_what_is_no_such_function_is_refused(package, code):
+    package("btdagg.methods", {"odd": "kit:method"}, code)
+    with pytest.raises(
+        btdagg.InputError,
+        match=r"^package kit: .* is no function of counts, labels, new_counts, scale, label_scale$",
+    ):
+        by_name(["odd"])
+
+
+def test_an_error_of_a_package_names_it(package):
+    package("btdagg.methods", {"odd": "kit:method"}, METHOD.format("1 / 0"))
+    (method,) = by_name(["odd"])
+    with pytest.raises(btdagg.InputError, match=r"^package kit: .*: ZeroDivisionError: division"):
+        method.fit([[0, 1, 3]], [1]).decide([[0, 1, 3]])
+
+
+# Methods
+
+
+def answering(answer, **scales):
+    method = FunctionMethod(lambda *_: answer, "m", **scales)
+    return method.fit([[0, 1, 3]], [1])
+
+
+def test_a_method_gets_items_with_votes_and_both_scales():
+    seen = []
+    function = lambda *arguments: seen.append(arguments) or np.zeros(len(arguments[2]))  # noqa: E731
+    scale, label_scale = btdagg.Scale(range(1, 4)), btdagg.PASS_FAIL
+    method = FunctionMethod(function, "m", scale=scale, label_scale=label_scale)
+    method.fit([[1, 0, 1], [0, 0, 2]], [0, 1]).decide([[0, 4, 0]])
+    counts, labels, new_counts, *scales = seen[0]
+    assert counts.tolist() == [[1, 0, 1], [0, 0, 2]]
+    assert labels.tolist() == [0, 1]
+    assert new_counts.tolist() == [[0, 4, 0]]
+    assert scales == [scale, label_scale]
+
+
+def test_expected_labels_become_the_nearest_ones():
+    labels = answering([0.4, -0.6, 0.5]).decide([[0, 1, 3]] * 3)
+    assert labels.tolist() == [0, -1, 0]
+    assert labels.dtype == np.int8
+    items = answering([0.9]).decide([[0, 0, 0], [0, 1, 3]])  # without votes, in the middle
+    assert items.tolist() == [0, 1]
+
+
+def test_probabilities_become_their_median():
+    probabilities = [[0.2, 0.2, 0.6], [0.5, 0.2, 0.3], [0.4, 0.3, 0.3], [1, 0, 0]]
+    labels = answering(probabilities).decide([[0, 1, 3]] * 4)
+    assert labels.tolist() == [1, 0, 0, -1]  # half is as near to a tie
+    model = btdagg.DavidsonModel(beta=0.8, eta0=0.3, gamma=0.2)
+    counts = np.random.default_rng(0).integers(0, 6, (500, 3))
+    counts = counts[counts.any(axis=1)]
+    assert (answering(model.predict_proba(counts)).decide(counts) == model.decide(counts)).all()
+
+
+@pytest.mark.parametrize("answer", [[1.0, 2.0], [[0.5, 0.5]], [np.nan], 1.0])
+def test_an_answer_of_another_shape_is_refused(answer):
+    with pytest.raises(btdagg.InputError, match=r"^what m returns is .*, expected \(1,\) expected"):
+        answering(answer).decide([[0, 1, 3]])
+
+
+def test_a_method_needs_a_fit():
+    with pytest.raises(btdagg.InputError, match=r"m is not fitted"):
+        FunctionMethod(lambda *_: [], "m").decide([[0, 1, 3]])
+
+
+def test_values_are_rescaled_from_end_to_end():
+    values = np.array([1, 5.5, 10])
+    assert btdagg.Scale(range(1, 11)).rescaled(values, btdagg.PAIRS).tolist() == [-1, 0, 1]
+
+
+# Formats
+
+
+ROWS = """
+def rows(content):
+    document = content.document or {}
+    return document.get("runs")
+"""
+
+
+def test_rows_of_a_format_are_read_as_a_table(package, tmp_path):
+    package("btdagg.formats", {"kit": "kit:rows"}, ROWS)
+    file = tmp_path / "run.json"
+    file.write_text('{"runs": [{"item": "x", "vote": "A"}, {"item": "y", "vote": "meh"}]}')
+    with pytest.raises(btdagg.InputError, match=r"run.json, row 2, column vote: got 'meh'"):
+        read(file)
+    imported = read(file, words={"meh": "tie"})
+    assert imported.formats == ("kit",)
+    assert imported.frame["vote"].to_list() == [1, 0]
+    file.write_text('{"runs": [{"item": "x", "score": 3}, {"item": "y", "score": "n/a"}]}')
+    assert read(file, "kit").frame["score"].to_list() == [3, None]
+
+
+def test_a_format_of_a_package_comes_before_any_table(package):
+    package("btdagg.formats", {"kit": "kit:rows"}, "def rows(content):\n    return []\n")
+    pairs = pl.DataFrame({"item": ["x"], "vote": ["A"]})
+    with pytest.raises(btdagg.InputError, match=r"no rows"):
+        read(pairs)
+    assert read(pairs, "table").n_votes == 1
+
+
+# Judges
+
+
+def test_a_judge_is_a_function_by_name_or_before_a_colon(package):
+    package("btdagg.judges", {"kit": "kit:ask"}, "def ask(request):\n    return '[[A]]'\n")
+    assert "kit" in JUDGES
+    for model in ("kit", "kit:fair"):
+        assert type(client_of(model)).__name__ == "FunctionClient"
+    assert isinstance(client_of("kit", "http://localhost:8000/v1"), ModelClient)
