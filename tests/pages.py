@@ -6,7 +6,8 @@ A page has one folder and one Python namespace. In the folder lie files that pag
 - `python` is executed; `await` is allowed. Where a line is an expression with a comment that is a
   Python literal, the value has to be that (of an array, its shape or its content).
 - `console` is run line by line: commands of btdagg in this process, others in bash. Every one has
-  to end with status 0. One with `&` runs until the end of the page.
+  to end with status 0. One with `&` runs until the end of the page. `pip install -e FOLDER` makes a
+  package and its entry points known to this process until then.
 - `sql` is run in DuckDB, in the folder.
 - A block that has a file name after its language is written to that file.
 - A block without a language is output: each of its lines has to be among what the last block that
@@ -44,6 +45,7 @@ import polars as pl
 
 from btdagg.cli import run
 from btdagg.datasets import simulated_pairs
+from extension import Installed, install
 from trace_servers import free_port
 
 ROOT = Path(__file__).parents[1]
@@ -117,8 +119,11 @@ class Runner:
         self._namespace: dict[str, object] = {"__name__": "__main__"}
         self._printed: str | None = None
         self._background: list[subprocess.Popen[bytes]] = []
+        self._installed: Installed | None = None
 
     def close(self) -> None:
+        if self._installed is not None:
+            self._installed.close()
         for process in self._background:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
@@ -180,6 +185,10 @@ class Runner:
         if words[0] == "export":
             name, _, value = words[1].partition("=")
             self._environment[name] = value
+            return ""
+        if words[:3] == ["pip", "install", "-e"]:
+            self._installed = self._installed or Installed(self.folder / "site-packages")
+            install(self.folder / words[3], self._installed.target)
             return ""
         if words[0] == "btdagg" and not re.search(r"[|&<>$;]", line):
             out = io.StringIO()

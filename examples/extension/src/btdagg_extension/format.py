@@ -16,7 +16,6 @@ def duels(file):
         return None
     return [
         {
-            "item": f"{duel['question']}|{duel['left']}|{duel['right']}",
             "group": duel["question"],
             "system_a": duel["left"],
             "system_b": duel["right"],
