@@ -281,11 +281,8 @@ def test_more_labels_make_an_interval_narrower():
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
-        ({"labels": [1, 2, None, None]}, "labels"),
         ({"labels": [1, None, None, None]}, "labels"),
         ({"groups": [1, 1, 2, 3]}, "labels"),  # one group with labels
-        ({"probabilities": [0.5, 0, 1, 1]}, "probabilities"),
-        ({"groups": ["a", "b", "c", np.nan]}, "groups"),
         ({"by": [1, 2, 3]}, "by"),
         ({"counts": np.zeros((0, 3)), "labels": []}, "counts"),
     ],

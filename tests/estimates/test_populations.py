@@ -113,9 +113,6 @@ def test_whole_groups_are_the_units_where_they_were_drawn():
     with pytest.raises(btdagg.InputError) as error:
         finite(counts, labels, groups=groups)
     assert error.value.argument == "units"
-    with pytest.raises(btdagg.InputError) as error:
-        estimate(counts, labels, population="these")
-    assert error.value.argument == "population"
 
 
 def test_where_many_items_are_labelled_a_remark_gives_the_other_interval():

@@ -179,8 +179,6 @@ def test_an_item_in_two_tasks_is_refused():
     ("change", "argument"),
     [
         ({"new_counts": np.zeros((5, 3))}, "new_counts"),
-        ({"labels": np.full(40, 7)}, "labels"),
-        ({"level": 95}, "level"),
         ({"names": ("one",)}, "names"),
         ({"names": ("one", "one")}, "names"),
         ({"new_counts": np.full((40, 3), -1)}, "counts"),

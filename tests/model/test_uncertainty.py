@@ -148,7 +148,6 @@ def test_stability_is_the_share_of_refits_that_decide_alike():
     ("arguments", "message"),
     [
         ({"n_refits": 1}, "n_refits is 1, expected an integer of at least 2"),
-        ({"level": 1}, "level is 1.0, expected a number above 0 and below 1"),
         (
             {"groups": [1, 1, 1]},
             "expected at least two groups",

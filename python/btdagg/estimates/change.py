@@ -11,7 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.readable import Readable
-from btdagg._util.validation import as_groups, as_number
+from btdagg._util.validation import as_groups, as_number, finite_counts
 from btdagg.estimates.mean import Population, differences_of
 from btdagg.estimates.population import (
     N_FOLDS,
@@ -194,7 +194,7 @@ def change(
             expected = f"that of the votes, {items.scale}, to tell the judge's part"
             raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
         expect(not items.judges, name, "a panel", "votes of one judge")
-        expect(items.pooled.any(), name, "items without a vote", "some with votes")
+        expect(finite_counts(items.pooled).any(), name, "items without a vote", "some with votes")
     if after.shares is None:
         after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))

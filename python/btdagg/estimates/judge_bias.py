@@ -14,7 +14,7 @@ from btdagg._util.display import Drawn
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
-from btdagg._util.validation import as_groups
+from btdagg._util.validation import as_groups, finite_counts
 from btdagg.estimates.mean import numbers_of
 from btdagg.estimates.population import PredictedItems, items_of, vote_shares
 from btdagg.estimates.regression import Regression
@@ -260,7 +260,7 @@ def bias(
     if not known and with_systems is None:
         expected = "a length, a column of numbers or the systems of each response"
         raise InputError(argument="covariates", came="nothing", expected=expected)
-    has_votes = items.pooled.sum(axis=1) > 0
+    has_votes = finite_counts(items.pooled).sum(axis=1) > 0
     items = replace(items, covariates={}, standings={})[has_votes]
     known = {name: values[has_votes] for name, values in known.items()}
     remarks = list(items.remarks)

@@ -169,6 +169,9 @@ class Items(Readable):
 
     def __post_init__(self) -> None:
         judges = self.judges
+        for name, kind in (("scale", Scale), ("label_scale", Scale | None)):
+            said = getattr(self, name)
+            expect(isinstance(said, kind), name, said, "a btdagg.Scale")
         if self.scale.mirrored and has_judges(self.counts):
             counts = as_panel_counts(self.counts, judges or None)
             judges = names_of_judges(judges or None, counts.shape[1])

@@ -150,12 +150,13 @@ class Provenance:
         differences = []
         array = scale.read_counts(counts)
         totals = array.sum(axis=1, dtype=np.float64)
-        most = round(totals.max()) if len(totals) else self.n_votes
+        # Not a number where a count is none, which the model refuses by its row.
+        most = np.rint(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
-                differences.append(f"items have up to {most} votes, and {self._fitted_for()}")
+                differences.append(f"items have up to {most:.0f} votes, and {self._fitted_for()}")
             elif fewer and most < self.n_votes:
-                more = f"no item has more than {most} vote{'s' * (most != 1)}"
+                more = f"no item has more than {most:.0f} vote{'s' * bool(most != 1)}"
                 differences.append(f"{more}, and {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
