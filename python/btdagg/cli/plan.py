@@ -134,7 +134,11 @@ def plan(
             f"-n {n_fitted}, or a model that is calibrated at {n_votes}"
         )
     data = reading.data(votes, labels, fitted)
-    items = data.votes.labelled(data.gold)
+    known = reading.covariates_for(fitted)
+    if known is None:
+        items = data.votes.labelled(data.gold)
+    else:
+        items = data.votes.items(data.gold).with_covariates(known, model=fitted).labelled()
     fitted_prior: AnyPrior = None
     of_prior = "with the prior of grades"
     if items.scale != fitted.scale:
@@ -164,8 +168,8 @@ def plan(
             strengths=data.votes.strengths(),
         )
     planned = online.plan(
-        items.counts,
-        items.labels,
+        items if items.covariates else items.counts,
+        None if items.covariates else items.labels,
         n_items=n_items,
         n_votes=_curve(n_votes, step),
         price=0.0,
@@ -173,7 +177,8 @@ def plan(
         prior=fitted_prior,
         population=population,
     )
-    expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, rule.kind))
+    own = rule.kind + ", covariates" * bool(fitted.covariates)
+    expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, own))
     anchors = None
     if drift is not None:
         if not items.scale.mirrored:
@@ -196,6 +201,7 @@ def plan(
                 "labels": [
                     {"n_labels": size, "excess_mae": excess} for size, excess in planned.labels
                 ],
+                **({"saved": planned.saved} if planned.saved else {}),
                 **({} if anchors is None else {"anchors": anchors._asdict()}),
                 "n_labels": len(items.labels),
                 "remarks": remarks,

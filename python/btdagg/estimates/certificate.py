@@ -340,8 +340,9 @@ def certify(
     -----
     Items are ordered by the probability of their label. Lower bounds of the agreement of the surest
     20% of all items (more, where they would have fewer than 30 labels), then of the surest 25% and
-    so on, are tested in this order, up to the first that is below `agreement`. In such a sequence,
-    fixed before a label is read, each bound may be at the full confidence.
+    so on, are tested in this order, up to the first that is below `agreement`. The sequence begins
+    with the share whose bound would be highest if people agreed as the model expects. In such a
+    sequence, fixed before a label is read, each bound may be at the full confidence.
 
     Bounds are Clopper and Pearson's. They are exact for a `model` that has not seen these labels,
     with one rater an item and no groups. Otherwise the model is calibrated on these labels: then
@@ -354,8 +355,7 @@ def certify(
     equal: labels weigh one over their probability, and there is one more label of the greatest
     weight, on which the judge is wrong. Where the probabilities of all items are known, the
     greatest weight is the one that no label exceeds with probability 1 - `confidence`; what items
-    weigh more than that counts as wrong, without a label. The sequence then begins with the share,
-    of 20% or more, whose bound would be highest if people agreed as the model expects.
+    weigh more than that counts as wrong, without a label.
 
     References
     ----------
@@ -419,8 +419,16 @@ def certify(
         model = replace(fitted, **named)
     shares = predicted_by(model, population.rows, columns_for(model, ranked))
     of_rows = sure(shares, within)[1]
-    steps = _steps(of_rows, np.bincount(population.place), n if weights is None else np.inf)
+    of_place = np.bincount(population.place)
+    steps = _steps(of_rows, of_place, n if weights is None else np.inf)
     if weights is None:
+        # Of all items, so that it does not matter which were drawn.
+        shares_of_steps, least = np.array(steps).T
+        inside_of = (of_rows >= least[:, None]) * of_place
+        m = n * shares_of_steps
+        agreeing = inside_of @ of_rows / inside_of.sum(axis=1)
+        expected_low = _lower_bound(m * agreeing, m, confidence)
+        steps = steps[int(np.argmax(expected_low)) :]
         curve = [_point(population, entered, agrees, confidence, *step) for step in steps]
     else:
         of_items = of_rows[population.place]
@@ -692,11 +700,15 @@ def _labels_wanted(
     labels = np.unique(
         np.geomspace(max(n + 1, _LEAST_LABELS), max(n_items, n + 1), 400).astype(int)
     )
-    first = np.maximum(_FIRST, _LEAST_LABELS / labels)
-    last = np.minimum(np.searchsorted(items / items[-1], first - _ROUNDING), len(items) - 1)
+    shares = np.append(np.arange(_FIRST, 1, _STEP), 1.0)
+    last = np.searchsorted(items / items[-1], shares - _ROUNDING)
     p, *gradient = (columns.cumsum(axis=0)[last] / items[last, None]).T
     variance = np.einsum("in,ij,jn->n", gradient, covariance, gradient)
-    m = worth * first * labels
+    m = worth * labels[:, None] * shares
+    # The sequence begins where the bound is expected to be highest.
+    expected_low = _lower_bound(m * p, m, confidence) * (labels[:, None] * shares >= _LEAST_LABELS)
+    first = expected_low.argmax(axis=1)
+    p, variance, m = p[first], variance[first], m[np.arange(len(m)), first]
     least = m * p - ndtri(_LIKELY) * np.sqrt(m * p * (1 - p) + m**2 * variance)
     enough = (_lower_bound(np.maximum(least, 0), m, confidence) >= agreement) & (labels <= n_items)
     if not enough.any():

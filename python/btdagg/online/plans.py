@@ -20,14 +20,15 @@ from btdagg._util.validation import (
     as_number,
     require_rows,
 )
+from btdagg._util.wording import counted
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import CrossFit, Protocol
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
+from btdagg.model.covariates import columns_for, offsets_of
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.grades import GradeModel
 from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 # A forecast needs no more than this: an evaluation deals and resamples more often.
 _CROSS_FIT = CrossFit(n_repeats=1, n_refits=12)
 _N_WORLDS, _N_SETS = 5, 8
+_ALL, _KNOWN = "all votes", ", covariates"  # ways to decide
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class PlannedBudget(Readable):
     ----------
     n, rule : int, str
         Votes per item at most, for which the model is calibrated; and one of ``all votes``,
-        ``lossless``, ``risk-bounded``, ``cost-optimal``.
+        ``lossless``, ``risk-bounded``, ``cost-optimal``, or of the first two with ``, covariates``.
     votes, mae, change_rate : float
         Votes of an item, mean absolute error on new items of a model calibrated on as many labels
         as the pilot has, and the share of items whose label differs from that of all `n` votes.
@@ -80,12 +82,29 @@ class Plan(Drawn, Readable):
     """Forecast of a job: `budgets` by number of votes and rule, the curve of error against votes.
 
     `labels` are pairs of a number of labels and by how much the expected error then exceeds that
-    with unlimited labels (of grades: with all of the pilot), on average, at the largest number of
-    votes.
+    with unlimited labels (of grades, and with covariates: with all of the pilot), on average, at
+    the largest number of votes. `labels_known` is that of models with covariates.
     """
 
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
+    labels_known: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def saved(self) -> str:
+        """What covariates save at no more error than the most votes alone; empty without any."""
+        known = [row for row in self.budgets if row.rule == _ALL + _KNOWN]
+        if not known:
+            return ""
+        most = [row for row in self.budgets if row.rule == _ALL][-1]
+        fewest = next((row for row in known if row.mae <= most.mae), None)
+        if fewest is None:
+            return f"with covariates the error is not below that of {most.n} votes alone"
+        return (
+            f"MAE with covariates and {counted(fewest.n, 'vote')} an item {fewest.mae:.4f}, of "
+            f"{counted(most.n, 'vote')} alone {most.mae:.4f}: "
+            f"{most.calls - fewest.calls:,.0f} calls fewer"
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row for each number of votes and rule."""
@@ -93,25 +112,29 @@ class Plan(Drawn, Readable):
 
     def __str__(self) -> str:
         priced = any(row.price for row in self.budgets)
+        wide = max(12, *(len(row.rule) for row in self.budgets))
         lines = [
-            "  n  rule          votes     MAE  95% interval    changed       calls"
+            f"  n  {'rule':<{wide}}  votes     MAE  95% interval    changed       calls"
             + "       price" * priced
         ]
         for row in self.budgets:
             lines.append(
-                f"{row.n:3}  {row.rule:<12} {row.votes:6.2f}  {row.mae:.4f}  "
+                f"{row.n:3}  {row.rule:<{wide}} {row.votes:6.2f}  {row.mae:.4f}  "
                 f"{row.low:.3f} to {row.high:.3f}  {row.change_rate:7.4f}  {row.calls:10,.0f}"
                 + f"  {row.price:10,.2f}"
                 * priced
             )
+        known = dict(self.labels_known)
         for size, excess in self.labels:
-            lines.append(f"{size} labels: error {excess:.4f} above that of many labels")
+            beside = f", with covariates {known[size]:.4f}" if size in known else ""
+            lines.append(f"{size} labels: error {excess:.4f} above that of many labels{beside}")
+        lines += [self.saved] if self.saved else []
         return "\n".join(lines)
 
 
 def plan(
     counts: ArrayLike,
-    labels: ArrayLike,
+    labels: Any = None,
     *,
     n_items: int,
     n_votes: Sequence[int] = (2, 4, 6, 8, 12, 16, 20),
@@ -123,6 +146,7 @@ def plan(
     population: Literal["new", "finite"] = "new",
     scale: Scale | None = None,
     label_scale: Scale | None = None,
+    covariates: Any = None,
     seed: int = 0,
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
@@ -132,13 +156,14 @@ def plan(
     What else rules do is a sum over all counts, with `fit_votes` of the pilot. So is what votes
     beyond those of the pilot (of half of its items) change of the error.
 
-    Of grades the pilot's own votes are taken in random order, by the lossless rule alone. So there
-    is no forecast for more votes than its items have.
+    Of grades, and with covariates, the pilot's own votes are taken in random order, by the lossless
+    rule alone. So there is no forecast for more votes than its items have. With covariates it is
+    made for votes alone and with them, from the same votes; a standing stays that of all votes.
 
     Parameters
     ----------
     counts, labels
-        Votes (n, 3) and gold labels (n,) of the pilot, or (n, J) and grades.
+        Votes (n, 3) and gold labels (n,) of the pilot, or (n, J) and grades, or its `Items`.
     n_items : int
         Items of the job, without the labelled ones; of a finite population with those of the pilot.
     n_votes, n_labels : sequence of int
@@ -159,6 +184,8 @@ def plan(
         take no further votes and have no error.
     scale, label_scale : Scale, optional
         Of votes and labels, as for `btdagg.calibrate`.
+    covariates : optional
+        What else is known of the pilot, as for `btdagg.calibrate`; items may have it already.
     seed : int
         Seed of folds, of votes that are drawn, and of the simulated calibration sets.
 
@@ -167,23 +194,24 @@ def plan(
     `btdagg.evaluation.new_items.NewItems` for the error and its interval.
     """
     model: Any = None if rule is None else rule.model
-    if model is not None:
-        model.require_votes_alone(
-            "a plan, which forecasts votes; a comparison says what covariates save"
-        )
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
     expect(population in ("new", "finite"), "population", population, "'new' or 'finite'")
     said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
     pilot = Items.of(counts, labels, **dict(zip(("scale", "label_scale"), said, strict=True)))
+    if covariates is not None:
+        pilot = pilot.with_covariates(covariates, model=model)
+    if model is not None:
+        offsets_of(model, columns_for(model, pilot), len(pilot))  # which names those that miss
     n_open = n_items if population == "new" else n_items - len(pilot)
     if n_open < 1:
         most = f"more than the {n_items - n_open} of the pilot, which are among them"
         raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
     unit = 1.0
-    if pilot.scale.mirrored:
+    of_known: tuple[tuple[int, float], ...] = ()
+    if pilot.scale.mirrored and not pilot.covariates:
         # Errors are of labels -1, 0 and 1 until they are written.
         points = pilot.label_scale.points
         signs = as_checked_counts(pilot.pooled), pilot.label_scale.sides(pilot.labels)
@@ -195,8 +223,13 @@ def plan(
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
         of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior)
     else:
-        rng = np.random.default_rng(seed)
-        forecasts, of_labels = _of_grades(pilot, budgets, sizes, step, rule, rng)
+        how = budgets, sizes, step, rule, {"prior": prior} if pilot.scale.mirrored else {}
+        alone = replace(pilot, covariates={}, standings={})
+        forecasts, of_labels = _of_own_votes(alone, *how, np.random.default_rng(seed))
+        if pilot.covariates:
+            known, of_known = _of_own_votes(pilot, *how, np.random.default_rng(seed))
+            for n, rows in known.items():
+                forecasts[n] += [(row[0] + _KNOWN, *row[1:]) for row in rows]
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
         for name, used, error, change in rows:
@@ -205,7 +238,7 @@ def plan(
             changed = n_open / n_items * change
             job = calls, calls * per_vote
             budgeted.append(PlannedBudget(n, name, used, mae, changed, *job, low, high))
-    return Plan(tuple(budgeted), tuple((size, unit * excess) for size, excess in of_labels))
+    return Plan(tuple(budgeted), tuple((k, unit * excess) for k, excess in of_labels), of_known)
 
 
 def _errors(
@@ -277,62 +310,60 @@ def _of_rules(
         StoppingRule.cost_optimal(model, n, votes, price=worth, step=step),
     )
     # The rules' own error is the model's; what a rule adds to it is taken over.
-    return [("all votes", float(n), error, 0.0)] + [
+    return [(_ALL, float(n), error, 0.0)] + [
         (r.kind, r.expected_votes, _moved(error, r.expected_mae - full.expected_mae), r.change_rate)
         for r in rules
     ]
 
 
-def _of_grades(
+def _of_own_votes(
     pilot: Items,
     budgets: list[int],
     sizes: list[int],
     step: int,
     rule: StoppingRule | None,
+    how: dict[str, Any],
     rng: np.random.Generator,
     n_sets: int = 10,
 ) -> tuple[dict[int, list[_Row]], tuple[tuple[int, float], ...]]:
     """Forecast from the votes of the pilot, in random order, and from some of its labels."""
-    scale, label_scale, array, gold = pilot.scale, pilot.label_scale, pilot.counts, pilot.labels
+    scales: Any = {"scale": pilot.scale, "label_scale": pilot.label_scale}
+    array, most = pilot.pooled, budgets[-1]
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
-    totals, most = array.sum(axis=1), budgets[-1]
-    rows = np.flatnonzero(totals >= most)
+    rows = np.flatnonzero(array.sum(axis=1) >= most)
     expected = "at most as many votes as two or more items of the pilot have"
     expect(len(rows) >= 2, "n_votes", most, expected)
-    places = np.arange(len(scale.points))
+    pilot, places = pilot[rows], np.arange(len(pilot.scale.points))
     orders = [rng.permutation(np.repeat(places, row.astype(int)))[:most] for row in array[rows]]
-    shares, gold = np.eye(len(places))[np.stack(orders)], gold[rows]
+    shares, gold = np.eye(len(places))[np.stack(orders)], pilot.labels
+    known: Any = {"covariates": pilot.covariates, "standings": pilot.standings}
 
-    def fitted(n: int, some: NDArray[Any] | slice = slice(None)) -> Any:
-        some_counts = shares[some, :n].sum(axis=1)
-        both: Any = {"scale": scale, "label_scale": label_scale}
-        return quiet(calibrate)(some_counts, gold[some], **both).model
+    def at(n: int) -> Items:
+        counts = shares[:, :n].sum(axis=1).astype(np.int64)
+        return Items(counts=counts, labels=gold, groups=pilot.groups, **scales, **known)
 
     forecasts: dict[int, list[_Row]] = {}
     for n in budgets:
-        model = fitted(n)
-        if rule is not None and rule.n == n:
-            model = replace(cast("GradeModel", rule.model), provenance=None)
-        votes = StoppingRule.lossless(model, n, step=step)._followed(shares[:, :n]).n_votes
-        items = Items.of(
-            shares[:, :n].sum(axis=1).astype(np.int64),
-            gold,
-            scale=scale,
-            label_scale=label_scale,
-        )
-        method = Calibrated(scale=scale, label_scale=label_scale)
-        error = _cross_fitted(items, method, int(rng.integers(2**31)))
+        items, is_own = at(n), rule is not None and rule.n == n
+        model: Any = cast("StoppingRule", rule).model if is_own else None
+        if model is None or bool(model.covariates) != bool(pilot.covariates):
+            model = quiet(calibrate)(items, **how).model
+        model = replace(model, provenance=None)
+        lossless = StoppingRule.lossless(model, n, step=step)
+        votes = lossless._followed(shares[:, :n], columns_for(model, items)).n_votes
+        error = _cross_fitted(items, Calibrated(**scales, **how), int(rng.integers(2**31)))
         forecasts[n] = [
-            ("all votes", float(n), error, 0.0),
+            (_ALL, float(n), error, 0.0),
             ("lossless", float(votes.mean()), error, 0.0),
         ]
-    every, excess = shares.sum(axis=1), []
+    every, excess = at(most), []
     for size in (size for size in sizes if 2 * size <= len(gold)):
         errors = []
         for order in (rng.permutation(len(gold)) for _ in range(n_sets)):
-            some, others = order[:size], order[size:]
-            decided = fitted(most, some).decide(every[others])
-            errors.append(np.abs(decided - gold[others]).mean())
+            few = quiet(calibrate)(every[order[:size]], **how).model
+            others = every[order[size:]]
+            decided = few.decide(others.pooled, covariates=columns_for(few, others))
+            errors.append(np.abs(decided - others.labels).mean())
         excess.append((size, float(np.mean(errors)) - error.mean))
     return forecasts, tuple(excess)
 
