@@ -9,18 +9,13 @@ import tomllib
 def install(project, target):
     """Copy the modules of a project to a folder, and write what its pyproject.toml says of it."""
     settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    source = project / "src" if (project / "src").is_dir() else project
-    for place in source.iterdir():
-        if place.is_dir():
-            shutil.copytree(place, target / place.name, dirs_exist_ok=True)
-        elif place.suffix == ".py":
-            shutil.copy(place, target)
+    shutil.copytree(project / "src", target, dirs_exist_ok=True)
     groups = "".join(
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
         for group, points in settings.get("entry-points", {}).items()
     )
     told = target / f"{settings['name'].replace('-', '_')}-{settings['version']}.dist-info"
-    told.mkdir(parents=True)
+    told.mkdir(exist_ok=True)
     (told / "entry_points.txt").write_text(groups, encoding="utf-8")
     metadata = f"Metadata-Version: 2.1\nName: {settings['name']}\nVersion: {settings['version']}\n"
     (told / "METADATA").write_text(metadata, encoding="utf-8")

@@ -138,6 +138,7 @@ class Runner:
         elif block.mark:
             assert not block.language, f"{where}: not compared, which is for output"
         elif block.file:
+            (self.folder / block.file).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / block.file).write_text(text, encoding="utf-8")
         elif block.language == "python":
             self._printed = self._python(text, block.line)

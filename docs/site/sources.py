@@ -20,6 +20,7 @@ FRONT = "index.md"
 
 # Pages that lie elsewhere in the repository, where people look for them.
 _ELSEWHERE = {
+    "CONTRIBUTING.md": "contributing.md",
     "DESIGN.md": "design.md",
     "CHANGELOG.md": "changelog.md",
     "benches/README.md": "benchmarks.md",

@@ -29,12 +29,12 @@ def package(tmp_path):
 
     def package(group, points, code, name="kit"):
         project = tmp_path / name
-        project.mkdir()
+        (project / "src").mkdir(parents=True)
         written = "\n".join(f'{key} = "{value}"' for key, value in points.items())
         (project / "pyproject.toml").write_text(
             PROJECT.format(name=name, group=group, points=written)
         )
-        (project / f"{name}.py").write_text(code)
+        (project / "src" / f"{name}.py").write_text(code)
         install(project, installed.target)
 
     yield package
