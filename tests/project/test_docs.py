@@ -1,4 +1,4 @@
-"""Every code block of README and docs runs as printed, and shows what it prints."""
+"""Every code block of the pages, README to skill, runs as printed, and shows what it prints."""
 
 import os
 import shutil
@@ -8,7 +8,8 @@ import pytest
 from pages import ROOT, Runner, blocks
 from simulated_judge import SimulatedJudge
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "skills/btdagg/SKILL.md")
+PAGES = [*(ROOT / name for name in ROOT_PAGES), *sorted((ROOT / "docs").glob("*.md"))]
 CRATE = ROOT / "rust/btdagg"
 
 
