@@ -32,10 +32,11 @@ def ended(*arguments, **more):
 QUICK = f"""
 import sys
 sys.path.append({str(Path(__file__).parent)!r})
-from btdagg.evaluation import CrossFit
+from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit
 from exhibits import PNG, Figure, ReportFigure
 ReportFigure.png, ReportFigure.svg = lambda figure: PNG, lambda figure: Figure().svg()
 CrossFit.__init__.__defaults__ = (5, 1, 10, 0)
+vars(CROSS_FITTED.splitter).update(vars(CrossFit()))
 """
 
 

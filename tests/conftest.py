@@ -9,7 +9,7 @@ from hypothesis import settings
 
 import engines
 from btdagg.cli import run
-from btdagg.evaluation import CrossFit
+from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
 from judge_dialects import DIALECTS, KEY
@@ -91,6 +91,8 @@ def figures_not_drawn(small_pngs, monkeypatch):
 def quick_commands(figures_not_drawn, monkeypatch):
     """No figures, and cross-fitting by 5 models and 10 refits instead of 50 and 100."""
     monkeypatch.setattr(CrossFit.__init__, "__defaults__", (5, 1, 10, 0))
+    for name, number in vars(CrossFit()).items():  # and in the protocol that was made before
+        monkeypatch.setitem(vars(CROSS_FITTED.splitter), name, number)
 
 
 @pytest.fixture

@@ -413,6 +413,7 @@ def scores(of_people):
     return "".join(rows)
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     (folder / "s.csv").write_text("conversation,bot,aspect,model,run,rating\n" + scores(False))
     (folder / "human.csv").write_text("conversation,bot,aspect,avg\n" + scores(True))

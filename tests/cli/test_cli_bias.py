@@ -47,6 +47,7 @@ def test_the_answer_comes_first_and_python_gives_the_same(cli, files):
     assert json.loads(cli("bias", *files, "--json")[1])["covariates"][0]["finding"] == "favours"
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_a_report_of_evaluate_says_what_each_judge_favours(cli, files):
     cli("bias", *files, "--report", "of_one")
     rows = pl.read_csv("votes.csv")
@@ -66,6 +67,7 @@ def test_a_report_of_evaluate_says_what_each_judge_favours(cli, files):
     assert of_long == Path("of_one/tables/bias.csv").read_text()
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_a_report_says_once_why_no_judge_has_a_section(cli, files):
     rows = pl.read_csv("votes.csv").with_columns(chars_a=1000, chars_b=1000).drop("^system_.$")
     known, nothing = rows, rows.select("item", "vote")

@@ -135,6 +135,7 @@ def test_strength_that_is_switched_off_is_not_said_to_be_absent(cli):
     )
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_worse(cli, folder):
     sample = simulate("rb2-math", N, 6, seed=1)
     pl.DataFrame(sample.label_columns()).write_csv("gold.csv")

@@ -10,6 +10,8 @@ import btdagg
 from btdagg.cli import run
 from btdagg.estimates import choose, not_worse
 
+pytestmark = pytest.mark.usefixtures("quick_commands")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):

@@ -183,6 +183,7 @@ def test_a_report_has_a_figure_and_tables(cli, folder):
     assert "How often A wins" in (folder / "out/index.html").read_text()
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
     options = ("votes.csv", "labels.csv", "-f", "judge=x")
     status, out, _ = cli("evaluate", *options, "--report", "out")
@@ -199,6 +200,7 @@ def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
     assert found["estimates"]["estimates"]["win rate"]["low"] == pytest.approx(rate.low)
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_an_evaluation_says_why_it_has_no_win_rate(cli, folder):
     labels = pl.read_csv("labels.csv").with_columns(probability=pl.lit("high"))
     labels.write_csv("labels.csv")

@@ -206,6 +206,7 @@ def test_grades_that_need_no_vote_get_their_label(tmp_path):
     assert decided["label"].to_list() == of_all.tolist()
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_btdagg_run_takes_covariates_as_a_key(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = {"a": [f"{k} + {k} = {2 * k + k % 2}. Yes." + " Indeed." * (k % 5) for k in range(60)]}

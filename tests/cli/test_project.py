@@ -89,6 +89,7 @@ def test_every_command_is_in_the_table_or_has_a_reason():
     assert {*names_of(typer.main.get_command(app))} == wanted
 
 
+@pytest.mark.usefixtures("quick_commands")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["pairs", "grades", "panel", "shares"])
 def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, name):
@@ -120,6 +121,7 @@ def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, n
             assert others == wanted[2].splitlines(), line
 
 
+@pytest.mark.usefixtures("quick_commands")
 @pytest.mark.filterwarnings("ignore")
 def test_commands_that_ask_find_the_pairs_of_a_project(cli, folder):
     rows = [

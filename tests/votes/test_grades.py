@@ -279,6 +279,7 @@ def test_tables_of_pairs_have_their_scale():
         btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
     rows = [
         {"item": k, "criterion": name, "score": 1 + (k + shift + n) % 3}

@@ -106,6 +106,7 @@ def error_of(scores):
     return cell.methods[0].interval().mean
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_functions_of_data_use_what_is_known(pairs):
     votes, labels, counts, gold, facts = pairs
     known = columns_of(counts, facts)
