@@ -205,11 +205,12 @@ def two_systems_graded(seed, n_labels):
 @pytest.mark.parametrize("population", ["new", "finite"])
 def test_a_pvalue_is_below_5_percent_just_where_the_interval_is_on_one_side_of_0(population):
     sides, options = set(), {} if population == "new" else {"population": population}
+    model = btdagg.calibrate(*two_systems_graded(99, 40)[:2], scale=SCALE).model
     for seed in range(20):
         counts, labels, system = two_systems_graded(seed, 8 if seed < 14 else 4)
         three = np.where(np.arange(80) % 40 < 20, system, "z")
         for by in (system, three):
-            found = estimate(counts, labels, scale=SCALE, by=by, prior=None, **options)
+            found = estimate(counts, labels, scale=SCALE, by=by, model=model, **options)
             for pair, differences in found.differences.items():
                 for of in (differences, found.difference(*pair)):
                     for one in of.values():

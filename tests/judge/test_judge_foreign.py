@@ -113,13 +113,13 @@ def test_refusals_at_random_lose_no_vote(run, llmock):
     assert found["n_limited"] > 0
 
 
-def test_sixty_requests_a_minute_lose_no_vote(run, llmock):
-    status, found, err = run(llmock("--rpm", "60"), 40, "-n", "4")
+def test_two_requests_a_second_lose_no_vote(run, llmock):
+    status, found, err = run(llmock("--rpm", "120"), 40, "-n", "4")
     assert status == 0, err
     assert statuses_of("v.db") == {"ok": 160}
     assert found["is_complete"]
-    # Sixty at once and one a second from then on; some are used up while the server starts.
-    assert found["seconds"] < 140  # 100 if every allowed request were used
+    # 120 at once and two a second from then on; some are used up while the server starts.
+    assert found["seconds"] < 60  # 20 if every allowed request were used
     assert found["n_limited"] <= 0.5 * 160  # until the pace is known
 
 

@@ -7,6 +7,7 @@ for the array.
 import itertools
 import subprocess
 import sys
+from functools import partial
 
 import narwhals as nw
 import numpy as np
@@ -145,7 +146,7 @@ INDEXED = pd.DataFrame(COUNTS, columns=SIDES, index=[f"q{n}" for n in range(len(
 OF_INDEXED = pd.Series(LABELS, index=INDEXED.index)
 TWO = {
     "calibrate": btdagg.calibrate,
-    "bootstrap": btdagg.bootstrap,
+    "bootstrap": partial(btdagg.bootstrap, n_refits=2),
     "isotonic": AGGREGATORS["isotonic"]().fit,
 }
 
