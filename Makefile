@@ -13,8 +13,8 @@ export MATURIN_PEP517_ARGS ?= --locked
 unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 
-.PHONY: help demo demo-judge test soak integrations wheel lint bench bench-smoke figures docs site \
-site-links clean
+.PHONY: help demo demo-judge test soak integrations integrations-and-soak wheel lint bench \
+bench-smoke figures docs site site-links clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
@@ -52,6 +52,11 @@ soak: $(VENV)/.test
 
 integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 	$(PYTEST) --dist loadgroup -m "integration and not soak"
+
+# As CI runs them: collected once, and workers wait once for the last of them.
+integrations-and-soak: $(VENV)/.integrations $(VENV)-phoenix/.installed
+	$(PYTEST) --dist loadgroup -m "integration or soak"
+	$(PYTEST) --hypothesis-profile soak tests/model/test_properties.py
 
 # With Zig as linker it runs on any Linux since 2014, wherever it is built. The wheel is made of the
 # source distribution, so that nothing may be missing there.
