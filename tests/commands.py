@@ -11,6 +11,8 @@ import termios
 import textwrap
 from pathlib import Path
 
+from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit
+
 
 def started(*arguments, before="", **more):
     """The command as a process of its own, after some code."""
@@ -26,6 +28,13 @@ def ended(*arguments, **more):
     process = started(*arguments, **more)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err
+
+
+def cross_fit_quickly(monkeypatch):
+    """By 5 models and 10 refits; also in the protocol that was made when it was imported."""
+    monkeypatch.setattr(CrossFit.__init__, "__defaults__", (5, 1, 10, 0))
+    for name, number in vars(CrossFit()).items():
+        monkeypatch.setitem(vars(CROSS_FITTED.splitter), name, number)
 
 
 # Code before a command in a process of its own: what the fixture `quick_commands` does in this one.

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 import engines
 from btdagg.cli import run
-from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit
+from commands import cross_fit_quickly
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
 from judge_dialects import DIALECTS, KEY
@@ -29,7 +29,7 @@ settings.load_profile("btdagg")
 # With several workers one of them makes what takes long, or waits for limits of requests.
 TOGETHER = {"spark": "spark", "mlflow": "traces", "phoenix": "traces", "traces.md": "traces",
             "test_judge_foreign": "limits", "test_inspect": "inspect",
-            "test_release_gate": "gate"}  # fmt: skip
+            "test_release_gate": "gate", "test_schemas": "schemas"}  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,9 +90,7 @@ def figures_not_drawn(small_pngs, monkeypatch):
 @pytest.fixture
 def quick_commands(figures_not_drawn, monkeypatch):
     """No figures, and cross-fitting by 5 models and 10 refits instead of 50 and 100."""
-    monkeypatch.setattr(CrossFit.__init__, "__defaults__", (5, 1, 10, 0))
-    for name, number in vars(CrossFit()).items():  # and in the protocol that was made before
-        monkeypatch.setitem(vars(CROSS_FITTED.splitter), name, number)
+    cross_fit_quickly(monkeypatch)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 import btdagg
 from btdagg.datasets import simulate
 from btdagg.online import StoppingRule, fit_votes
+from commands import cross_fit_quickly
 from pages import ROOT
 
 SCHEMAS = {
@@ -82,7 +83,9 @@ def written(tmp_path_factory):
     sources = [str(folder / "votes.csv"), str(folder / "labels.csv")]
     saved, report = folder / "model.json", folder / "report"
     assert run(["calibrate", *sources, "-o", str(saved)]) == 0
-    assert run(["evaluate", *sources, "--report", str(report)]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        cross_fit_quickly(patch)
+        assert run(["evaluate", *sources, "--report", str(report)]) == 0
     for name, file in (("model", saved), ("report", report / "report.json")):
         values.append((name, json.loads(file.read_text(encoding="utf-8"))))
     values.append(("project", {"a": "new", "votes": {"file": "v.csv", "scale": {"tone": "1-3"}}}))
