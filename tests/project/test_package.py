@@ -5,15 +5,28 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from trees import TREES
-
 ROOT = Path(__file__).parents[2]
+
+
+PACKAGE = Path(__file__).parents[2] / "python" / "btdagg"
+
+
+def module_of(path):
+    parts = ("btdagg", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def trees():
+    """The syntax trees of the package's modules, which only one worker has to make."""
+    return {module_of(path): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
 
 
 def imported_by(tree):
@@ -29,13 +42,13 @@ def as_module(name):
     """The module of the package that a name is, or is of."""
     if name == "btdagg._core" or name.startswith("btdagg._core."):
         return None
-    return name if name in TREES else name.rpartition(".")[0]
+    return name if name in trees() else name.rpartition(".")[0]
 
 
 def test_no_module_imports_itself_by_way_of_others():
     graph = {
-        module: {as_module(name) for name in imported_by(tree)} & TREES.keys() - {module}
-        for module, tree in TREES.items()
+        module: {as_module(name) for name in imported_by(tree)} & trees().keys() - {module}
+        for module, tree in trees().items()
     }
     try:
         list(TopologicalSorter(graph).static_order())
@@ -45,7 +58,7 @@ def test_no_module_imports_itself_by_way_of_others():
 
 def test_a_class_has_its_name_to_itself():
     places = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 places[node.name.lstrip("_")].append(module)
@@ -65,7 +78,7 @@ def test_no_function_has_more_than_ten_parameters():
     The scale of labels goes with that of votes.
     """
     found = []
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         if module.startswith("btdagg.cli"):
             continue
         for node in ast.walk(tree):
@@ -91,6 +104,6 @@ def test_what_is_imported_is_a_declared_dependency():
         "phoenix": "arize_phoenix_client",
         "sklearn": "scikit_learn",
     }
-    found = {name.partition(".")[0] for tree in TREES.values() for name in imported_by(tree)}
+    found = {name.partition(".")[0] for tree in trees().values() for name in imported_by(tree)}
     foreign = found - sys.stdlib_module_names - {"btdagg"}
     assert {name for name in foreign if other_names.get(name, name) not in declared} == set()
