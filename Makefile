@@ -13,12 +13,13 @@ export MATURIN_PEP517_ARGS ?= --locked
 unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 
-.PHONY: help demo demo-judge test soak integrations integrations-and-soak wheel lint bench \
+.PHONY: help demo demo-judge quick test soak integrations integrations-and-soak wheel lint bench \
 bench-smoke figures docs site site-links clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
 	@echo "make demo-judge  votes of a simulated judge to labels and a page"
+	@echo "make quick     what a change of Python needs first: format, lint, fast tests of each folder"
 	@echo "make test      the tests, Rust and Python"
 	@echo "make soak      tests that take long: kills, faults, load, many draws"
 	@echo "make integrations  tests that need a server, an engine, a browser, Cargo or a peer"
@@ -45,6 +46,28 @@ test: $(VENV)/.test
 	@if command -v cargo >/dev/null; then cargo test --workspace --locked --quiet; \
 	else echo "cargo is not installed: the tests of the Rust crate are left out"; fi
 	$(PYTEST) --dist worksteal
+
+# Format, lint, and the files of tests that take a second or two. It leaves out types, Rust, figures,
+# servers, the pages, and the tests that draw, sweep or start processes.
+QUICK := _util/test_arrays _util/test_errors _util/test_extensions _util/test_readable \
+	methods/test_aggregators methods/test_aggregators_more \
+	votes/test_filters votes/test_histogram votes/test_import votes/test_items votes/test_label_means \
+	votes/test_labels_checked votes/test_provenance votes/test_reading votes/test_row_order votes/test_scale \
+	votes/test_several_raters votes/test_sides votes/test_strength votes/test_tables \
+	model/test_calibration model/test_grades_core model/test_model model/test_offsets model/test_panel \
+	model/test_saved model/test_uncertainty \
+	evaluation/test_bias evaluation/test_cross_fit evaluation/test_evaluation evaluation/test_metrics \
+	evaluation/test_ranking evaluation/test_sweeps \
+	estimates/test_decisions estimates/test_estimate_systems estimates/test_estimates \
+	estimates/test_estimates_of_grades estimates/test_judge_bias estimates/test_panels \
+	online/test_online_drift online/test_online_forecast online/test_online_tally \
+	judge/test_judge_answers judge/test_judge_pairs judge/test_judge_prompts \
+	cli/test_cli_choose cli/test_cli_counts project/test_package project/test_skill project/test_lists
+
+quick: $(VENV)/.quick
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(PYTEST) --dist worksteal --quiet $(QUICK:%=tests/%.py)
 
 soak: $(VENV)/.test
 	$(PYTEST) --dist loadgroup -m soak
@@ -82,6 +105,9 @@ lint: $(VENV)/.lint
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml \
 	  examples/release_gate/release-gate.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms \
+	  $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/hadolint Containerfile
 	cargo package --package btdagg --locked --allow-dirty --no-verify --quiet
@@ -120,12 +146,13 @@ site-links: $(VENV)/.docs
 # the Rust sources make a rebuild necessary.
 $(VENV)/.demo: EXTRAS = cli
 $(VENV)/.judge: EXTRAS = judge,report
+$(VENV)/.quick: EXTRAS = lint
 $(VENV)/.test: EXTRAS = test
 $(VENV)/.integrations: EXTRAS = integrations
 $(VENV)/.lint: EXTRAS = lint
 $(VENV)/.figures: EXTRAS = cli,report
 $(VENV)/.docs: EXTRAS = docs
-$(VENV)/.demo $(VENV)/.judge $(VENV)/.test $(VENV)/.integrations $(VENV)/.lint \
+$(VENV)/.demo $(VENV)/.judge $(VENV)/.quick $(VENV)/.test $(VENV)/.integrations $(VENV)/.lint \
 $(VENV)/.figures $(VENV)/.docs: $(SOURCES) | $(VENV)/.created
 	$(INSTALL) --reinstall-package btdagg --editable ".[$(EXTRAS)]"
 	@touch $@

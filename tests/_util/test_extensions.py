@@ -128,6 +128,23 @@ def test_a_method_gets_items_with_votes_and_both_scales():
     assert scales == [scale, label_scale]
 
 
+@pytest.mark.parametrize("kind", ["vote", "score"])
+def test_all_methods_are_those_of_packages_too(package, cli, folder, quick_commands, kind):
+    package("btdagg.methods", {"middle": "kit:method"}, METHOD.format("[2.0] * len(new_counts)"))
+    rows = {"item": [n // 2 for n in range(60)], kind: [n % 3 + 1 for n in range(60)]}
+    labels = {"item": range(30), "label": [n % 3 + 1 for n in range(30)]}
+    options = ["--set", "votes.scale=1-3", "--set", "labels.scale=1-3"]
+    if kind == "vote":
+        rows[kind] = [value - 2 for value in rows[kind]]
+        labels["label"], options = [value - 2 for value in labels["label"]], []
+    pl.DataFrame(rows).write_csv("votes.csv")
+    pl.DataFrame(labels).write_csv("labels.csv")
+    status, out, err = cli("evaluate", "votes.csv", "labels.csv", "--methods", "all", *options)
+    assert status == 0, err
+    assert "middle" in out
+    assert "majority vote" in out
+
+
 def test_expected_labels_become_the_nearest_ones():
     labels = answering([0.4, -0.6, 0.5]).decide([[0, 1, 3]] * 3)
     assert labels.tolist() == [0, -1, 0]

@@ -49,9 +49,9 @@ def import_(
             "grades from 0 to 10; criteria.tone=COLUMN and judges.ada=COLUMN are columns of the "
             "grades by a criterion or judge. format, else recognized by the content, is "
             "openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, promptfoo, deepeval, "
-            "openai-evals, braintrust, langsmith, rewardbench, label-studio, argilla, inspect or "
-            "table; scorer is whose scores are taken of inspect, or which metric of promptfoo. "
-            "Repeat for more.",
+            "openai-evals, braintrust, langsmith, rewardbench, label-studio, argilla, inspect, "
+            "table or one of an installed package; scorer is whose scores are taken of inspect, or "
+            "which metric of promptfoo. Repeat for more.",
         ),
     ] = None,
     kind: Annotated[

@@ -80,8 +80,8 @@ class JobFlags(ProjectOption):
             "--model",
             "-m",
             help="PROVIDER:NAME, of openai, anthropic, google, bedrock or ollama; a bare NAME is "
-            "one of OpenAI, or of the endpoint at --set judge.base_url=URL. simulated is a judge "
-            "to try things on that asks no endpoint.",
+            "one of OpenAI, of the endpoint at --set judge.base_url=URL, or of an installed "
+            "package. simulated is a judge to try things on that asks no endpoint.",
         ),
     ] = None
     criteria: Annotated[
