@@ -222,6 +222,7 @@ def test_bad_labels_of_people_are_refused(cli, folder):
         assert field in err
 
 
+@pytest.mark.soak
 def test_the_error_that_is_left_is_within_its_interval(folder):
     counts, _ = arrays()
     gold = pl.read_csv("gold.csv")["label"].to_numpy()
@@ -245,6 +246,7 @@ def test_the_error_that_is_left_is_within_its_interval(folder):
     assert np.mean(inside) >= 0.8
 
 
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_the_interval_of_the_error_that_is_left_counts_how_models_of_few_labels_differ():
     # A judge that is always sure, by chance: 20 labels decide whether all items are ties. Of 120

@@ -258,6 +258,7 @@ def test_rare_items_that_were_not_drawn_lower_the_bound(items):
     assert 0.8 < low < 1 - rare.mean()
 
 
+@pytest.mark.soak
 def test_the_promise_is_kept_where_a_hard_kind_has_a_tenth_of_the_probability():
     counts, _, gold = votes_and_labels(2000, noise=0.3)
     rng = np.random.default_rng(8)
@@ -406,6 +407,7 @@ def test_votes_of_another_judge_look_unlike(items):
     assert len(one.profile.means) == 3
 
 
+@pytest.mark.soak
 def test_the_level_of_likeness_is_kept_in_groups():
     """Votes drawn anew, of items of which six share a prompt and are alike."""
     rng = np.random.default_rng(9)
@@ -480,6 +482,7 @@ def test_a_certificate_is_saved_whole(items, tmp_path):
         assert str(loaded) == str(certificate)
 
 
+@pytest.mark.soak
 def test_the_promise_is_kept_on_items_drawn_anew():
     """Of a model of before, exactly: violations are at most one in ten."""
     counts, _, gold = votes_and_labels(3000, noise=0.9)
