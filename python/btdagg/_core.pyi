@@ -145,8 +145,12 @@ class Panel:
     def __new__(
         cls, judges: Sequence[tuple[float, float, bool]], eta0: float, alpha: float, kappa: float
     ) -> Panel: ...
-    def decide(self, /, counts: NDArray[Any], n_threads: int) -> NDArray[np.int8]: ...
-    def predict_proba(self, /, counts: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
+    def decide(
+        self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.int8]: ...
+    def predict_proba(
+        self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]: ...
 
 @final
 class PanelItems:
@@ -156,6 +160,7 @@ class PanelItems:
         t: NDArray[np.float64],
         labels: NDArray[np.int8],
         weights: NDArray[np.float64],
+        offsets: NDArray[np.float64] | None = None,
     ) -> PanelItems: ...
     def fit(
         self,

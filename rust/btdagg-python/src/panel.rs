@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{InMatrix, InVector, Matrix, Untyped, Vector, by_rows, rows_of};
 use crate::call::{raise, run};
+use crate::model::Offsets;
 
 /// Labelled items with the features of several judges.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -11,16 +12,22 @@ pub struct PanelItems(PanelSet);
 
 #[pymethods]
 impl PanelItems {
-    /// Of the features s and t, both (n, judges), labels and weights.
+    /// Of the features s and t, both (n, judges), labels, weights and, if given, offsets.
     #[new]
+    #[pyo3(signature = (s, t, labels, weights, offsets = None))]
     fn new(
         s: InMatrix<'_, f64>,
         t: InMatrix<'_, f64>,
         labels: InVector<'_, i8>,
         weights: InVector<'_, f64>,
+        offsets: Offsets<'_>,
     ) -> PyResult<Self> {
         let n_judges = s.shape()[1];
         PanelSet::new(&by_rows(&s), &by_rows(&t), labels.as_slice()?, weights.as_slice()?, n_judges)
+            .and_then(|set| match &offsets {
+                Some(offsets) => set.with_offsets(&by_rows(offsets)),
+                None => Ok(set),
+            })
             .map(Self)
             .map_err(raise)
     }
@@ -62,18 +69,26 @@ impl Panel {
     }
 
     /// The label of each item, whose judges' counts are consecutive rows.
-    fn decide<'py>(&self, counts: &Untyped<'py>, n_threads: usize) -> PyResult<Vector<'py, i8>> {
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
+    fn decide<'py>(
+        &self,
+        counts: &Untyped<'py>,
+        n_threads: usize,
+        offsets: Offsets<'_>,
+    ) -> PyResult<Vector<'py, i8>> {
         let n = rows_of(counts) / self.0.judges().len();
-        mapped!(written, self.0, counts, n, n_threads, decide_into)
+        mapped!(written, self.0, offsets, counts, n, n_threads, decide_into)
     }
 
     /// Probabilities of the labels of each item.
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
     fn predict_proba<'py>(
         &self,
         counts: &Untyped<'py>,
         n_threads: usize,
+        offsets: Offsets<'_>,
     ) -> PyResult<Matrix<'py, f64>> {
         let n = rows_of(counts) / self.0.judges().len();
-        mapped!(written_rows, self.0, counts, n, n_threads, probabilities_into)
+        mapped!(written_rows, self.0, offsets, counts, n, n_threads, probabilities_into)
     }
 }

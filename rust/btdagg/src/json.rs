@@ -50,6 +50,7 @@ impl Panel {
     /// range.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let file = Object::of_file(text, "btdagg.panel")?;
+        file.require_votes_alone()?;
         let judges: Vec<String> = file.get("judges", "a list of texts")?;
         let unheard: Vec<String> = file.get("unheard", "a list of texts")?;
         let beta: Vec<f64> = file.get("beta", "a list of numbers")?;
@@ -143,11 +144,14 @@ impl Object {
         self.get(name, "an integer of at least 0")
     }
 
+    fn require_votes_alone(&self) -> Result<(), Error> {
+        let Some(covariates) = self.fields.get("covariates") else { return Ok(()) };
+        let expected = "none: offsets are made of them by the Python package";
+        Err(wrong(&format!("{}covariates", self.path), covariates, expected))
+    }
+
     fn model(&self) -> Result<Model, Error> {
-        if let Some(covariates) = self.fields.get("covariates") {
-            let expected = "none: offsets are made of them by the Python package";
-            return Err(wrong(&format!("{}covariates", self.path), covariates, expected));
-        }
+        self.require_votes_alone()?;
         let model = Model::new(self.number("beta")?, self.number("eta0")?, self.number("gamma")?)?
             .with_smoothing(self.number("alpha")?, self.number("kappa")?)?;
         Ok(model.with_provenance(self.provenance()?))
@@ -250,6 +254,9 @@ mod tests {
             let error = with(from, to);
             assert!(error.starts_with(message), "{error}");
         }
+        let panel = r#"{"format": "btdagg.panel", "version": 1, "covariates": [0]}"#;
+        let error = Panel::from_json(panel).unwrap_err().to_string();
+        assert!(error.starts_with("covariates is [0], expected none"), "{error}");
         let deep = PYTHON.replace("\"0.5\"", &"[".repeat(1_000_000));
         assert!(Model::from_json(&deep).is_err());
         assert!(with("0.1", &format!("\"{}\"", "b".repeat(1_000_000))).len() < 200);

@@ -282,11 +282,12 @@ impl Model {
     }
 }
 
-/// A model and the offset of each item, in the order of the rows; see [`Model::with_offsets`].
+/// A model, or a panel, and the offset of each item in the order of the rows; see
+/// [`Model::with_offsets`].
 #[derive(Debug, Clone, Copy)]
-pub struct WithOffsets<'a> {
-    model: &'a Model,
-    offsets: &'a [f64],
+pub struct WithOffsets<'a, M = Model> {
+    pub(crate) model: &'a M,
+    pub(crate) offsets: &'a [f64],
 }
 
 impl WithOffsets<'_> {

@@ -2,9 +2,9 @@
 
 use crate::counts::{CountRow, Counts, Rows};
 use crate::davidson::{self, Lead, SATURATED, TieLogit};
-use crate::error::same_length;
+use crate::error::{check_finite, same_length};
 use crate::features::{self, Features};
-use crate::model::check_smoothing;
+use crate::model::{WithOffsets, check_smoothing};
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Provenance};
 
@@ -119,6 +119,11 @@ impl Panel {
         Ok(out[0])
     }
 
+    /// The panel of items that each have an offset: what else is known of them, added to their `u`.
+    pub const fn with_offsets<'a>(&'a self, offsets: &'a [f64]) -> WithOffsets<'a, Self> {
+        WithOffsets { model: self, offsets }
+    }
+
     /// Decision of every item, whose judges' counts are consecutive rows.
     ///
     /// # Errors
@@ -130,10 +135,7 @@ impl Panel {
         out: &mut [i8],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(rows, out, execution, |[u, eta, size]| {
-            let label = davidson::action(Lead::new(u), TieLogit::of_sum(eta, size));
-            if u.abs() > ROUNDING * size { label.value() } else { 0 }
-        })
+        self.map(rows, None, out, execution, decision)
     }
 
     /// Probabilities of −1, 0 and +1 of every item; see [`decide_into`](Self::decide_into).
@@ -146,18 +148,13 @@ impl Panel {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(rows, out, execution, |[u, eta, _]| {
-            let largest = u.abs().max(eta);
-            let [minus, tie, plus] = [-u, eta, u].map(|logit| (logit - largest).exp());
-            // Both sides first, so that mirrored items have mirrored sums.
-            let sum = (minus + plus) + tie;
-            [minus / sum, tie / sum, plus / sum]
-        })
+        self.map(rows, None, out, execution, probabilities)
     }
 
     fn map<R: Rows + ?Sized, V: Send>(
         &self,
         rows: &R,
+        offsets: Option<&[f64]>,
         out: &mut [V],
         execution: Execution<'_>,
         value: impl Fn([f64; 3]) -> V + Sync,
@@ -165,6 +162,10 @@ impl Panel {
         let n_judges = self.judges.len();
         let (got, wanted) = (rows.len(), out.len() * n_judges);
         same_length("counts", got, wanted, "items and judges")?;
+        if let Some(offsets) = offsets {
+            same_length("offsets", offsets.len(), out.len(), "items")?;
+            check_finite("offsets", offsets, 0)?;
+        }
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let (mut buffer, mut features) = (Vec::new(), Vec::with_capacity(n_judges));
             let mut row = start * n_judges;
@@ -173,6 +174,7 @@ impl Panel {
                 let block = rows.block(row, out.len() * n_judges, &mut buffer);
                 for (item, out) in block.chunks(n_judges).zip(out) {
                     features.clear();
+                    let offset = offsets.map_or(0.0, |offsets| offsets[row / n_judges]);
                     for (judge, counts) in self.judges.iter().zip(item) {
                         let counts = counts.counts(row)?;
                         row += 1;
@@ -182,7 +184,7 @@ impl Panel {
                             features.push((judge, has_votes.then_some(found)));
                         }
                     }
-                    *out = value(self.logits(&features));
+                    *out = value(self.logits(&features, offset));
                 }
             }
             Ok(())
@@ -191,14 +193,15 @@ impl Panel {
 
     /// Margin and tie logit, and the sum of the sizes of what they are sums of. Of the features of
     /// the judges that are heard; none of one without votes.
-    fn logits(&self, judges: &[(&Judge, Option<Features>)]) -> [f64; 3] {
+    fn logits(&self, judges: &[(&Judge, Option<Features>)], offset: f64) -> [f64; 3] {
         let present = || judges.iter().filter_map(|(_, features)| features.as_ref());
         let n_present = present().fold(0.0, |n, _| n + 1.0_f64).max(1.0);
         let mean = Features {
             s: present().map(|features| features.s).sum::<f64>() / n_present,
             t: present().map(|features| features.t).sum::<f64>() / n_present,
         };
-        let (mut u, mut eta, mut size) = (0.0, self.eta0, self.eta0.abs());
+        let (mut u, mut eta) = (offset, self.eta0);
+        let mut size = self.eta0.abs() + offset.abs();
         for (judge, features) in judges {
             let Features { s, t } = features.unwrap_or(mean);
             u += judge.beta * s;
@@ -208,6 +211,47 @@ impl Panel {
         let bounded = |x: f64| x.clamp(-SATURATED, SATURATED);
         [bounded(u), bounded(eta), size.min(SATURATED)]
     }
+}
+
+impl WithOffsets<'_, Panel> {
+    /// Decision of every item; see [`Panel::decide_into`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not one finite offset for each item; as [`Panel::decide_into`].
+    pub fn decide_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [i8],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.model.map(rows, Some(self.offsets), out, execution, decision)
+    }
+
+    /// Probabilities of −1, 0 and +1 of every item.
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn probabilities_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.model.map(rows, Some(self.offsets), out, execution, probabilities)
+    }
+}
+
+fn decision([u, eta, size]: [f64; 3]) -> i8 {
+    let label = davidson::action(Lead::new(u), TieLogit::of_sum(eta, size));
+    if u.abs() > ROUNDING * size { label.value() } else { 0 }
+}
+
+fn probabilities([u, eta, _]: [f64; 3]) -> [f64; 3] {
+    let largest = u.abs().max(eta);
+    let [minus, tie, plus] = [-u, eta, u].map(|logit| (logit - largest).exp());
+    // Both sides first, so that mirrored items have mirrored sums.
+    let sum = (minus + plus) + tie;
+    [minus / sum, tie / sum, plus / sum]
 }
 
 #[cfg(test)]
@@ -243,6 +287,36 @@ mod tests {
         let deaf = Panel::new(deaf, 0.7).unwrap().with_smoothing(0.5, 2.0).unwrap();
         let counts = [Counts::new(0, 1, 7), Counts::new(9, 0, 0)];
         assert_eq!(deaf.probabilities(&counts), one.probabilities(&counts[..1]));
+    }
+
+    #[test]
+    fn an_offset_is_added_to_the_margin() {
+        let model = Model::new(1.3, 0.7, 0.6).unwrap();
+        let one = Panel::new(vec![judge("a", 1.3, 0.6)], 0.7).unwrap();
+        let two = Panel::new(vec![judge("a", 0.9, 0.4), judge("b", 0.4, 0.2)], 0.7).unwrap();
+        let single = Execution::single();
+        let rows: Vec<[u8; 3]> = (0..200_u8).map(|i| [i % 5, i % 3, (i / 5) % 7]).collect();
+        let offsets: Vec<f64> = (0..200).map(|i| f64::from(i % 41 - 20) * 0.15).collect();
+        let (mut labels, mut wanted) = ([0_i8; 200], [0_i8; 200]);
+        one.with_offsets(&offsets).decide_into(&rows[..], &mut labels, single).unwrap();
+        model.with_offsets(&offsets).decide_into(&rows[..], &mut wanted, single).unwrap();
+        assert_eq!(labels, wanted);
+        let of = |rows: &[[u8; 3]], offsets: &[f64]| {
+            let mut p = [[0.0; 3]; 100];
+            two.with_offsets(offsets).probabilities_into(rows, &mut p, single).unwrap();
+            p
+        };
+        let turned: Vec<[u8; 3]> = rows.iter().map(|&[m, t, p]| [p, t, m]).collect();
+        let less: Vec<f64> = offsets[..100].iter().map(|offset| -offset).collect();
+        for (p, [plus, tie, minus]) in of(&rows, &offsets[..100]).iter().zip(of(&turned, &less)) {
+            assert_eq!(*p, [minus, tie, plus]);
+        }
+        let mut plain = [[0.0; 3]; 100];
+        two.probabilities_into(&rows[..], &mut plain, single).unwrap();
+        assert_eq!(of(&rows, &[0.0; 100]), plain);
+        let error = two.with_offsets(&[0.0]).decide_into(&rows[..], &mut labels[..100], single);
+        let text = "offsets has 1 rows, expected 100 as in items";
+        assert_eq!(error.unwrap_err().to_string(), text);
     }
 
     #[test]

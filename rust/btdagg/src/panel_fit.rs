@@ -1,8 +1,8 @@
 //! The fit of a panel: the votes of several judges, each with a beta and a gamma of its own.
 
 use crate::Error;
-use crate::error::same_length;
-use crate::memory::{collected, reserved};
+use crate::error::{check_finite, same_length};
+use crate::memory::{collected, filled, reserved};
 
 /// Steps of a descent at the most.
 const MAX_STEPS: usize = 300;
@@ -21,6 +21,7 @@ pub struct PanelSet {
     /// Whether its label is −1, and +1.
     sides: Vec<[f64; 2]>,
     weights: Vec<f64>,
+    offsets: Vec<f64>,
     n_judges: usize,
 }
 
@@ -74,7 +75,17 @@ impl PanelSet {
         let is = |label: i8, side| f64::from(u8::from(label == side));
         let sides = collected(labels.iter().map(|&label| [is(label, -1), is(label, 1)]))?;
         let weights = collected(weights.iter().copied())?;
-        Ok(Self { features, sides, weights, n_judges })
+        Ok(Self { features, sides, weights, offsets: filled(0.0, wanted)?, n_judges })
+    }
+
+    /// The same items with an offset each, added to their margins.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not one finite offset for each item; [`Error::Memory`].
+    pub fn with_offsets(self, offsets: &[f64]) -> Result<Self, Error> {
+        same_length("offsets", offsets.len(), self.weights.len(), "labels")?;
+        check_finite("offsets", offsets, 0)?;
+        Ok(Self { offsets: collected(offsets.iter().copied())?, ..self })
     }
 
     /// Number of parameters.
@@ -146,13 +157,14 @@ impl PanelSet {
         let mut gradient = vec![0.0; n];
         let mut curvature = vec![0.0; n * n];
         let (mut loss, mut total) = (0.0, 0.0);
-        for ((features, sides), &weight) in
-            self.features.chunks_exact(n).zip(&self.sides).zip(&self.weights)
+        let weighted = self.weights.iter().zip(&self.offsets);
+        for ((features, sides), (&weight, offset)) in
+            self.features.chunks_exact(n).zip(&self.sides).zip(weighted)
         {
             let dot = |from: usize, to: usize| -> f64 {
                 features[from..to].iter().zip(&x[from..to]).map(|(a, b)| a * b).sum()
             };
-            let (u, eta) = (dot(0, margins), dot(margins, n));
+            let (u, eta) = (dot(0, margins) + offset, dot(margins, n));
             let most = u.abs().max(eta);
             let odds = [-u, eta, u].map(|logit| (logit - most).exp());
             let sum = odds[0] + odds[2] + odds[1];
@@ -237,7 +249,8 @@ mod tests {
 
     #[test]
     fn the_gradient_is_that_of_the_loss() {
-        let (set, x) = (set(), [0.8, 0.3, 0.4, 0.7, -0.2]);
+        let offsets: Vec<f64> = (0..60).map(|i| f64::from(i % 7 - 3) * 0.2).collect();
+        let (set, x) = (set().with_offsets(&offsets).unwrap(), [0.8, 0.3, 0.4, 0.7, -0.2]);
         let mut penalty = [0.0; 25];
         (0..5).for_each(|i| penalty[6 * i] = 0.1);
         let found = set.expansion(&x, &penalty).gradient;
@@ -275,6 +288,8 @@ mod tests {
         let error = PanelSet::new(&[1.0], &[1.0], &[1, 0], &[1.0, 1.0], 1).unwrap_err();
         assert_eq!(error.to_string(), "s has 1 rows, expected 2 as in labels");
         assert_eq!(PanelSet::new(&[1.0], &[1.0], &[1], &[0.0], 1).unwrap_err(), Error::no_weight());
+        let error = set().with_offsets(&[0.0; 2]).unwrap_err();
+        assert_eq!(error.to_string(), "offsets has 2 rows, expected 60 as in labels");
         assert!(set().fit(&[0.0; 4], &[0.0; 25], &[0.0; 5], &[0.0; 5]).is_err());
     }
 }
