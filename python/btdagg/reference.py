@@ -54,6 +54,29 @@ def probabilities(
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
+def panel_probabilities(
+    counts: ArrayLike,
+    beta: ArrayLike,
+    eta0: float,
+    gamma: ArrayLike,
+    offsets: Floats | float = 0.0,
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+) -> Floats:
+    """Probabilities, (n, 3), from (n, judges, 3) counts, by the beta and gamma of each judge.
+
+    u = sum beta s + o and eta = eta0 + sum gamma t. A judge without votes on an item has the mean
+    features of those with votes.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    absent = c.sum(axis=2) == 0
+    n_present = np.maximum((~absent).sum(axis=1, keepdims=True), 1)
+    own = (values.reshape(absent.shape) for values in features(c.reshape(-1, 3), alpha, kappa))
+    s, t = (values + absent * values.sum(axis=1, keepdims=True) / n_present for values in own)
+    u, slope = s @ np.asarray(beta), t @ np.asarray(gamma)
+    return probabilities(u, slope, 1.0, eta0, 1.0, offsets)
+
+
 def risks(p: Floats) -> Floats:
     """Expected absolute error of the labels -1, 0, +1 under (n, 3) probabilities."""
     minus, tie, plus = p.T

@@ -14,7 +14,6 @@ from scipy.special import logsumexp, stdtrit
 import btdagg
 from btdagg import InputError, reference
 from btdagg.model.calibration_set import CalibrationWarning
-from btdagg.votes import Items
 
 SCALE = btdagg.Scale((1, 2, 3))
 
@@ -226,9 +225,6 @@ def test_what_a_model_needs_is_asked_for_by_name():
                 decide(counts, covariates=columns)
     with pytest.raises(InputError, match="expected labels, which weigh covariates"):
         btdagg.calibrate(counts, covariates={"length": x})
-    panel = np.stack([counts, counts], axis=1)
-    with pytest.raises(InputError, match=r"covariates is \['length'\], expected none of a panel"):
-        btdagg.calibrate(panel, labels, covariates={"length": x})
 
 
 @pytest.mark.parametrize("make", [judged, graded])
@@ -402,31 +398,3 @@ def test_standings_that_nobody_knows():
             btdagg.standing(counts, **wrong)
     with pytest.raises(InputError, match="system_b is 'given', expected none of grades"):
         btdagg.standing(counts, ["x"] * 5, ["y"] * 5, scale=SCALE)
-
-
-@pytest.mark.parametrize("door", ["calibrate", "estimate", "certify", "items"])
-def test_a_panel_refuses_covariates_and_says_what_takes_them(door):
-    rng = np.random.default_rng(4)
-    counts, labels = rng.integers(0, 4, (40, 2, 3)), rng.integers(-1, 2, 40).astype(float)
-    known = {"length": rng.normal(size=40)}
-    doors = {
-        "calibrate": lambda: btdagg.calibrate(counts, labels, covariates=known),
-        "estimate": lambda: btdagg.estimate(Items(counts=counts, labels=labels, covariates=known)),
-        "certify": lambda: btdagg.certify(counts, labels, covariates=known),
-        "items": lambda: Items(counts=counts).with_covariates(known),
-    }
-    with pytest.raises(btdagg.InputError, match="pool votes, or take one judge") as error:
-        doors[door]()
-    assert (error.value.argument, error.value.came) == ("covariates", ["length"])
-
-
-@pytest.mark.parametrize("place", ["argument", "items"])
-def test_refits_refuse_covariates_by_name(place):
-    rng = np.random.default_rng(5)
-    counts, labels = rng.integers(0, 4, (40, 3)), rng.integers(-1, 2, 40)
-    known = {"length": rng.normal(size=40)}
-    own = {"covariates": known} if place == "argument" else {}
-    items = Items(counts=counts, covariates=known) if place == "items" else counts
-    with pytest.raises(btdagg.InputError, match=r"weights\(\) of a calibration") as error:
-        btdagg.bootstrap(items, labels, n_refits=2, **own)
-    assert (error.value.argument, error.value.came) == ("covariates", ["length"])

@@ -83,12 +83,13 @@ def test_without_ties_it_is_a_logistic_regression():
     assert loss == pytest.approx(2 * np.mean(residuals(brier.x) ** 2), rel=1e-9)
 
 
+@pytest.mark.parametrize("offsets", [None, np.random.default_rng(1).normal(size=60)])
 @pytest.mark.parametrize("centre", [(1 / 3, 1 / 3, 1 / 3), (0.0, 1.0, 0.0)])
-def test_a_penalised_fit_is_the_optimum(centre):
+def test_a_penalised_fit_is_the_optimum(centre, offsets):
     counts, labels = panel_of(60, 3, 3)
     s, t = panel_features(counts.astype(np.uint64), 1.0, 1.0)
     centre, spread = np.array(centre), 0.5
-    items = _LabelledFeatures(s, t, labels.astype(np.int8), np.ones(60))
+    items = _LabelledFeatures(s, t, labels.astype(np.int8), np.ones(60), offsets)
     start = np.array([*(1.3 * centre), 1.5, *(0.8 * centre)])
     found = _fit(items, centre, spread, [start])
     assert found.converged

@@ -63,7 +63,9 @@ def written(tmp_path_factory):
         btdagg.certify(graded, grades, scale=scale, agreement=0.5),
     ]
     known = {"x": np.arange(200.0)}
+    several = np.stack([counts, counts], axis=1)
     with_covariates = [
+        btdagg.calibrate_panel(several, labels, covariates=known).model,
         btdagg.calibrate(counts, labels, covariates=known).model,
         btdagg.calibrate(graded, grades, scale=scale, covariates={"x": np.arange(100.0)}).model,
     ]

@@ -6,6 +6,7 @@ Data frames are recognized by their attributes, so that no data frame library is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -247,6 +248,30 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
     if soft:
         return shaped(array, "weights", (3,), "(n, 3), a weight for each label, without labels")
     return shaped(array, "weights", (), "(n,); for soft labels of shape (n, 3) give labels=None")
+
+
+def has_judges(counts: Any) -> bool:
+    """Whether counts have an axis of judges; what is no array is refused where it is read."""
+    try:
+        return np.ndim(counts) == 3
+    except ValueError:  # rows of several lengths
+        return False
+
+
+def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:
+    """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
+    array = as_numbers(counts, "counts")
+    n_judges = math.prod(array.shape[1:2]) if judges is None else len(judges)
+    if array.shape[1:] != (n_judges, 3) or n_judges == 0:
+        expected = f"(n, {'judges' if judges is None else n_judges}, 3)"
+        raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")
+    columns = []
+    for place, name in enumerate(names_of_judges(judges, n_judges)):
+        try:
+            columns.append(as_checked_counts(array[:, place]))
+        except InputError as error:
+            raise InputError(f"judge {name!r}: {error}") from None
+    return np.stack(columns, axis=1)
 
 
 def effective_weights(weights: ArrayLike | None, n_items: int) -> NDArray[np.float64]:

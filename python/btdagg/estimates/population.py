@@ -19,7 +19,9 @@ from btdagg._util.validation import (
     as_integer,
     as_losses,
     as_names,
+    as_panel_counts,
     distinct_rows,
+    has_judges,
     require_rows,
     same_index,
     same_length,
@@ -38,7 +40,7 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.panel import calibrate_panel
-from btdagg.votes.items import Items, as_panel_counts, has_judges, tables_only
+from btdagg.votes.items import Items, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -264,20 +266,13 @@ def calibrated(
     """Calibrate on the labels of items; whatever a fit is worth, the labels correct it."""
     # Each label that raters gave is one of its own, which weighs what their share is.
     row, place = np.nonzero(outcomes)
-    counts, weights = counts[row], outcomes[row, place]
-    own: Any = {"scale": scales[0], "label_scale": scales[1]}
-    model: Any
+    own: Any = {"scale": scales[0], "label_scale": scales[1], "weights": outcomes[row, place]}
+    if covariates:
+        own["covariates"] = {name: values[row] for name, values in covariates.items()}
+    gold = scales[1].labels[place]
     if counts.ndim == 2:
-        gold = scales[1].labels[place]
-        own |= {"prior": prior, "weights": weights}
-        if covariates:
-            own["covariates"] = {name: values[row] for name, values in covariates.items()}
-        model = quiet(calibrate)(counts, gold, **own).model
-    else:
-        fit = quiet(calibrate_panel)
-        model = fit(counts, place - 1, weights=weights, groups=groups[row]).model
-        model = replace(model, **own)
-    return model  # type: ignore[no-any-return]
+        return quiet(calibrate)(counts[row], gold, prior=prior, **own).model  # type: ignore[no-any-return]
+    return quiet(calibrate_panel)(counts[row], gold, groups=groups[row], **own).model  # type: ignore[no-any-return]
 
 
 def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:

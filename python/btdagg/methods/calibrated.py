@@ -83,7 +83,7 @@ class Calibrated(OnScale, Readable):
         fit: Any = calibrate
         names = ["scale", "label_scale", "alpha", "kappa"]
         if self.judges:
-            fit, names = calibrate_panel, [*names, "judges"]
+            fit = calibrate_panel
         elif self.loss == "MAE":
             fit, names = calibrate_by_mae, [*names, "bounds"]
         else:
@@ -131,4 +131,5 @@ class Calibrated(OnScale, Readable):
     def _counts(self, counts: ArrayLike) -> ArrayLike:
         if not self.judges:
             return counts
-        return Items.of(counts).require_judges(self.judges)
+        items = Items.of(counts)
+        return replace(items, counts=items.require_judges(self.judges), judges=self.judges)

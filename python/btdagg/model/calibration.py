@@ -13,11 +13,10 @@ from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.validation import (
     CountsItself,
-    as_checked_counts,
     as_integer,
     as_number,
     columns_of,
-    effective_weights,
+    has_judges,
     same_index,
     same_length,
 )
@@ -37,7 +36,7 @@ from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
-from btdagg.votes.items import NONE_OF_A_PANEL, Items, has_judges, tables_only
+from btdagg.votes.items import Items, tables_only
 from btdagg.votes.join import labelled
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
@@ -165,8 +164,15 @@ def calibrate(
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
-    more: dict[str, Any] = {}
     known: KnownOfItems | None = None
+    smoothing: Any = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
+    given: Any
+    votes: Any = counts.counts if isinstance(counts, Items) and labels is None else counts
+    if not isinstance(votes, CountsItself) and has_judges(votes):
+        _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
+        given = {"weights": weights, "provenance": provenance, "covariates": covariates}
+        given |= {"scale": scale, "label_scale": label_scale, **smoothing}
+        return quiet(calibrate_panel)(counts, labels, **given)
     covariates, scales_given = without_scales(covariates)
     if covariates is not None and isinstance(labels, Labels):
         counts, labels = tables_only(counts, weights).items(labels), None
@@ -181,19 +187,10 @@ def calibrate(
     if isinstance(counts, Items) and labels is None and counts.labels is not None:
         own = counts.labelled()
         counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
-        more = {"judges": own.judges or None, "groups": own.groups}
         if provenance is None and own.table is not None:
             provenance = Provenance.of(own.table)
     scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
     named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
-    named["covariates"] = None if known is None else [own.name for own in known.covariates]
-    smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
-    if not isinstance(counts, CountsItself) and has_judges(counts):
-        expect(known is None, "covariates", named["covariates"], NONE_OF_A_PANEL)
-        _require(named, "of a panel", bounds=None, prior=WEAK)
-        more |= {"scale": scale, "label_scale": label_scale, **smoothing}
-        more |= {"labels": labels, "weights": weights, "provenance": provenance}
-        return quiet(calibrate_panel)(counts, **more)
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
     if provenance is None:
         table: Any = votes if isinstance(votes, CountsItself) else None
@@ -211,7 +208,8 @@ def calibrate(
     design = offsets = None
     weighted: tuple[Covariate, ...] = ()
     if known is not None and known.covariates:
-        design = _design_of(counts, labels, weights, known, **smoothing)
+        features = DavidsonModel(0.0, 0.0, 0.0, **smoothing).features(counts)
+        design = Design.of_pairs(*features, label_weights(labels, weights), known.columns)
         fit = design.fit()
         offsets, weighted = known.offsets(fit.weights), known.weighted(fit.weights)
         prior = None if len(offsets) > ENOUGH else prior  # which looks at each item
@@ -228,18 +226,6 @@ def calibrate(
     if scales == (PAIRS, PAIRS):
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
-
-
-def _design_of(
-    counts: Any, labels: Any, weights: Any, known: KnownOfItems, *, alpha: float, kappa: float
-) -> Design:
-    """Return labelled items as their covariates are weighed, each as much as in the posterior."""
-    rows = as_checked_counts(counts).astype(np.float64)
-    of_labels = label_weights(labels, weights)
-    sizes = of_labels.sum(axis=1)
-    held = sizes > 0
-    of_labels = of_labels[held] * (effective_weights(sizes, len(rows)) / sizes)[held, None]
-    return Design.of_pairs(rows[held], of_labels, known.columns[held], alpha, kappa)
 
 
 def labelled_and_known(
@@ -267,8 +253,7 @@ def labelled_and_known(
     known = known_of(columns, rows, centred=not scale.mirrored, **how)
     if not of_items:
         same_index(counts=counts, labels=labels, weights=weights)
-        panel = not isinstance(counts, CountsItself) and has_judges(counts)
-        array: Any = np.asarray(counts) if panel else scale.read_counts(counts)
+        array = scale.read_counts(counts)
         same_length("labels", n_items, "counts", len(array))
         counts = array[rows]
         if labels is not None:

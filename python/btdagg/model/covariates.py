@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_number, columns_of
+from btdagg._util.validation import as_number, columns_of, effective_weights
 from btdagg.model.intervals import ParameterInterval
 from btdagg.model.newton import minimum
 
@@ -242,26 +242,27 @@ class Design(NamedTuple):
     labels: Floats
 
     @classmethod
-    def of_pairs(
-        cls, counts: Floats, labels: Floats, x: Floats, alpha: float, kappa: float
-    ) -> Design:
+    def of_pairs(cls, s: Floats, t: Floats, labels: Floats, x: Floats) -> Design:
         """Items of pairs, each turned so that A leads, and in an order of their own.
 
-        So swapping A and B, or reordering items, changes no bit of a fit.
+        So swapping A and B, or reordering items, changes no bit of a fit. Each counts as much as in
+        a posterior.
         """
-        lead = counts[:, 2] - counts[:, 0]
+        sizes = labels.sum(axis=1)
+        held = sizes > 0
+        scaled = effective_weights(sizes, len(sizes))[held] / sizes[held]
+        s, t, labels, x = s[held], t[held], labels[held] * scaled[:, None], x[held]
+        lead = s
         for column in x.T:  # of equal sides, that which the first covariate is for
             lead = np.where(lead == 0, column, lead)
         sign = np.where(lead < 0, -1.0, 1.0)[:, None]
-        counts, labels = (np.where(sign < 0, own[:, ::-1], own) for own in (counts, labels))
+        labels = np.where(sign < 0, labels[:, ::-1], labels)
         is_even = (lead == 0)[:, None]
         labels = np.where(is_even, labels[:, [1, 1, 0]] * [0, 1, 1] + labels * [0, 0, 1], labels)
-        order = np.lexsort([*counts.T, *(sign * x).T, *labels.T])
-        counts, x, labels = counts[order], (sign * x)[order], labels[order]
-        minus, tie, plus = counts.T.astype(np.float64)
-        s = np.log1p((plus - minus) / (minus + alpha)) / 2
-        t = np.log((tie + kappa) / (minus + tie + plus + kappa))
-        return cls(PairsBase(s, t), np.array([-1.0, 0.0, 1.0]), x, labels)
+        s, x = np.abs(s), sign * x
+        order = np.lexsort([s, t, *x.T, *labels.T])
+        steps = np.array([-1.0, 0.0, 1.0])
+        return cls(PairsBase(s[order], t[order]), steps, x[order], labels[order])
 
     @classmethod
     def of_grades(cls, means: Floats, labels: Floats, x: Floats, cuts: Floats) -> Design:

@@ -20,15 +20,32 @@ from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_number,
+    as_panel_counts,
+    as_weights,
     effective_weights,
     names_of_judges,
     same_length,
 )
-from btdagg.model.calibration_set import Bounds, Calibration, calibration_set, warning
+from btdagg.model.calibration_set import (
+    Bounds,
+    Calibration,
+    calibration_set,
+    label_weights,
+    warning,
+)
+from btdagg.model.covariates import (
+    Covariate,
+    Design,
+    known_of,
+    offsets_of,
+    weights_in_words,
+    without_scales,
+)
 from btdagg.model.davidson import DavidsonModel, FittedModel
-from btdagg.votes.items import Items, as_panel_counts
+from btdagg.votes.items import Items
+from btdagg.votes.join import join, with_task
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, Scale, scales_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,10 +84,13 @@ class PanelModel(FittedModel, Readable):
         Judges of whom nothing is known, since no labelled item had their votes. Those are ignored.
     provenance : Provenance, optional
         What the model was fitted to.
+    covariates : sequence of Covariate
+        What else is known of items, with their weights, as of `DavidsonModel`.
 
     Notes
     -----
-    With the features s and t of each judge's votes, ``u = sum(beta * s)`` and
+    With the features s and t of each judge's votes, ``u = sum(beta * s)``, to which covariates add
+    their weights times their values, and
     ``eta = eta0 + sum(gamma * t)`` take the place of those of `DavidsonModel`. A judge without
     votes on an item is absent, and gets the mean features of the judges who are present. So it
     pulls neither to a side nor to a tie. Without any votes an item is a tie, or as likely to be of
@@ -103,6 +123,7 @@ class PanelModel(FittedModel, Readable):
     provenance: Provenance | None = field(default=None, compare=False, repr=False)
     scale: Scale = field(default=PAIRS, repr=False)
     label_scale: Scale = field(default=None, repr=False)  # type: ignore[assignment]
+    covariates: tuple[Covariate, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,27 +142,39 @@ class PanelModel(FittedModel, Readable):
         """The numbers, of all and of each judge."""
         rows = zip(self.judges, self.beta, self.gamma, strict=True)
         of_judges = (f"{name}: beta {beta:.4g}, gamma {gamma:.4g}" for name, beta, gamma in rows)
-        return f"nu {np.exp(self.eta0):.4g} of {len(self.judges)} judges", *of_judges
+        first = f"nu {np.exp(self.eta0):.4g} of {len(self.judges)} judges"
+        return first + weights_in_words(self.covariates), *of_judges
 
     @property
     def heard(self) -> NDArray[np.bool_]:
         """Whether each judge's votes count, (judges,)."""
         return np.array([name not in self.unheard for name in self.judges])
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
-        labels: NDArray[Any] = self._labels(self._kernel.decide(self._checked(counts), 1))
+    def decide(self, counts: ArrayLike, *, covariates: Any = None) -> NDArray[np.int8]:
+        """Label of least expected absolute error for each item, (n,): -1, 0 or +1.
+
+        `covariates` are columns, as of `DavidsonModel.decide`.
+        """
+        labels: NDArray[Any] = self._labels(
+            self._kernel.decide(*self._of_items(counts, covariates))
+        )
         return labels
 
-    def predict_proba(self, counts: ArrayLike) -> Floats:
+    def predict_proba(self, counts: ArrayLike, *, covariates: Any = None) -> Floats:
         """Probabilities of -1, 0 and +1 for each item, (n, 3); raises what `decide` does."""
-        return self._kernel.predict_proba(self._checked(counts), 1)
+        return self._kernel.predict_proba(*self._of_items(counts, covariates))
 
-    def risks(self, counts: ArrayLike) -> Floats:
+    def risks(self, counts: ArrayLike, *, covariates: Any = None) -> Floats:
         """Expected absolute error of answering -1, 0 and +1, (n, 3); raises what `decide` does."""
-        minus, tie, plus = self.predict_proba(counts).T
+        minus, tie, plus = self.predict_proba(counts, covariates=covariates).T
         risks = np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
         return np.asarray(self._errors(risks))
+
+    def _of_items(
+        self, counts: ArrayLike, covariates: Any
+    ) -> tuple[NDArray[Any], int, Floats | None]:
+        rows = self._checked(counts)
+        return rows, 1, offsets_of(self, covariates, len(rows) // len(self.judges))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""
@@ -169,18 +202,22 @@ class PanelModel(FittedModel, Readable):
         return _core.Panel(list(judges), self.eta0, self.alpha, self.kappa)
 
     def to_sql(
-        self, dialect: str, *, columns: Mapping[str, tuple[str, str, str]] | None = None
+        self,
+        dialect: str,
+        *,
+        columns: Mapping[str, tuple[str, str, str]] | None = None,
+        covariates: Mapping[str, str | Sequence[str]] | None = None,
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts per judge.
 
         Its value is -1, 0 or 1. A judge whose three counts are NULL is absent. If one of the three
         is NULL, or a count is negative, the value is NULL. `columns` has the columns minus, tie and
-        plus of each judge: ``"minus <judge>"`` and so on unless given. The dialects are those of
+        plus of each judge: ``"minus <judge>"`` and so on unless given. The others are as of
         `DavidsonModel.to_sql`.
         """
         from btdagg.model.sql.decisions import to_sql
 
-        return to_sql(self, dialect, columns=columns)
+        return to_sql(self, dialect, columns=columns, covariates=covariates)
 
 
 def panel_features(counts: NDArray[Any], alpha: float, kappa: float) -> tuple[Floats, Floats]:
@@ -208,17 +245,18 @@ def _probabilities(u: Floats, eta: Floats) -> Floats:
 
 @warning
 def calibrate_panel(
-    counts: ArrayLike,
-    labels: ArrayLike,
+    counts: Any,
+    labels: Any = None,
     *,
     judges: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    weights: Any = None,
+    groups: Any = None,
     alpha: float = 1.0,
     kappa: float = 1.0,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
     provenance: Provenance | None = None,
+    covariates: Any = None,
     seed: int = 0,
 ) -> Calibration:
     """Fit one model to the votes of several judges on the same labelled items.
@@ -232,9 +270,10 @@ def calibrate_panel(
     counts : (n, judges, 3) array of non-negative numbers
         Votes per item and judge in label order: minus, tie, plus. A judge without votes on an item
         is absent, which says nothing; see `btdagg.PanelModel`. Or votes with a column `judge`, as
-        `btdagg.read_votes` returns them.
+        `btdagg.read_votes` returns them; or items of a panel.
     labels : (n,) array of -1, 0, 1
-        Gold labels. With votes, labels as `btdagg.read_labels` returns them.
+        Gold labels. With votes, labels as `btdagg.read_labels` returns them. None with items that
+        hold their own.
     judges : sequence of str, optional
         Names of the judges; unless given their numbers from 1, or of votes those in the column.
     weights : (n,) array of non-negative numbers, optional
@@ -243,6 +282,9 @@ def calibrate_panel(
         What items share, such as their prompt. Those of a group are in one fold.
     alpha, kappa, scale, label_scale, provenance
         As for `btdagg.calibrate`.
+    covariates : optional
+        What else is known of items, as for `btdagg.calibrate`; of votes also names, as of
+        `btdagg.votes.Items.with_covariates`.
     seed : int
         Of the folds.
 
@@ -261,6 +303,10 @@ def calibrate_panel(
     choose, no single choice decides. With one judge it is the paper's fit, as of `btdagg.calibrate`
     with ``prior=None``.
 
+    Covariates are weighed beside what the panel says without them: the mean features of the judges,
+    weighed by their betas, take the place of one judge's. Then the panel is fitted as above to
+    items whose offsets are given.
+
     References
     ----------
     Davidson (1970); Gneiting and Raftery (2007). Dalalyan and Tsybakov (2008) for exponential
@@ -275,29 +321,48 @@ def calibrate_panel(
     >>> model.beta[0] > model.beta[1]
     True
     """
-    from btdagg.votes.join import with_task
-    from btdagg.votes.scale import scales_of
-
+    covariates, scales = without_scales(covariates)
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     scale.require_sides("a panel")
     if isinstance(counts, CountsItself):
+        votes: Any = counts
         expected = "None for votes; pass the arrays of votes.items(panel=...) with weights"
         expect(weights is None, "weights", weights, expected)
-        provenance = Provenance.of(counts) if provenance is None else provenance
-        items = with_task(counts, labels).labelled(labels, panel="judge", judges=judges)
-        counts, labels, judges = items.counts, items.labels, items.judges
-        groups = items.groups if groups is None else groups
-    array = as_panel_counts(counts)
-    names = names_of_judges(judges, array.shape[1])
-    gold = label_scale.sides(labels)
-    same_length("labels", len(gold), "counts", len(array))
+        provenance = Provenance.of(votes) if provenance is None else provenance
+        votes = with_task(votes, labels)
+        counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
+    if isinstance(counts, Items) and labels is None:
+        expect(counts.labels is not None, "labels", None, "labels, or items that have them")
+        labels, label_scale = counts.labels, counts.label_scale
+        groups = counts.groups if groups is None else groups
+        if provenance is None and counts.table is not None:
+            provenance = Provenance.of(counts.table)
+    items = counts
+    if not isinstance(counts, Items):
+        items = Items(counts=as_panel_counts(counts), scale=scale)
+    items = items if covariates is None else items.with_covariates(covariates)
+    array, n_items = as_panel_counts(items.counts), len(items)
+    names = names_of_judges(judges or items.judges or None, array.shape[1])
+    is_partial = bool(items.covariates) or isinstance(counts, Items)
+    gold = label_scale.places(labels, partial=True) - 1 if is_partial else label_scale.sides(labels)
+    same_length("labels", len(gold), "counts", n_items)
+    rows = np.flatnonzero(gold >= -1)
+    gold = gold[rows].astype(np.int8)
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
-    weight = effective_weights(weights, len(gold))
-    group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
+    if weights is not None:
+        weights = as_weights(weights, soft=False)
+        same_length("weights", len(weights), "counts", n_items)
+        weights = weights[rows]
+    weight = effective_weights(weights, len(rows))
+    group = np.arange(len(rows))
+    if groups is not None:
+        same_length("groups", len(groups), "counts", n_items)
+        some = groups if len(rows) == n_items else np.asarray(groups)[rows]
+        group = as_groups(some, "counts", len(rows))
     seed = as_integer(seed, "seed", 0)
-    rows = np.flatnonzero(weight > 0)
-    array, gold, weight = array[rows], gold[rows], weight[rows]
-    group = np.unique(group[rows], return_inverse=True)[1]
+    held = weight > 0
+    rows, gold, weight = rows[held], gold[held], weight[held]
+    array, group = array[rows], np.unique(group[held], return_inverse=True)[1]
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
         expected = f"at least two {what}s to cross-validate"
@@ -306,29 +371,31 @@ def calibrate_panel(
     expect(heard.any(), "counts", counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
+    told: Any = {"standings": items.standings, "scales": scales}
+    known = known_of(items.covariates, rows, centred=False, **told)
     # In the order of what they hold, so that no sum depends on the order of the rows.
-    content: list[NDArray[Any]] = [array, gold, weight[:, None]]
+    content: list[NDArray[Any]] = [array, gold, weight[:, None], *known.columns.T]
     order = np.argsort(places(np.arange(len(gold)), content, seed))
     array, gold, weight, group = array[order], gold[order], weight[order], group[order]
+    known = known._replace(columns=known.columns[order])
 
-    items = _LabelledFeatures(*panel_features(array, alpha, kappa), gold, weight)
+    labelled = _LabelledFeatures(*panel_features(array, alpha, kappa), gold, weight)
+    folds = list(_folds(group, [value[order] for value in content], seed))
+    fitted = _averaged(labelled, folds, array, alpha, kappa)
+    design: Design | None = None
+    weighed: tuple[Covariate, ...] = ()
     n_judges = array.shape[1]
-    shapes: list[tuple[Floats, float]] = []
-    fits: list[_Fit] = []
-    starts = _starts(items, array, alpha, kappa)
-    for centre, of_centre in zip(_centres(n_judges), starts, strict=True):
-        # With one judge there is nothing to shrink.
-        for spread in _SPREADS if n_judges > 1 else _SPREADS[:1]:
-            shapes.append((centre, spread))
-            fits.append(_fit(items, centre, spread, [fits[-1].x] if spread else of_centre))
-    losses = np.zeros(len(fits))
-    for left, rest in _folds(group, [array, gold, weight[:, None]], seed):
-        for place, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
-            losses[place] += items.of(left).loss(_fit(items.of(rest), *shape, [fit.x]).x)
-    share = np.exp(-_RATE * (losses - losses.min()))
-    share /= share.sum()
-    x = share @ np.array([fit.x for fit in fits])
+    if known.covariates:
+        beta = fitted.x[:n_judges]
+        share = beta / beta.sum() if beta.any() else np.full(n_judges, 1 / n_judges)
+        of_labels = label_weights(gold, weight)
+        design = Design.of_pairs(labelled.s @ share, labelled.t @ share, of_labels, known.columns)
+        delta = design.fit().weights
+        weighed = known.weighted(delta)
+        labelled = labelled._replace(offsets=known.offsets(delta))
+        fitted = _averaged(labelled, folds, array, alpha, kappa)
 
+    x, losses, share = fitted.x, fitted.losses, fitted.shares
     beta, gamma = np.zeros(len(names)), np.zeros(len(names))
     beta[heard], gamma[heard] = x[:n_judges], x[n_judges + 1 :]
     listened = [name for name, is_heard in zip(names, heard, strict=True) if is_heard]
@@ -344,45 +411,84 @@ def calibrate_panel(
         (provenance or Provenance()).of_fit(most_votes, len(gold)),
         scale,
         label_scale,
+        weighed,
     )
     centres = ["equal weights", *listened] if n_judges > 1 else listened
     by_centre = share.reshape(len(centres), -1).sum(axis=1)
     at_centre = losses.reshape(len(centres), -1)[:, 0] / weight.sum()
-    converged = all(fit.converged for fit in fits)
     doubts = [
         f"judge {name!r} has no votes on the labelled items and is ignored" for name in unheard
     ]
     if (gold == gold[0]).all():
         doubts.append(f"every label is {gold[0]}: the parameters cannot be identified")
-    if not converged:
+    if not fitted.converged:
         doubts.append("a fit did not converge")
     return Calibration(
         model,
         len(gold),
         most_votes,
-        converged,
-        tuple(doubts),
-        float(items.loss(x) / weight.sum()),
+        fitted.converged,
+        (*doubts, *known.remarks),
+        float(labelled.loss(x) / weight.sum()),
         shares=dict(zip(centres, by_centre.tolist(), strict=True)),
         cross_validated=dict(zip(centres, at_centre.tolist(), strict=True)),
+        _design=design,
     )
 
 
+class _Averaged(NamedTuple):
+    """The mean of fits, weighed by the loss of each on the folds that were left out."""
+
+    x: Floats
+    losses: Floats
+    shares: Floats
+    converged: bool
+
+
+def _averaged(
+    items: _LabelledFeatures,
+    folds: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]]],
+    counts: NDArray[Any],
+    alpha: float,
+    kappa: float,
+) -> _Averaged:
+    """Fit around each centre with each spread, and weigh the fits by cross-validation."""
+    n_judges = counts.shape[1]
+    shapes: list[tuple[Floats, float]] = []
+    fits: list[_Fit] = []
+    starts = _starts(items, counts, alpha, kappa)
+    for centre, of_centre in zip(_centres(n_judges), starts, strict=True):
+        # With one judge there is nothing to shrink.
+        for spread in _SPREADS if n_judges > 1 else _SPREADS[:1]:
+            shapes.append((centre, spread))
+            fits.append(_fit(items, centre, spread, [fits[-1].x] if spread else of_centre))
+    losses = np.zeros(len(fits))
+    for left, rest in folds:
+        for place, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
+            losses[place] += items.of(left).loss(_fit(items.of(rest), *shape, [fit.x]).x)
+    shares = np.exp(-_RATE * (losses - losses.min()))
+    shares /= shares.sum()
+    x = shares @ np.array([fit.x for fit in fits])
+    return _Averaged(x, losses, shares, all(fit.converged for fit in fits))
+
+
 class _LabelledFeatures(NamedTuple):
-    """Features of labelled items, (n, judges), with their labels and weights."""
+    """Features of labelled items, (n, judges), with their labels, weights and offsets."""
 
     s: Floats
     t: Floats
     labels: NDArray[np.int8]
     weights: Floats
+    offsets: Floats | None = None
 
     def of(self, rows: NDArray[np.bool_]) -> _LabelledFeatures:
-        return _LabelledFeatures(self.s[rows], self.t[rows], self.labels[rows], self.weights[rows])
+        return _LabelledFeatures._make(None if own is None else own[rows] for own in self)
 
     def loss(self, x: Floats) -> float:
         """Weighted sum of the DRPS at the parameters: betas, eta0, gammas."""
         n = self.s.shape[1]
-        chances = _probabilities(self.s @ x[:n], x[n] + self.t @ x[n + 1 :])
+        u = self.s @ x[:n] if self.offsets is None else self.s @ x[:n] + self.offsets
+        chances = _probabilities(u, x[n] + self.t @ x[n + 1 :])
         off = chances[:, ::2] - (self.labels[:, None] == (-1, 1))
         by_item = off[:, 0] ** 2 + off[:, 1] ** 2
         return float(self.weights @ by_item)
@@ -410,7 +516,7 @@ def _fit(items: _LabelledFeatures, centre: Floats, spread: float, starts: Sequen
         penalty[:n, :n] = penalty[n + 1 :, n + 1 :] = away
         lower, upper = (np.repeat(end, (n, 1, n)) for end in (lower, upper))
         lower[:n] = 0.0
-    kernel = _core.PanelItems(s, t, items.labels, items.weights)
+    kernel = _core.PanelItems(s, t, items.labels, items.weights, items.offsets)
     ends = [kernel.fit(x.tolist(), penalty, lower.tolist(), upper.tolist()) for x in starts]
     best, _, converged = min(ends, key=lambda end: end[1])
     x = np.array(best)
@@ -429,8 +535,8 @@ def _starts(
     alone = []
     for votes in counts.swapaxes(0, 1):
         present = votes.sum(axis=1) > 0
-        gold, weights = items.labels[present], items.weights[present]
-        judge = calibration_set(votes[present], gold, weights, alpha=alpha, kappa=kappa)
+        own, how = items.of(present), {"alpha": alpha, "kappa": kappa}
+        judge = calibration_set(votes[present], own.labels, own.weights, **how, offsets=own.offsets)
         alone.append(judge.fit(lower, upper, 1).parameters)
     fitted = zip(_centres(counts.shape[1]), [np.mean(alone, axis=0), *alone], strict=False)
     return [

@@ -15,9 +15,9 @@ from btdagg._util.folds import numbered
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
     CountsItself,
-    as_checked_counts,
     as_names,
-    as_numbers,
+    as_panel_counts,
+    has_judges,
     names_of_judges,
     same_index,
     same_length,
@@ -31,7 +31,6 @@ from btdagg.votes.table import listing
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-NONE_OF_A_PANEL = "none of a panel, which weighs its judges alone: pool votes, or take one judge"
 _SIDES = ("minus", "tie", "plus")
 _ROUNDING = 1e-6
 # What has a row for each item.
@@ -199,7 +198,6 @@ class Items(Readable):
             columns |= {f"confidences.{name}": values for name, values in sums.items()}
         columns |= {f"decisions of {name}": decided for name, decided in decisions.items()}
         known = {k: np.asarray(v, dtype=np.float64) for k, v in self.covariates.items()}
-        expect(not known or counts.ndim == 2, "covariates", [*known], NONE_OF_A_PANEL)
         columns |= {f"covariates of {name}": values for name, values in known.items()}
         for name, column in columns.items():
             if column is not None:
@@ -523,27 +521,3 @@ def tables_only(counts: Any, weights: Any = None) -> Any:
             argument=name,
         )
     return counts
-
-
-def has_judges(counts: Any) -> bool:
-    """Whether counts have an axis of judges; what is no array is refused where it is read."""
-    try:
-        return np.ndim(counts) == 3
-    except ValueError:  # rows of several lengths
-        return False
-
-
-def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[Any]:
-    """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
-    array = as_numbers(counts, "counts")
-    n_judges = array.shape[1] if judges is None and array.ndim == 3 else len(judges or ())
-    if array.ndim != 3 or array.shape[1:] != (n_judges, 3) or n_judges == 0:
-        expected = f"(n, {'judges' if judges is None else n_judges}, 3)"
-        raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")
-    columns = []
-    for place, name in enumerate(names_of_judges(judges, n_judges)):
-        try:
-            columns.append(as_checked_counts(array[:, place]))
-        except InputError as error:
-            raise InputError(f"judge {name!r}: {error}") from None
-    return np.stack(columns, axis=1)

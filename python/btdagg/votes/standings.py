@@ -12,7 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
-from btdagg._util.validation import as_names, same_length
+from btdagg._util.validation import as_names, as_panel_counts, has_judges, same_length
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.table import facts_of
 
@@ -42,7 +42,8 @@ def standing(
     Parameters
     ----------
     counts : (n, J) array of non-negative numbers, or items
-        Votes per item for each point of the scale: of pairs minus, tie, plus.
+        Votes per item for each point of the scale: of pairs minus, tie, plus. Of a panel
+        (n, judges, 3), whose votes are pooled: standings are of items of few votes each.
     system_a, system_b : (n,) arrays
         Whose responses A and B are; of grades the system, or another group, alone.
     scale : Scale
@@ -83,6 +84,7 @@ def _standing(
         came = "none" if system_b is None else "given"
         expected = "an array where votes are pairs" if scale.mirrored else "none of grades"
         raise InputError(argument="system_b", came=came, expected=expected)
+    counts = as_panel_counts(counts).sum(axis=1) if has_judges(counts) else counts
     array = scale.counts(counts)
     names = [as_names(system_a, "system_a")]
     names += [] if system_b is None else [as_names(system_b, "system_b")]

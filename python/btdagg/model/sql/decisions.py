@@ -125,7 +125,8 @@ def _terms_of(
     for judge in model.judges:
         absent = " AND ".join(f"{name} IS NULL" for name in quoted[judge])
         conditions.append(f"({absent} OR {_are_counts(quoted[judge], words)})")
-    return panel_terms(model, words, quoted), " AND ".join(conditions)
+    offset = Offset.of(model, words, covariates)
+    return panel_terms(model, words, quoted, offset), " AND ".join(conditions) + offset.known
 
 
 def trusted_to_sql(model: Any, dialect: str, threshold: float, **columns: Any) -> str:
@@ -209,7 +210,12 @@ def model_terms(
     )
 
 
-def panel_terms(model: Any, words: Dialect, columns: Mapping[str, Sequence[str]]) -> Terms:
+def panel_terms(
+    model: Any,
+    words: Dialect,
+    columns: Mapping[str, Sequence[str]],
+    offset: Offset = NO_OFFSET,
+) -> Terms:
     """Write the terms of counts that are in three columns for each judge."""
     heard = [judge for judge, on in zip(model.judges, model.heard, strict=True) if on]
     votes = [[f"COALESCE({as_real(name, words)}, 0)" for name in columns[j]] for j in heard]
@@ -233,8 +239,10 @@ def panel_terms(model: Any, words: Dialect, columns: Mapping[str, Sequence[str]]
 
     sizes = total([f"ABS({term})" for term in s], beta)
     slopes = total([f"ABS({term})" for term in t], list(map(abs, gamma)))
+    if offset.added:
+        sizes += f" + ABS(0{offset.added})"
     return Terms(
-        total(s, beta),
+        f"({total(s, beta)}{offset.added})" if offset.added else total(s, beta),
         f"({words.number(model.eta0)} + {total(t, gamma)})",
         f"({sizes} + {words.number(abs(model.eta0))} + {slopes})",
         PANEL_ROUNDING,

@@ -156,7 +156,9 @@ def query_of(
     of_all = [words.name(side) for side in SIDES]
     added = Offset(f" + {words.name(_OFFSET)}", "") if model.covariates else NO_OFFSET
     terms = (
-        panel_terms(model, words, columns) if judges else model_terms(model, words, of_all, added)
+        panel_terms(model, words, columns, added)
+        if judges
+        else model_terms(model, words, of_all, added)
     )
     offset = _offset(model, words, table)
     steps = _Steps.counting(table, words, judges, model.provenance, model.scale.columns, offset)
