@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,3 +159,92 @@ def test_bad_arguments_are_named(arguments, message):
     counts, labels = [[1, 2, 9], [9, 1, 2], [3, 6, 3]], [1, -1, 0]
     with pytest.raises(InputError, match=message):
         bootstrap(**{"counts": counts, "labels": labels, **arguments})
+
+
+@pytest.mark.parametrize("prior", ["weak", None])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_refits_with_covariates_are_calibrations_of_the_items_drawn(prior, grouped):
+    rng, n = np.random.default_rng(3), 45
+    counts, labels = judged(rng, 60, 4)
+    known = {"x": labels + rng.normal(0, 1, 60), "rare": (np.arange(60) < 3) * 1.0}
+    gold = np.where(np.arange(60) < n, labels, np.nan)
+    groups = np.arange(60) // 3 if grouped else None
+    how = {"covariates": known, "prior": prior, "groups": groups}
+    found = bootstrap(counts, gold, n_refits=12, seed=5, **how)
+    model = found.model
+    assert model == btdagg.calibrate(counts, gold, covariates=known, prior=prior).model
+    scales = {own.name: own.scale for own in model.covariates}
+    columns = np.column_stack([values[:n] / scales[name] for name, values in known.items()])
+    cells = _cells_of(counts[:n], labels[:n], groups if groups is None else groups[:n], columns)
+    assert found.n_units == (15 if grouped else n)
+    (drawn,) = cells.draws(12, 5)
+    own, errors = [], []
+    for times in drawn.astype(int):
+        rows = np.repeat(np.arange(len(times)), times)
+        given = {
+            name: (x[rows] * scales[name], scales[name])
+            for name, x in zip(known, cells.known.T, strict=True)
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            refit = btdagg.calibrate(
+                cells.counts[rows], cells.labels[rows], covariates=given, prior=prior
+            ).model
+        weights = {c.name: c.weight for c in refit.covariates}
+        own.append([refit.beta, refit.eta0, refit.gamma, *(weights.get(k, 0.0) for k in known)])
+        of_refit = {k: given[k][0] for k in weights} or None
+        decided = refit.decide(cells.counts[rows], covariates=of_refit)
+        errors.append(np.abs(decided - cells.labels[rows]).mean())
+    np.testing.assert_allclose(found.parameters, own, rtol=1e-9, atol=1e-9)
+    x = found.weights["x"]
+    assert (x.low, x.high) == pytest.approx(np.quantile(found.parameters[:, 3], [0.025, 0.975]))
+    assert x.estimate == model.covariates[0].weight
+    assert found.mae.high - found.mae.low == pytest.approx(
+        np.diff(np.quantile(errors, [0.025, 0.975]))[0]
+    )
+    assert "x 0." in str(found) or "x 1." in str(found)
+    stable = found.stability(counts, covariates=known)
+    np.testing.assert_array_equal(stable.labels, model.decide(counts, covariates=known))
+    shares = np.mean(
+        [
+            replace(
+                model,
+                beta=beta,
+                eta0=eta0,
+                gamma=gamma,
+                covariates=tuple(map(lambda c, w: replace(c, weight=w), model.covariates, weights)),
+            ).decide(counts, covariates=known)
+            == stable.labels
+            for beta, eta0, gamma, *weights in found.parameters.tolist()
+        ],
+        axis=0,
+    )
+    np.testing.assert_allclose(stable.agreement, shares)
+    with pytest.raises(InputError, match="covariates is nothing, expected x, rare"):
+        found.stability(counts)
+
+
+def test_refits_take_items_with_covariates():
+    rng = np.random.default_rng(4)
+    counts, labels = judged(rng, 40, 4)
+    known = {"x": rng.normal(size=40)}
+    items = btdagg.votes.Items(counts=counts, labels=labels, covariates=known)
+    by_array = bootstrap(counts, labels, covariates=known, n_refits=4)
+    for found in (
+        bootstrap(items, n_refits=4),
+        bootstrap(items, labels, n_refits=4),
+        bootstrap(btdagg.votes.Items(counts=counts), labels, covariates=known, n_refits=4),
+    ):
+        np.testing.assert_array_equal(found.parameters, by_array.parameters)
+    plain = bootstrap(btdagg.votes.Items(counts=counts, labels=labels), n_refits=4)
+    np.testing.assert_array_equal(
+        plain.parameters, bootstrap(counts, labels, n_refits=4).parameters
+    )
+    assert plain.weights == {}
+    gold = np.where(np.arange(40) < 30, labels, np.nan)
+    constant = bootstrap(counts, gold, covariates={"c": np.ones(40)}, n_refits=4)
+    without = bootstrap(counts[:30], labels[:30], n_refits=4)
+    np.testing.assert_array_equal(constant.parameters, without.parameters)
+    columns = known["x"][:, None]
+    of_array = by_array.stability(counts, covariates=columns).agreement
+    np.testing.assert_array_equal(by_array.stability(counts, covariates=known).agreement, of_array)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -62,9 +62,12 @@ def stability_of(labels: NDArray[np.int8], level: float, shares: NDArray[np.floa
 def distinct_items(
     counts: ArrayLike, offsets: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.intp]]:
-    """Return distinct rows of counts and offsets, and where each item's are: items repeat."""
+    """Return distinct rows of counts and offsets, and where each item's are: items repeat.
+
+    Offsets are one number of each item, (n,), or the numbers that they are made of, (n, d).
+    """
     checked = as_checked_counts(counts)
-    known = () if offsets is None else (offsets,)
+    known: Any = [] if offsets is None else offsets.reshape(len(checked), -1).T
     first, place = distinct_rows(*checked.T, *known)
     rows = np.ascontiguousarray(checked[first], dtype=np.float64)
     return rows, None if offsets is None else offsets[first], place

@@ -96,11 +96,23 @@ def refitted(
 
 
 def decisions_under(
-    thetas: NDArray[np.float64], alpha: float, kappa: float, counts: NDArray[Any], n_threads: int
+    thetas: NDArray[np.float64],
+    alpha: float,
+    kappa: float,
+    counts: NDArray[Any],
+    n_threads: int,
+    columns: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int8]:
-    """Decision of each row of counts under each row of parameters, (k, n)."""
-    models = [_core.Model(b, eta0, gamma, alpha, kappa) for b, eta0, gamma in thetas.tolist()]
-    return np.array([model.decide(counts, n_threads) for model in models], dtype=np.int8)
+    """Decision of each row of counts under each row of parameters, (k, n).
+
+    Beside beta, eta0 and gamma these have weights of `columns`, (n, d), if there are any.
+    """
+    decided = []
+    for beta, eta0, gamma, *weights in thetas.tolist():
+        offsets = None if columns is None or not weights else columns @ np.array(weights)
+        model = _core.Model(beta, eta0, gamma, alpha, kappa)
+        decided.append(model.decide(counts, n_threads, offsets))
+    return np.array(decided, dtype=np.int8)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -13,11 +13,13 @@ from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
+    columns_of,
     distinct_rows,
     same_index,
 )
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
+from btdagg.model.covariates import without_scales
 from btdagg.model.intervals import (
     ParameterInterval,
     Stability,
@@ -26,10 +28,13 @@ from btdagg.model.intervals import (
     stability_of,
 )
 from btdagg.model.posterior import decisions_under, refitted
+from btdagg.votes.items import Items, tables_only
 from btdagg.votes.join import labelled, labelled_items
+from btdagg.votes.labels import Labels
+from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csr_array
@@ -59,8 +64,8 @@ class Bootstrap(Displayed, Readable):
     ----------
     calibration : Calibration
         The fit to the items themselves.
-    parameters : (n_refits, 3) array of float64
-        beta, eta0 (the log of nu) and gamma of each refit.
+    parameters : (n_refits, 3 + d) array of float64
+        beta, eta0 (the log of nu), gamma and the weights of d covariates of each refit.
     level : float
         Nominal coverage of the intervals.
     beta, nu, gamma : ParameterInterval
@@ -71,6 +76,8 @@ class Bootstrap(Displayed, Readable):
         the same amount.
     n_units : int
         Items, or groups, that a resample draws.
+    weights : dict of str to ParameterInterval
+        Percentile intervals of the weights of covariates, by name.
     """
 
     calibration: Calibration
@@ -81,6 +88,7 @@ class Bootstrap(Displayed, Readable):
     gamma: ParameterInterval
     mae: ParameterInterval
     n_units: int
+    weights: Mapping[str, ParameterInterval] = field(default_factory=dict)
 
     @property
     def model(self) -> DavidsonModel:
@@ -89,29 +97,42 @@ class Bootstrap(Displayed, Readable):
         return model
 
     def stability(
-        self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
+        self,
+        counts: ArrayLike,
+        *,
+        covariates: Any = None,
+        level: float | None = None,
+        n_threads: int = 1,
     ) -> Stability:
         """Return for each item whether its decision is stable under the refits.
 
         `counts` are of any items, not only those of the calibration; `level` is the share of the
         refits that must give the model's label, unless given the level of the intervals.
+        `covariates` are those of ``model.decide``.
         """
         threads = as_integer(n_threads, "n_threads", 1)
         smoothing = self.model.alpha, self.model.kappa
         step = max(1, _HELD // len(self.parameters))
 
-        rows, _, place = distinct_items(counts)
+        decided = self.model.decide(counts, covariates=covariates)
+        n_items, columns = len(decided), None
+        if self.weights:
+            own = columns_of(covariates, n_items, [*self.weights])
+            columns = _scaled(self.model, own, n_items)
+        rows, columns, place = distinct_items(counts, columns)
         shares = np.empty((len(rows), 3))
         for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            decided = decisions_under(self.parameters, *smoothing, part, threads)
+            part = slice(start, start + step)
+            known = None if columns is None else columns[part]
+            under = decisions_under(self.parameters, *smoothing, rows[part], threads, known)
             for column, label in enumerate((-1, 0, 1)):
-                shares[start : start + step, column] = (decided == label).mean(axis=0)
+                shares[part, column] = (under == label).mean(axis=0)
         level = self.level if level is None else level
-        return stability_of(self.model.decide(counts), level, shares[place])
+        return stability_of(decided, level, shares[place])
 
     def __str__(self) -> str:
-        values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]
+        values = [(name, getattr(self, name)) for name in PARAMETERS]
+        values += [*self.weights.items(), ("mae", self.mae)]
         return "\n".join(
             [
                 f"{self.level:.0%} intervals of {len(self.parameters)} refits",
@@ -121,21 +142,23 @@ class Bootstrap(Displayed, Readable):
 
 
 def bootstrap(
-    counts: ArrayLike,
-    labels: ArrayLike,
+    counts: Any,
+    labels: Any = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Any = None,
     n_refits: int = 1000,
     level: float = 0.95,
     seed: int = 0,
     n_threads: int = 1,
     prior: Prior | Literal["weak"] | None = WEAK,
+    covariates: Any = None,
     **options: Unpack[FitOptions],
 ) -> Bootstrap:
     """Bootstrap the calibration of labelled counts, by item or by group.
 
     Each refit draws as many items (or groups) as there are, with replacement, and fits the model as
-    `calibrate` does. A refit takes some milliseconds, without a prior some tenths of one.
+    `calibrate` does. A refit takes some milliseconds, without a prior some tenths of one, and with
+    covariates tens: their weights are fitted anew each time, on the scales of the model.
 
     Parameters
     ----------
@@ -151,8 +174,9 @@ def bootstrap(
         The same seed draws the same items, at any number of threads.
     n_threads : int
         Threads over the refits; they do not change a bit of the result.
-    prior, **options
-        As for `calibrate`, where the options are `alpha`, `kappa` and `bounds`.
+    prior, covariates, **options
+        As for `calibrate`, where the options are `alpha`, `kappa` and `bounds`. With covariates
+        labels may be NaN: these items give scales alone.
 
     References
     ----------
@@ -169,32 +193,52 @@ def bootstrap(
     n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
     level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
     prior = prior_beside(prior, options.get("bounds"))
-    known: Any = options.get("covariates") or getattr(counts, "covariates", None) or {}
-    expected = "none: refits are of votes alone, and weights() of a calibration has intervals"
-    expect(not known, "covariates", [*known], expected)
+    if isinstance(labels, Labels) and covariates is not None:
+        counts, labels = tables_only(counts).items(labels), None
     counts, labels, groups = labelled(counts, labels, groups)
+    columns = without_scales(covariates)[0]
+    if isinstance(counts, Items):
+        counts = counts if covariates is None else counts.with_covariates(covariates)
+        counts = counts if labels is not None or counts.covariates else counts.labelled()
+        columns = counts.covariates or None
+    given = counts, labels
+    if labels is None and isinstance(counts, Items):
+        labels, groups = counts.labels, counts.groups if groups is None else groups
     same_index(counts=counts, labels=labels, groups=groups)
-    cells = _cells_of(counts, labels, groups)
+    gold = PAIRS.places(labels, partial=columns is not None)
+    how: Any = {"prior": prior, "n_threads": n_threads, **options}
     fit = quiet(calibrate)  # what it warns of is in `calibration`
-    calibration = fit(counts, labels, prior=prior, n_threads=n_threads, **options)
+    calibration = fit(*given, covariates=covariates, **how)
     model, bounds = calibration.model, options.get("bounds") or Bounds()
+    known = _scaled(model, {} if columns is None else columns_of(columns, len(gold)), len(gold))
+    if columns is not None:
+        rows = np.flatnonzero(gold >= 0)
+        counts, labels, known = np.asarray(counts)[rows], gold[rows] - 1, known[rows]
+        groups = None if groups is None else np.asarray(groups)[rows]
+    cells = _cells_of(counts, labels, groups, known)
     shares = cells.repeats @ cells.units / (cells.repeats @ cells.units).sum()
 
     def errors_of(decided: NDArray[np.int8]) -> NDArray[np.int64]:
         return np.asarray(np.abs(decided.astype(np.int64) - cells.labels))
 
+    def decide(thetas: NDArray[np.float64]) -> NDArray[np.int8]:
+        how = model.alpha, model.kappa, cells.counts, n_threads
+        return decisions_under(thetas, *how, cells.known)
+
     parts: list[NDArray[np.float64]] = []
     own, original = [], []
     for drawn in cells.draws(n_refits, seed):
-        how = prior, model.alpha, model.kappa, bounds, n_threads
-        parts.append(refitted(cells.counts, cells.labels, drawn, *how))
-        errors = errors_of(
-            decisions_under(parts[-1], model.alpha, model.kappa, cells.counts, n_threads)
-        )
+        if model.covariates:
+            parts.append(cells.refitted(drawn, [own.name for own in model.covariates], how))
+        else:
+            named = prior, model.alpha, model.kappa, bounds, n_threads
+            parts.append(refitted(cells.counts, cells.labels, drawn, *named))
+        errors = errors_of(decide(parts[-1]))
         own.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
         original.append(errors @ shares)
     thetas, (lower, upper) = np.concatenate(parts), bounds.box()
-    at_bounds = ((thetas == lower) | (thetas == upper)) & (lower < upper)
+    three = thetas[:, :3]
+    at_bounds = ((three == lower) | (three == upper)) & (lower < upper)
     values = np.column_stack([thetas[:, 0], np.exp(thetas[:, 1]), thetas[:, 2]])
     tails = [(1 - level) / 2, (1 + level) / 2]
     intervals = {}
@@ -203,7 +247,12 @@ def bootstrap(
         share = at_bounds[:, column].mean()
         note = f"{share:.0%} of the refits are at a bound" if share >= _OFTEN else ""
         intervals[name] = ParameterInterval(getattr(model, name), float(low), float(high), note)
-    apparent = float(errors_of(model.decide(cells.counts)) @ shares)
+    weights = {}
+    for covariate, drawn in zip(model.covariates, thetas[:, 3:].T, strict=True):
+        low, high = np.quantile(drawn, tails)
+        weights[covariate.name] = ParameterInterval(covariate.weight, float(low), float(high))
+    numbers = model.beta, model.eta0, model.gamma, *(x.weight for x in model.covariates)
+    apparent = float(errors_of(decide(np.array([numbers]))[0]) @ shares)
     errors_of_own = np.concatenate(own)
     optimism = float((np.concatenate(original) - errors_of_own).mean())
     low, high = np.clip(np.quantile(errors_of_own, tails) + optimism, 0, 2)
@@ -213,12 +262,13 @@ def bootstrap(
         calibration=calibration,
         mae=ParameterInterval(min(max(apparent + optimism, 0.0), 2.0), float(low), float(high)),
         n_units=int(cells.repeats.sum()),
+        weights=weights,
         **intervals,
     )
 
 
 class _Cells(NamedTuple):
-    """Labelled items reduced to cells, which are alike in counts and label.
+    """Labelled items reduced to cells, which are alike in counts, label and covariates.
 
     `units`, (u, k), has how many items of each cell a unit has, an item or a group, and `repeats`,
     (u,), how many such units there are.
@@ -228,6 +278,22 @@ class _Cells(NamedTuple):
     labels: NDArray[np.int8]
     units: csr_array[Any, Any]
     repeats: NDArray[np.int64]
+    known: NDArray[np.float64]
+
+    def refitted(
+        self, drawn: NDArray[np.float64], names: Sequence[str], how: dict[str, Any]
+    ) -> NDArray[np.float64]:
+        """Calibrate each draw, whose covariates keep their scales: parameters and weights."""
+        thetas, fit = [], quiet(calibrate)
+        for times in drawn.astype(np.int64):
+            rows = np.repeat(np.arange(len(times)), times)
+            columns = zip(names, self.known[rows].T, strict=True)
+            scaled = {name: (x, 1.0) for name, x in columns}
+            model = fit(self.counts[rows], self.labels[rows], covariates=scaled, **how).model
+            weights = dict.fromkeys(names, 0.0)  # where a draw has one value of a covariate alone
+            weights |= {own.name: own.weight for own in model.covariates}
+            thetas.append([model.beta, model.eta0, model.gamma, *weights.values()])
+        return np.array(thetas)
 
     def draws(self, n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
         """Weights of the cells when as many units are drawn with replacement, block by block."""
@@ -240,12 +306,26 @@ class _Cells(NamedTuple):
             yield np.ascontiguousarray(times @ self.units, dtype=np.float64)
 
 
-def _cells_of(counts: ArrayLike, labels: ArrayLike, groups: ArrayLike | None) -> _Cells:
+def _scaled(
+    model: DavidsonModel, columns: Mapping[str, NDArray[np.float64]], n_items: int
+) -> NDArray[np.float64]:
+    """Return the columns of a model's covariates in their scales, (n, d)."""
+    scaled = [own.of(columns[own.name]) for own in model.covariates]
+    return np.stack(scaled, axis=1) if scaled else np.empty((n_items, 0))
+
+
+def _cells_of(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike | None,
+    known: NDArray[np.float64] | None = None,
+) -> _Cells:
     from scipy.sparse import coo_array, csr_array, eye_array
 
     checked, gold = labelled_items(counts, labels)
     table = checked.astype(np.float64)
-    first, cell = distinct_rows(*table.T, gold)
+    known = np.empty((len(table), 0)) if known is None else known
+    first, cell = distinct_rows(*table.T, gold, *known.T)
     repeats, units = np.bincount(cell), eye_array(len(first), format="csr")
     if groups is not None:
         names = as_groups(groups, "counts", len(table))
@@ -254,4 +334,4 @@ def _cells_of(counts: ArrayLike, labels: ArrayLike, groups: ArrayLike | None) ->
         units = csr_array(coo_array((np.ones(len(cell)), (names, cell)), shape=shape))
     expected = f"at least two {'items' if groups is None else 'groups'}"
     expect(repeats.sum() >= 2, "counts", counts, expected)
-    return _Cells(np.ascontiguousarray(table[first]), gold[first], units, repeats)
+    return _Cells(np.ascontiguousarray(table[first]), gold[first], units, repeats, known[first])
