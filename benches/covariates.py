@@ -77,6 +77,14 @@ def vicuna80(data, samples=2):
         yield of_pairs(frame, columns, "vicuna80", judge, lengths=True)
 
 
+def panel(data):
+    """The three judges as one panel, whose standings are of pooled votes."""
+    cells = list(vicuna80(data))
+    counts = np.stack([cell.counts for cell in cells], axis=1)
+    name, scale = "panel of three", btdagg.PAIRS
+    yield Cell("panel", name, counts, cells[0].labels, scale, cells[0].make, cells[0].groups)
+
+
 def topical(data, samples=8):
     votes = pl.read_csv(data / "topical/votes.csv").filter(pl.col("sample") < samples)
     labels = pl.read_csv(data / "topical/labels.csv")
@@ -195,7 +203,14 @@ def show(title, cells, n_splits, noise, by_cell):
         print(f"| {name} | " + " | ".join(texts) + " |", flush=True)
 
 
-FAMILIES = {"vicuna80": vicuna80, "topical": topical, "wmt23": wmt23, "rb2": rb2, "rubric": rubric}
+FAMILIES = {
+    "vicuna80": vicuna80,
+    "panel": panel,
+    "topical": topical,
+    "wmt23": wmt23,
+    "rb2": rb2,
+    "rubric": rubric,
+}
 CELLS = {}
 
 
