@@ -457,8 +457,8 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         spread = max(spread, math.sqrt(float((of_groups**2).sum())) / n_labels)
     half = 1.96 * spread
     texts.append(
-        f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}, with the votes of "
-        "the other items more closely. They are enough to calibrate on."
+        f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}; votes of the other "
+        "items may narrow that. They are enough to calibrate on."
     )
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()

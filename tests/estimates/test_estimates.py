@@ -407,6 +407,15 @@ def in_groups(rng, n_items, ties):
     return counts, gold, groups
 
 
+def test_votes_that_do_not_narrow_the_interval_are_said():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(4, [0.3, 0.3, 0.4], 300)
+    labels = np.where(np.arange(300) < 60, rng.integers(-1, 2, 300), np.nan)
+    found = btdagg.estimate(counts, labels)
+    assert found.estimates["win rate"].weight == 0
+    assert "by 60 labels alone, as the votes do not narrow it; ties" in found.answer
+
+
 def test_the_answer_is_first_and_frames_have_the_numbers():
     counts, _, labels = drawn(300, 60)
     by = np.arange(300) % 2

@@ -168,7 +168,9 @@ def compare(
         aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
     is_varied = is_papers and evaluated.report
     varied = _varied(table, evaluated, reading) if is_varied else {}
-    folder = evaluated.open(reading.project, f"Evaluation of {Path(table.source).name}")
+    chosen = [text.partition("=")[2].strip() for text in reading.filters or ()]
+    title = ", ".join([f"Evaluation of {Path(table.source).name}", *chosen])
+    folder = evaluated.open(reading.project, title)
     options: dict[str, Any] = {
         "n_votes": budgets,
         "aggregators": aggregators,

@@ -240,6 +240,8 @@ class Estimates(Drawn, Readable):
         items += f", by {counted(self.n_labels, 'label')}"
         if of.weight > 0 and self.n_labels < self.n_items:
             items += " and the votes" if is_finite else f" and the votes of {n_items}"
+        elif self.n_labels < self.n_items:
+            items += " alone, as the votes do not narrow it"
         if name != "win rate":
             return f"{name} {items}: {of}"
         _, tie, *_ = self.estimates.values()  # shares of both sides, and of ties between them

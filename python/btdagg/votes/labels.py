@@ -278,7 +278,10 @@ def rater_remarks(
         return ()
     treatment = "each has the label of most of its raters, a tie where labels share the most"
     if not scale.mirrored:
-        treatment = "each has the median of its raters, of two the one nearer to the middle"
+        treatment = (
+            "each has the median of its raters, of two the one nearer to the middle, and where "
+            "only their mean is known the grade nearest to it"
+        )
     if raters == "drop":
         n_labelled += n_disputed
         treatment = "they are left out, and results are of items on which people agree"

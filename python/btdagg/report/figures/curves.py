@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, ...]
 
-_SCORES = {"mae": "mean absolute error", "accuracy": "pairwise accuracy"}
+_SCORES = {"mae": "mean absolute error", "accuracy": "accuracy"}
 _IN_TITLE = 30
 _TICKS = 8
 _LEAST = 0.05  # of an axis of scores from end to end
