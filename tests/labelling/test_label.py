@@ -159,6 +159,13 @@ def test_items_of_a_file_come_in_its_order_with_their_probabilities(tmp_path, cl
     ]
 
 
+def by_votes(estimate, with_votes):
+    """What the answer says of votes."""
+    if estimate.weight > 0:
+        return " and the votes of 60 items"
+    return " alone, as the votes do not narrow it" * with_votes
+
+
 @pytest.mark.parametrize("with_votes", [True, False])
 def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_votes):
     pairs_file(tmp_path, 60)
@@ -189,7 +196,7 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_vote
         ], axis=1)  # fmt: skip
     rate = estimate(counts, known, groups=groups).estimates["win rate"]
     low, high = (f"{100 * bound:.1f}%" for bound in (rate.low, rate.high))
-    by = " and the votes of 60 items" * (rate.weight > 0)  # which say nothing without votes
+    by = by_votes(rate, with_votes)
     sentence = (
         f"new wins {100 * rate.value:.1f}% (95% interval {low} to {high}), ties as half, of new "
         f"items like these, by {len(known) - np.isnan(known).sum()} labels{by}; ties"
@@ -260,7 +267,7 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_vot
     assert [line.partition(":")[0] for line in lines[1:4]] == in_order
     for name, line in zip(in_order, lines[1:4], strict=True):
         assert f"alpha {alphas[name]:.2f} (Krippendorff, interval)" in line
-    with_them = {name: " and the votes of 60 items" * (of.weight > 0) for name, of in means.items()}
+    with_them = {name: by_votes(of, with_votes) for name, of in means.items()}
     said = [line for line in lines if " mean grade of new items like these" in line]
     assert said == [
         f"{name}: mean grade of new items like these, by {n_labels[name]} labels"

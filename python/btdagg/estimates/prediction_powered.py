@@ -240,7 +240,7 @@ class Estimates(Drawn, Readable):
         items += f", by {counted(self.n_labels, 'label')}"
         if of.weight > 0 and self.n_labels < self.n_items:
             items += " and the votes" if is_finite else f" and the votes of {n_items}"
-        elif self.n_labels < self.n_items:
+        elif self.n_labels < self.n_items and len(self._items.rows) > 1:
             items += " alone, as the votes do not narrow it"
         if name != "win rate":
             return f"{name} {items}: {of}"
