@@ -71,7 +71,7 @@ def alone(tmp_path_factory, wheel):
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("figures"))
     (folder / "tests").mkdir()
-    for name in ("pages.py", "simulated_judge.py", "trace_servers.py"):
+    for name in ("extension.py", "pages.py", "simulated_judge.py", "trace_servers.py"):
         shutil.copy(ROOT / "tests" / name, folder / "tests")
     (folder / "tests" / "run.py").write_text(RUN)
     python = folder / "env/bin/python"
