@@ -13,6 +13,7 @@ import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -115,8 +116,7 @@ def wmt23(data):
             own, others = (
                 ratings.filter((pl.col("rater") == rater) == is_own) for is_own in (1, 0)
             )
-            gold = others.group_by("item").agg(label=pl.col("vote").mean())
-            gold = gold.with_columns(label=pl.col("label").map_elements(np.sign, pl.Float64))
+            gold = others.group_by("item").agg(label=pl.col("vote").mean().sign())
             counts, columns = counted(own, "vote", (-1, 0, 1), ("item", "system_a", "system_b"))
             frame = counts.join(gold, on="item").sort("item")
             if frame.height >= 40:
@@ -189,7 +189,9 @@ def shown(errors):
 
 def show(title, cells, n_splits, noise, by_cell):
     rows = {}
-    with ProcessPoolExecutor(int(os.environ.get("N_PROCESSES", "2"))) as pool:
+    # Polars' threads do not outlive a fork.
+    workers = int(os.environ.get("N_PROCESSES", "2")), get_context("spawn")
+    with ProcessPoolExecutor(*workers) as pool:
         jobs = [(cell, pool.submit(job, cell.family, cell.name, n_splits, noise)) for cell in cells]
         for cell, result in jobs:
             rows.setdefault(cell.name if by_cell else cell.family, []).append(result.result())

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 # Servers, other tools and what only developers need: not for everybody's desk.
 NOT_IN_ALL = {"inspect", "langfuse", "mlflow", "opentelemetry", "phoenix", "postgres", "pytest",
-              "docs", "test", "integrations", "lint"}  # fmt: skip
+              "benchmark", "docs", "test", "integrations", "lint"}  # fmt: skip
 
 
 @pytest.fixture
