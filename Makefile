@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 
 .PHONY: help demo demo-judge quick test soak integrations integrations-and-soak wheel lint bench \
-bench-smoke figures docs site site-links clean
+bench-smoke benchmark figures docs site site-links clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
@@ -26,6 +26,7 @@ help:
 	@echo "make wheel     a source distribution and the wheel made of it, audited, in dist/"
 	@echo "make lint      formatters, linters, type checkers"
 	@echo "make bench     kernels, and btdagg against its peers"
+	@echo "make benchmark  every method on every set, and the page made of it"
 	@echo "make figures   draw the figures of README and docs again"
 	@echo "make docs      API documentation of the Rust crate"
 	@echo "make site      the pages, the references and search as a site: build/site/index.html"
@@ -127,6 +128,11 @@ bench-smoke: $(VENV)/.test
 	@set -e; for name in $(filter-out serve,$(BENCHES)); do \
 	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
 
+# The votes are those of BTDAGG_SHARED; half an hour on two cores.
+benchmark: $(VENV)/.benchmark
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/benchmark/run.py
+	$(BIN)/python benches/benchmark/page.py
+
 figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/draw.py
 	$(BIN)/python docs/figures/method.py
@@ -151,9 +157,10 @@ $(VENV)/.test: EXTRAS = test
 $(VENV)/.integrations: EXTRAS = integrations
 $(VENV)/.lint: EXTRAS = lint
 $(VENV)/.figures: EXTRAS = cli,report
+$(VENV)/.benchmark: EXTRAS = benchmark
 $(VENV)/.docs: EXTRAS = docs
 $(VENV)/.demo $(VENV)/.judge $(VENV)/.quick $(VENV)/.test $(VENV)/.integrations $(VENV)/.lint \
-$(VENV)/.figures $(VENV)/.docs: $(SOURCES) | $(VENV)/.created
+$(VENV)/.benchmark $(VENV)/.figures $(VENV)/.docs: $(SOURCES) | $(VENV)/.created
 	$(INSTALL) --reinstall-package btdagg --editable ".[$(EXTRAS)]"
 	@touch $@
 
