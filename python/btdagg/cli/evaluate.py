@@ -18,6 +18,7 @@ from btdagg.cli.common import (
     ReadingWithCovariates,
     VotesFile,
     note,
+    parse_pairs,
     print_json,
     progress_bar,
     say,
@@ -168,7 +169,7 @@ def compare(
         aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
     is_varied = is_papers and evaluated.report
     varied = _varied(table, evaluated, reading) if is_varied else {}
-    chosen = [text.partition("=")[2].strip() for text in reading.filters or ()]
+    chosen = [value for _, value in parse_pairs(reading.filters, "filters")]
     title = ", ".join([f"Evaluation of {Path(table.source).name}", *chosen])
     folder = evaluated.open(reading.project, title)
     options: dict[str, Any] = {

@@ -153,6 +153,7 @@ def plan(
         raise InputError(argument="prior", came=prior, expected="none for grades")
     # Imported here, so that the other commands begin without it.
     from btdagg import online
+    from btdagg.online.plans import WITH_COVARIATES
     from btdagg.online.rule import RuleKind
 
     kind = RuleKind.parse(stop)
@@ -177,7 +178,7 @@ def plan(
         prior=fitted_prior,
         population=population,
     )
-    own = rule.kind + ", covariates" * bool(fitted.covariates)
+    own = rule.kind + WITH_COVARIATES * bool(fitted.covariates)
     expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, own))
     anchors = None
     if drift is not None:

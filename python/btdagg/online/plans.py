@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 # A forecast needs no more than this: an evaluation deals and resamples more often.
 _CROSS_FIT = CrossFit(n_repeats=1, n_refits=12)
 _N_WORLDS, _N_SETS = 5, 8
-_ALL, _KNOWN = "all votes", ", covariates"  # ways to decide
+_ALL = "all votes"
+WITH_COVARIATES = ", covariates"  # after the name of a rule
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Plan(Drawn, Readable):
     @property
     def saved(self) -> str:
         """What covariates save at no more error than the most votes alone; empty without any."""
-        known = [row for row in self.budgets if row.rule == _ALL + _KNOWN]
+        known = [row for row in self.budgets if row.rule == _ALL + WITH_COVARIATES]
         if not known:
             return ""
         most = [row for row in self.budgets if row.rule == _ALL][-1]
@@ -229,7 +230,7 @@ def plan(
         if pilot.covariates:
             known, of_known = _of_own_votes(pilot, *how, np.random.default_rng(seed))
             for n, rows in known.items():
-                forecasts[n] += [(row[0] + _KNOWN, *row[1:]) for row in rows]
+                forecasts[n] += [(row[0] + WITH_COVARIATES, *row[1:]) for row in rows]
     budgeted: list[PlannedBudget] = []
     for n, rows in forecasts.items():
         for name, used, error, change in rows:
