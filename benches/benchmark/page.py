@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 import polars as pl
+from matplotlib.figure import Figure
 from scipy import stats
+
+from btdagg.report.figure import ReportFigure
+from btdagg.report.style import draw_legend, series_styles
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 OURS = "btdagg"
+SHOWN = ["majority vote", "isotonic regression", "the paper's fit", OURS]  # in the figures
+SHOWN += [f"{OURS}, {more}" for more in ("covariates", "neighbours", "strength", "panel")]
 HEAD = """# Benchmark
 
 How many labels, how many votes, which method, which judge: every method on the same votes, the same
@@ -194,44 +201,35 @@ def calls_of(results):
     return lines
 
 
-def draw(results):
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
-    mpl.use("svg")
-    plt.rcParams.update({"svg.hashsalt": "btdagg", "font.size": 8, "axes.spines.top": False})
-    plt.rcParams.update({"axes.spines.right": False, "svg.fonttype": "none"})
-    mae = results.filter(pl.col("task") == "labels", pl.col("metric") == "MAE")
-    shown = ["majority vote", "isotonic regression", "the paper's fit", OURS]
-    shown += [f"{OURS}, {more}" for more in ("covariates", "neighbours", "strength", "panel")]
-    colours = dict(zip(shown, plt.get_cmap("tab10").colors, strict=False))
-    sets = list(results["set"].unique(maintain_order=True))
-    for column, path in (("labels", "benchmark_labels"), ("votes", "benchmark_votes")):
-        named = sets
-        if column == "votes":
-            named = [n for n in sets if mae.filter(set=n)["votes"].n_unique() > 1]
-        figure, axes = plt.subplots(2, -(-len(named) // 2), figsize=(10, 5), layout="constrained")
-        for axis, name in zip(axes.flat, named, strict=False):
-            own = mae.filter(pl.col("set") == name, pl.col("labels") > 0)
-            if column == "labels":
-                own = own.filter(votes=own["votes"].max())
-            else:
-                own = own.filter(labels=100 if 100 in own["labels"] else own["labels"].max())
-            for entrant in shown:
-                line = own.filter(entrant=entrant).group_by(column).agg(pl.col("value").mean())
-                if line.height:
-                    x, y = line.sort(column).select(column, "value").to_numpy().T
-                    axis.plot(x, y, marker=".", color=colours[entrant], label=entrant)
-            axis.set(title=name, xscale="log", xlabel=column, ylabel="MAE")
-            ticks = sorted(own[column].unique())
-            axis.set_xticks(ticks, map(str, ticks), minor=False)
-            axis.minorticks_off()
-        for axis in axes.flat[len(named) :]:
-            axis.axis("off")
-        lines = {h.get_label(): h for axis in axes.flat for h in axis.get_lines()}
-        figure.legend(lines.values(), lines, loc="outside lower center", ncols=4, frameon=False)
-        figure.savefig(DOCS / f"figures/{path}.svg", metadata={"Date": None})
-        plt.close(figure)
+def draw(results, column):
+    """Error against the number of labels, or of votes: a panel a set, a line a method."""
+    mae = results.filter(
+        pl.col("task") == "labels", pl.col("metric") == "MAE", pl.col("labels") > 0
+    )
+    styles = series_styles(SHOWN)
+    sets = mae["set"].unique(maintain_order=True)
+    panels = {name: mae.filter(set=name) for name in sets}
+    panels = {name: own for name, own in panels.items() if own[column].n_unique() > 1}
+    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
+    axes = figure.subplots(2, -(-len(panels) // 2)).flat
+    for axis, (name, own) in zip(axes, panels.items(), strict=False):
+        if column == "labels":
+            own = own.filter(votes=own["votes"].max())
+        else:
+            own = own.filter(labels=100 if 100 in own["labels"] else own["labels"].max())
+        for entrant, style in styles.items():
+            line = own.filter(entrant=entrant).group_by(column).agg(pl.col("value").mean())
+            if line.height:
+                axis.plot(*line.sort(column).select(column, "value").to_numpy().T, **style)
+        axis.set(title=name, xscale="log", xlabel=column, ylabel="MAE")
+        ticks = sorted(own[column].unique())
+        axis.set_xticks(ticks, map(str, ticks))
+        axis.minorticks_off()
+    for axis in axes[len(panels) :]:
+        axis.axis("off")
+    drawn = mae.filter(pl.col("set").is_in([*panels]))["entrant"].unique()
+    draw_legend(figure, {name: styles[name] for name in SHOWN if name in drawn})
+    return figure
 
 
 def page(results, versions):
@@ -250,7 +248,10 @@ def main():
     results = pl.read_parquet(path)
     versions = json.loads(pl.read_parquet_metadata(path)["benchmark"])
     (DOCS / "benchmark.md").write_text(page(results, versions))
-    draw(results)
+    for column in ("labels", "votes"):
+        name = f"benchmark_{column}"
+        svg = ReportFigure(name, "Benchmark", "", partial(draw, results, column)).svg()
+        (DOCS / f"figures/{name}.svg").write_text(svg, encoding="utf-8")
 
 
 if __name__ == "__main__":
