@@ -79,6 +79,17 @@ def test_decide_marks_what_a_certificate_trusts(cli, folder, options):
     assert decided["trusted"].mean() == pytest.approx(certificate.coverage)
 
 
+def test_calibrate_fits_the_panel_of_the_library(cli, folder):
+    command = ("calibrate", "votes.csv", "labels.csv", "--set", "panel=judge", "-o", "p.json")
+    status, out, err = cli(*command)
+    assert (status, "prior" in out, "pooling" in err) == (0, False, False)
+    files = btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv")
+    assert btdagg.PanelModel.load("p.json") == btdagg.calibrate_panel(*files).model
+    status, _, err = cli(*command, "--prior", "none")
+    assert status == 2
+    assert "--prior is 'none', expected none named beside a panel" in " ".join(err.split())
+
+
 def test_an_item_with_fewer_votes_is_trusted_only_if_more_could_not_change_it(cli, folder):
     cli("certify", "votes.csv", "labels.csv", "--agreement", "0.7", "-o", "c.json")
     pl.read_csv("votes.csv").filter(pl.col("judge") == "x").write_csv("half.csv")

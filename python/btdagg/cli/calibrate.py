@@ -75,9 +75,11 @@ def calibrate(
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
     keep_what_is_no_model(output, typed)
-    is_alone = prior not in (None, "neighbours")
-    known = reading.covariates
-    table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone, known)
+    panel, known = reading.panel, reading.covariates
+    if panel is not None and prior not in (None, "weak"):
+        raise InputError(argument="prior", came=prior, expected="none named beside a panel")
+    is_alone = panel is not None or prior not in (None, "neighbours")
+    table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
     scales = items.scale, items.label_scale
     fitted_prior = chosen_prior(prior, neighbours, *scales)
     how: Any = {
@@ -85,20 +87,20 @@ def calibrate(
         "provenance": replace(Provenance.of(table), n_votes=n_votes),
     }
     fit: Any = quiet(btdagg.calibrate)  # warnings come below
-    if known is None:
+    if known is None and panel is None:
         how |= dict(zip(("scale", "label_scale"), scales, strict=True))
         calibration = fit(items.counts, items.labels, **how)
     else:
         calibration, items = fit(items, **how), items.labelled()
-    done = what_was_done(fitted_prior, prior, calibration)
+    done = "" if panel else what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
-    remarks = [*what_is_pooled(table, "fits"), *items.remarks, *about]
+    remarks = [*what_is_pooled(table, "fits", [panel or ""]), *items.remarks, *about]
     note(*remarks, *(f"warning: {warning}" for warning in calibration.warnings))
     if json:
         print_json(
             {
                 **_as_json(calibration),
-                **({"prior": done} if fitted_prior else {}),
+                **({"prior": done} if fitted_prior and done else {}),
                 "n_unlabelled": items.n_unlabelled,
                 "n_without_votes": items.n_without_votes,
                 "n_missing": table.n_missing,
@@ -110,7 +112,7 @@ def calibrate(
     say(str(replace(calibration, warnings=())))
     if calibration.model.covariates:
         say(used_in_words(calibration.model, calibration.weights()))
-    if prior != "none":
+    if done and prior != "none":
         say(done)
     if items.n_unlabelled or items.n_without_votes:
         say(
@@ -126,13 +128,12 @@ def _read(
     reading: Reading,
     n_votes: int | None,
     is_alone: bool,
-    covariates: str | None,
 ) -> tuple[Votes | Histogram, Items, Mapping[str, Any], list[str]]:
     """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength
     from btdagg.votes.items import Items
 
-    project = reading.project
+    project, panel, covariates = reading.project, reading.panel, reading.covariates
     kinds = ["votes"]
     if labels is not None or project.file("labels") is not None:
         kinds.append("labels")
@@ -141,12 +142,14 @@ def _read(
     is_histogram = labels is None and "number" in raw[0].columns
     if len(raw) == 2 and not is_histogram:
         data = reading.data_of(raw)
-        if covariates is None:
+        if covariates is None and panel is None:
             items = data.votes.labelled(data.gold, n_votes)
         else:
-            items = data.votes.items(data.gold, n_votes=n_votes).with_covariates(covariates)
+            items = data.votes.items(data.gold, n_votes=n_votes, panel=panel)
+        if covariates is not None:
+            items = items.with_covariates(covariates)
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
-        if data.votes.kind == "none" or covariates is not None:
+        if data.votes.kind == "none" or covariates is not None or panel is not None:
             return data.votes, items, neighbours, []
         return data.votes, items, neighbours, about_strength(items, warn=True)
     if not is_histogram:
@@ -156,7 +159,7 @@ def _read(
         )
     said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
     said["--set full_margin"] = project.keys.get("full_margin")
-    said["--covariates"] = covariates
+    said |= {"--covariates": covariates, "--set panel": panel}
     for option, value in said.items():
         if value is not None:
             raise InputError(f"{option} is for single votes, and {raw[0].source} is a histogram")
