@@ -114,7 +114,7 @@ lint: $(VENV)/.lint
 	cargo package --package btdagg --locked --allow-dirty --no-verify --quiet
 
 # Each prints a table; with --smoke it shows that it runs, as a soak test does for `serve`.
-BENCHES := peers certify tables local_minima few_labels covariates rejudge anchors strength grades panel forecast significance evaluation new_items compare \
+BENCHES := peers certify tables local_minima few_labels covariates rejudge changes anchors strength grades panel forecast significance evaluation new_items compare \
 	estimates populations choose refits online inspect_epochs judge serve labelling sql importing
 KERNELS := cargo bench --locked --manifest-path benches/Cargo.toml --target-dir target
 
