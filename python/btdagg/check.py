@@ -159,7 +159,7 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
             found.drop_nulls().value_counts().sort("count", names[0], descending=[True, False])
         )
         systems = numbers[names[0]].to_list()
-    what = "win rate" if votes.scale.mirrored else "mean grade"
+    what = votes.scale.rate.name
     ranking = {f"{what} of each system, and which differ": "estimate --systems auto"}
     sides = systems if len(systems) > 1 else [votes.sides.a, votes.sides.b]
     candidate, baseline = map(shlex.quote, sides[:2])
@@ -172,7 +172,7 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
     fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
     commands = {
         f"{what}, and how many more labels make its interval so wide": "estimate --width 0.1",
-        **(ranking if len(systems) > 1 + votes.scale.mirrored else {}),
+        **(ranking if len(systems) > len(votes.scale.systems) else {}),
         **({"a gate for CI: is a candidate worse than the baseline": gate} if is_gated else {}),
         **({"are fewer votes of an item enough": fewer} if most > 1 else {}),
         "which labels need no review": "certify --agreement 0.8 -o certificate.json",
@@ -445,11 +445,8 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         why = "all labels are the same" if alike else f"{_FEWEST} are the fewest"
         texts.append(f"{counted(n_labels, 'label')}: too little to calibrate on; {why}.")
         return texts, "" if votes is None else "choose"
-    what, values = "mean grade", own
-    if labels.scale.mirrored:
-        what, values = "win rate", (own + 1) / 2
-    elif len(labels.scale.points) == 2:
-        what, values = "pass rate", (own == labels.scale.points[1]).astype(float)
+    what, _, worth = labels.scale.rate
+    values = np.array(worth)[labels.scale.places(own)]
     spread = float(values.std(ddof=1)) / math.sqrt(n_labels)
     if groups is not None:  # which may hide how labels differ, where each has as many of a kind
         _, units = np.unique(groups, return_inverse=True)

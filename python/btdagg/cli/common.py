@@ -397,9 +397,8 @@ def what_is_pooled(
 
 def criteria_of(votes: Votes) -> list[str]:
     """Return the criteria of grades, which have means of their own, where there are several."""
-    if votes.scale.mirrored or "task" not in votes.columns:
-        return []
-    criteria: list[str] = votes.values("task").drop_nulls().sort().to_list()
+    columns = [name for name in votes.scale.mode.criteria if name in votes.columns]
+    criteria = [of for name in columns for of in votes.values(name).drop_nulls().sort()]
     return criteria if len(criteria) > 1 else []
 
 

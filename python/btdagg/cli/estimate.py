@@ -131,7 +131,7 @@ def estimate(
         return
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)
-    columns = _columns_of_systems(systems, 2 if data.votes.scale.mirrored else 1)
+    columns = _columns_of_systems(systems, len(data.votes.scale.systems))
     title = f"{'Systems' if systems else 'Estimates'} of {Path(data.votes.source).name}"
     folder = reporting.open(reading.project, title)
     by, panel = None if by is None else by.strip().lower(), reading.panel

@@ -152,7 +152,7 @@ def compare(
         confidence = "confidence"  # which may be any numbers of at least 0
     budgets, by = numbers_of_votes(evaluated.n_votes), names(evaluated.by, "by")
     scales, is_mirrored = (table.scale, gold.scale), table.scale.mirrored
-    if not is_mirrored and by is not None:
+    if by is not None:
         by = ["task" if name == "criterion" else name for name in by]
     table.refuse_of_counts(n_votes=budgets)
     beside = votes_alike(everything, table)

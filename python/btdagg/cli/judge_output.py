@@ -72,7 +72,7 @@ def say_estimate(
 
 
 def _thing(judging: Judging) -> str:
-    return "pair" if judging.scale.mirrored else "response"
+    return judging.scale.mode.judged
 
 
 @contextmanager

@@ -118,11 +118,10 @@ def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> 
 
 def _counts(table: Votes, judge: list[str]) -> ReportTable:
     """Count votes, missing votes, and the share of each vote, by judge; of grades their mean."""
-    points, tasks = table.columns_of_counts, []
+    points = table.columns_of_counts
     if table.scale.mirrored:  # A first
         points = dict(reversed([*points.items()]))
-    else:
-        tasks = [column for column in ("task",) if column in table.columns]
+    tasks = [column for column in table.scale.mode.criteria if column in table.columns]
     rows = []
     for key, part in table.partition([*tasks, *judge]):
         ids, counts = part.counts()

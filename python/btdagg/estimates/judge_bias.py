@@ -267,10 +267,11 @@ def bias(
     sample = _Labelled.of(items)
     found = _of_covariates(sample, known, level, remarks) if known else ()
     by = () if with_systems is None else _of_systems(items, with_systems[has_votes], level, remarks)
-    unit = "win" if items.scale.mirrored else "pass" if items.scale.points == (0, 1) else "point"
     n_groups = len(np.unique(sample.groups))
     numbers = len(has_votes), len(sample.rows), n_groups
-    return JudgeBias(found, by, *numbers, unit, level, tuple(dict.fromkeys(remarks)))
+    return JudgeBias(
+        found, by, *numbers, items.scale.rate.unit, level, tuple(dict.fromkeys(remarks))
+    )
 
 
 def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str, Any]) -> Items:
@@ -304,7 +305,7 @@ class _Labelled(NamedTuple):
     def of(cls, items: Items) -> _Labelled:
         rows = np.flatnonzero(~np.isnan(items.shares[:, 0]))
         labels, votes = items.shares[rows], vote_shares(items)[rows]
-        points, groups = _points(items.scale), rows
+        points, groups = items.scale.rate.worth, rows
         if items.groups is not None:
             groups = as_groups(items.groups, "counts", len(items))[rows]
         weights = np.ones(len(rows))
@@ -312,11 +313,6 @@ class _Labelled(NamedTuple):
             weights = 1 / items.probabilities[rows]
         mirrored = items.scale.mirrored
         return cls(rows, labels @ points, votes @ points, groups, weights, mirrored)
-
-
-def _points(scale: Scale) -> Floats:
-    """Return what each point is worth: in wins, ties as half, or as it is."""
-    return np.array([0.0, 0.5, 1.0]) if scale.mirrored else scale.floats
 
 
 def _of_covariates(
@@ -329,13 +325,11 @@ def _of_covariates(
         remarks.append(f"{(~kept).sum():,} labelled items are left out, of which {names} is absent")
     columns, d = columns[kept], len(known)
     n, weights = len(columns), np.sqrt(sample.weights[kept] / sample.weights[kept].mean())
-    centre = np.zeros(d)
-    if not sample.mirrored and n:
+    centre, constant = np.zeros(d), np.ones((n, int(not sample.mirrored)))
+    if constant.size:
         centre = np.average(columns, axis=0, weights=weights**2)
     spread = np.sqrt(np.mean((columns - centre) ** 2, axis=0)) if n else np.zeros(d)
-    design = (columns - centre) / np.where(spread > 0, spread, 1)
-    if not sample.mirrored:
-        design = np.column_stack([design, np.ones(n)])
+    design = np.hstack([(columns - centre) / np.where(spread > 0, spread, 1), constant])
     _, groups = np.unique(sample.groups[kept], return_inverse=True)
     n_groups = int(groups.max(initial=-1)) + 1
     if n_groups < design.shape[1] + 2:
@@ -430,8 +424,7 @@ def _of_systems(
         tables=predicted.tables - of_rows,
     )
     level = 1 - (1 - level) / len(names)
-    quantity = "win rate" if mirrored else predicted.main
-    points = _points(items.scale)
+    quantity, _, points = items.scale.rate
     middle = 0.5 if mirrored else float(predicted.domain()[quantity].mean.value)
     found = []
     for number, name in enumerate(names.tolist()):

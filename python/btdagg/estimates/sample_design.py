@@ -334,7 +334,8 @@ class Drawing:
         if model is not None:
             means = np.concatenate([own.means for own in expected])
             self._expected = ExpectedLabels(means, model.label_scale)
-        of_criteria = not self.scale.mirrored and self.items["item"].is_duplicated().any()
+        own = [name for name in self.scale.mode.key if name in self.items.columns]
+        of_criteria = self.items.select(own).is_duplicated().any()
         # What is graded by several criteria is labelled by all of them.
         unit = "group" if group is not None else "item" if of_criteria else None
         self._units = None if unit is None else self.items[unit].to_list()

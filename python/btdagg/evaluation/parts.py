@@ -178,8 +178,6 @@ def belonging(items: Items) -> NDArray[np.object_]:
     if items.groups is not None:
         own: NDArray[np.object_] = items.groups
         return own
-    names = list(map(repr, items.ids.tolist()))
-    if items.scale.mirrored and "task" in items.table.columns:  # criteria are of the same items
-        task = items.table.values("task").first()
-        names = [f"{task!r} {name}" for name in names]
-    return np.array(names, dtype=np.object_)
+    *columns, _ = (n for n in items.scale.mode.key if n == "item" or n in items.table.columns)
+    whole = [repr(items.table.values(name).first()) for name in columns]
+    return np.array([" ".join([*whole, repr(n)]) for n in items.ids.tolist()], dtype=np.object_)

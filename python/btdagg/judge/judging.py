@@ -263,7 +263,7 @@ class Judging:
     @property
     def samples(self) -> tuple[tuple[Order, int], ...]:
         """Orders and numbers of the samples of an item; a single response has no other order."""
-        return samples_of(self.n, self.order if self.scale.mirrored else "AB")
+        return samples_of(self.n, self.order if len(self.scale.mode.orders) > 1 else "AB")
 
     @cached_property
     def setup(self) -> Setup:

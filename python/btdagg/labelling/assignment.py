@@ -111,8 +111,8 @@ class Assignment:
 
     def sides(self, item: str, rater: str) -> str:
         """``AB`` if a rater sees A first, else ``BA``; of single responses AB."""
-        is_turned = self.scale.mirrored and self._digest("sides", rater, item)[0] & 1
-        return "BA" if is_turned else "AB"
+        orders = self.scale.mode.orders
+        return str(orders[self._digest("sides", rater, item)[0] % len(orders)])
 
     def _digest(self, *parts: str) -> bytes:
         return hashlib.sha256("\0".join((str(self._seed), *parts)).encode()).digest()

@@ -161,10 +161,9 @@ class Session:
 
     def _texts(self, item: str, rater: str) -> tuple[str, str]:
         pair = self._assignment.pair(item)
-        if not self.scale.mirrored:
-            return pair.response, ""
-        is_first = self._assignment.sides(item, rater) == "AB"
-        return (pair.a, pair.b) if is_first else (pair.b, pair.a)
+        first, *others = (getattr(pair, name) for name in self.scale.mode.responses)
+        texts = first, "".join(others)
+        return texts if self._assignment.sides(item, rater) == "AB" else texts[::-1]
 
     def _pair(self, item: str, rater: str) -> dict[str, Any]:
         pair, criteria = self._assignment.pair(item), self._assignment.criteria(item)

@@ -344,7 +344,7 @@ def write_change(report: ReportFolder, found: Change) -> None:
 def write_biases(report: ReportFolder, study: Study) -> None:
     """Write what each judge favours, where lengths, other numbers or systems are known."""
     votes, named = study.votes, columns_of_systems(study.votes)
-    apart = ["judge"] if votes.scale.mirrored else ["judge", "task", "criterion"]
+    apart = ["judge", *votes.scale.mode.criteria]
     names = [name.strip() for name in (study.covariates or "auto").split(",")]
     known = ",".join(name for name in names if name not in STANDINGS) or "auto"
     reasons: dict[str, list[str]] = {}
@@ -361,8 +361,8 @@ def write_biases(report: ReportFolder, study: Study) -> None:
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
     """Write which system is best, where the votes name their systems and have one scale."""
     named = columns_of_systems(votes)
-    parts = {"task", "criterion"} & {*votes.columns}  # criteria have means of their own
-    if named and (votes.scale.mirrored or all(len(votes.values(name)) < 2 for name in parts)):
+    parts = {*votes.scale.mode.criteria} & {*votes.columns}  # which have means of their own
+    if named and all(len(votes.values(name)) < 2 for name in parts):
         try:
             write_systems(report, estimate_systems(votes.items(labels, **named)))
         except InputError as error:

@@ -94,7 +94,7 @@ def _forms(scale: Scale, known: Known) -> dict[str, tuple[str, ...]]:
         forms["scores"] = ("scores", *facts)
     if known.numbers:  # which a row of a single vote does not have
         return forms
-    vote = "vote" if scale.mirrored else "score"
+    vote = scale.mode.column
     return forms | {vote: ("item", vote, *_OF_VOTES, *(_STRENGTHS if scale.mirrored else ()))}
 
 

@@ -243,15 +243,14 @@ def all_items(
     groups = [name for name in ("group", "group of votes") if name in rows.columns]
     rows = rows.with_columns(group=pl.coalesce(*groups, pl.lit(None, pl.String)))
     n_without_group = rows["group"].null_count()
-    alone = pl.format(" {} {}", "task", "item")  # no group begins with a blank
-    is_shared = not items.scale.mirrored and rows["item"].is_duplicated().any()
+    key = items.scale.mode.key
+    alone = pl.format(" {}" * len(key), *key)  # no group begins with a blank
+    is_shared = rows.select(key).is_duplicated().any()
     if is_shared and "task" not in labels.columns:
         raise InputError(
             f"{labels.source}: no column criterion or task, expected one, since "
             f"{votes.source} has grades of one item by several"
         )
-    if not items.scale.mirrored:
-        alone = pl.format(" {}", "item")
     remarks += rater_remarks(labels.scale, labels.raters, n_apart, n_labelled, of_estimates=True)
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:

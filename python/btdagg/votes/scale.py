@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,44 @@ if TYPE_CHECKING:
 
 # Decisions are kept as bytes.
 _MOST_POINTS = 256
+
+
+class Mode(NamedTuple):
+    """How responses are judged: two against each other, or one at a time.
+
+    Attributes
+    ----------
+    judged, column : str
+        What a vote is of, and the column of files that it is in.
+    orders : tuple of str
+        Orders in which responses can be shown.
+    responses, sides : tuple of str
+        Columns of the texts, and ends of the names of columns that say more of each response.
+    key : tuple of str
+        Columns that tell items apart.
+    criteria : tuple of str
+        Columns whose values are of the same items, and have labels and means of their own.
+    """
+
+    judged: str
+    column: str
+    orders: tuple[Any, ...]
+    responses: tuple[str, ...]
+    sides: tuple[str, ...]
+    key: tuple[str, ...]
+    criteria: tuple[str, ...]
+
+
+PAIRWISE = Mode("pair", "vote", ("AB", "BA"), ("a", "b"), ("_a", "_b"), ("task", "item"), ())
+POINTWISE = Mode("response", "score", ("AB",), ("response",), ("",), ("item",), ("task",))
+
+
+class Rate(NamedTuple):
+    """The mean by which systems are known: its name, its unit, and what each point is worth."""
+
+    name: str
+    unit: str
+    worth: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -235,9 +273,23 @@ class Scale:
         return np.asarray(low + (values - first) / (last - first) * (high - low))
 
     @property
+    def mode(self) -> Mode:
+        """How responses are judged."""
+        return PAIRWISE if self.mirrored else POINTWISE
+
+    @property
+    def rate(self) -> Rate:
+        """The mean by which systems are known, in which ties are half a win."""
+        if self.mirrored:
+            return Rate("win rate", "win", (0.0, 0.5, 1.0))
+        if len(self.points) == 2:
+            return Rate("pass rate", "pass", (0.0, 1.0))
+        return Rate("mean grade", "point", self.points)
+
+    @property
     def systems(self) -> tuple[str, ...]:
         """Columns that name whose response a vote is of: of A and of B, or of the one response."""
-        return ("system_a", "system_b") if self.mirrored else ("system",)
+        return tuple(f"system{side}" for side in self.mode.sides)
 
     @property
     def choices(self) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_SIDES = ("_a", "_b")  # ends of columns of one side
 _RIDGE = 1.0  # items of even votes that each system has beside its own
 
 
@@ -202,8 +201,7 @@ def sources_of(name: str, scale: Scale, *, kept: bool = True) -> dict[str, list[
     A standing is said by systems if it is `kept`, as by a model.
     """
     stems = {"standing": ["system"] * kept, "group-standing": [], "length": ["chars", "response"]}
-    sides = [system.removeprefix("system") for system in scale.systems]
-    made = [[stem + side for side in sides] for stem in stems.get(name, [name])]
+    made = [[stem + side for side in scale.mode.sides] for stem in stems.get(name, [name])]
     return {" and ".join(columns): columns for columns in [[name], *made]}
 
 
@@ -264,16 +262,16 @@ def _facts(items: Any, name: str) -> Any:
 def _column(items: Any, name: str) -> Floats | None:
     """Return a user's column; of pairs also that of A less that of B, if each side has its own."""
     values = _numbers(_facts(items, name), name)
-    if not items.scale.mirrored:
-        return values
-    if values is not None:
-        stem = name.removesuffix("_a").removesuffix("_b")
-        if stem != name and all(_facts(items, f"{stem}{side}") is not None for side in _SIDES):
+    sides = items.scale.mode.sides
+    if values is None:
+        of_sides = [_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in sides]
+        known = [own for own in of_sides if own is not None]
+        return np.asarray(np.subtract.reduce(known)) if len(known) == len(sides) else None
+    for stem in {name.removesuffix(side) for side in sides} - {name}:
+        if all(_facts(items, f"{stem}{side}") is not None for side in sides):
             expected = f"{stem}, which is {stem}_a less {stem}_b"
             raise InputError(argument="covariates", came=name, expected=expected)
-        return values
-    a, b = (_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in _SIDES)
-    return None if a is None or b is None else a - b
+    return values
 
 
 def _numbers(facts: Any, name: str) -> Floats | None:
@@ -304,7 +302,7 @@ def _prompts(items: Any) -> NDArray[Any] | None:
 def _lengths(items: Any) -> Floats | None:
     """Return the logarithm of 1 and the characters of each response, of pairs the difference."""
     logs = []
-    for side in (name.removeprefix("system") for name in items.scale.systems):
+    for side in items.scale.mode.sides:
         n_chars = _numbers(_facts(items, f"chars{side}"), f"chars{side}")
         if n_chars is None:
             texts = _facts(items, f"response{side}")

@@ -145,7 +145,7 @@ def query_of(
     words = dialect_named(dialect)
     table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
     if not model.scale.mirrored:
-        table = replace(table, vote=table.vote or "score")
+        table = replace(table, vote=table.vote or model.scale.mode.column)
         return _graded(model, dialect, words, table, probabilities)
     judges = model.judges
     expect(not judges or table.judge is not None, "judge", None, "the column of the judges' names")

@@ -26,7 +26,7 @@ def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame
     columns = dict(options.columns)
     label = columns.pop("label", None)
     scale = PAIRS if options.points is None else Scale(options.points)
-    kind = "vote" if scale.mirrored else "score"
+    kind = scale.mode.column
     how: Any = {"words": options.words, "columns": columns, "scale": scale}
     if label is None:
         votes = read_inspect_votes(paths, scorer=options.name, **how)
