@@ -17,7 +17,7 @@ from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import Estimates, estimate
-from btdagg.file_check import FileCheck, as_toml, table_of, unused
+from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
 from btdagg.project import TABLES
 from btdagg.votes import Table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in
@@ -121,7 +121,7 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             _say_scales(own, table, other, scales)
             parts.setdefault(own.kind, rows)
         except InputError as error:
-            own.problems, own.command = [error.in_options({"columns": "--set "}.get)], ""
+            own.problems, own.command = [error.in_options(TYPED.get)], ""
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
     supports, verb, where = [], "", ""
     for name in scales if is_whole else ():

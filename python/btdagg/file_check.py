@@ -15,12 +15,12 @@ from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.votes import Table, read_table
-from btdagg.votes.formats import read, read_grades
+from btdagg.votes.formats import read, read_grades, recognized
 from btdagg.votes.formats.content import Content
 from btdagg.votes.formats.nested import flat_table
 from btdagg.votes.formats.results import FEEDBACK
 from btdagg.votes.schema import PASS_WORDS
-from btdagg.votes.source import ITEM_NAMES, suffix_of
+from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
 from btdagg.votes.table import listing
 
 # What columns of strangers are called, by our names; each in the order of preference.
@@ -63,6 +63,9 @@ _PLACES = {"1": "A", "1.0": "A", "2": "B", "2.0": "B", "1.5": "tie"}  # where th
 _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
 _OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in a file's name
+_MEANINGS = "A, B, tie or missing"
+TYPED = {"columns": "--set ", "words": "--set words.", "order": "--set orders."}
+"""Options of the commands that follow, by the argument that an error advises."""
 _MOST_WORDS = 8  # different ones, in a column of verdicts
 
 
@@ -114,7 +117,7 @@ class FileCheck:
     def __str__(self) -> str:
         facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
         what = f"{self.kind}{'' if self.format == 'btdagg' else f' in the format {self.format}'}"
-        what = "a table" if what == "unknown in the format table" else what
+        what = what.replace("unknown in the format table", "a table").replace("unknown in", "in")
         lines = [f"{self.source}: {'; '.join([what, *facts])}."]
         return "\n".join([*lines, *(f"  wrong: {problem}" for problem in self.problems)])
 
@@ -134,8 +137,11 @@ def _kind_of(table: Table) -> str:
 
 def table_of(own: FileCheck) -> Table | None:
     """Read a file as one of ours, of another tool, or of a stranger."""
+    files: Any = own.source
     with suppress(InputError):
-        table = read_table(own.source, [])
+        files = files if os.path.isdir(files) else Content(files)
+        is_piped = own.source == STANDARD_INPUT
+        table = files.table() if is_piped else read_table(own.source, [])
         own.kind = _kind_of(table)
         names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
         if own.kind in ("votes", "labels") and _has_two_parts(table, names):
@@ -147,18 +153,23 @@ def table_of(own: FileCheck) -> Table | None:
             own.facts = _facts_of_rows(table) if own.kind == "pairs" else {}
             return table
     try:
-        return _imported(own)
+        return _imported(own, files)
     except InputError as error:
-        own.problems, is_damaged = [str(error)], error.argument != "columns"
+        own.problems, is_damaged = [error.in_options(TYPED.get)], error.argument != "columns"
+        words: Any = error.advice.get("words")
     try:
-        if os.path.isdir(own.source):
+        if not isinstance(files, Content):
             return None
-        content = Content(own.source)
-        if (flat := flat_table(content)) is not None:
-            return _guessed(own, flat)
-        return None if is_damaged else _guessed(own, content.table())
+        if (flat := flat_table(files)) is not None:
+            return _guessed(own, files, flat)
+        if words:
+            own.format = recognized(files) or "table"
+            own.keys, own.questions = {"format": own.format, "words": words}, {"words": _MEANINGS}
+            told = f"{_options([('words.', words)])} -o {unused('votes.parquet')}"
+            own.command = f"btdagg import {shlex.quote(own.source)}{told}"
+        return None if is_damaged else _guessed(own, files, files.table())
     except InputError as error:
-        own.problems, own.kind, own.command = [str(error)], "unknown", ""
+        own.problems, own.kind, own.command = [error.in_options(TYPED.get)], "unknown", ""
         return None
 
 
@@ -166,13 +177,13 @@ def _facts_of_rows(table: Table) -> dict[str, Any]:
     return {"rows": table.height, "columns": [shown(name)[1:-1] for name in table.columns]}
 
 
-def _imported(own: FileCheck, options: str = "", **how: Any) -> Table:
+def _imported(own: FileCheck, files: Any, options: str = "", **how: Any) -> Table:
     """Read a file as btdagg import does, and keep the command."""
     reader = read if isinstance(how.get("columns", {}).get("criterion", ""), str) else read_grades
-    imported = reader([own.source], **how)
+    imported = reader(files, **how)
     score = imported.frame.get_column("score", default=None)
     if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
-        imported, options = read_grades([own.source], scale=10, **how), f"{options} --set scale=x10"
+        imported, options = read_grades(files, scale=10, **how), f"{options} --set scale=x10"
     if not imported.n_votes:
         raise InputError(f"{own.source}: no vote could be read: {', '.join(imported.unread)}")
     own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
@@ -194,7 +205,7 @@ def unused(name: str) -> str:
     return f"new_{name}" if os.path.exists(name) else name
 
 
-def _guessed(own: FileCheck, table: Table) -> Table | None:
+def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
     """Say which columns may be which, by their names, and what their words surely mean."""
     columns = table.columns
     names = {
@@ -244,7 +255,7 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
     if own.problems:
         own.kind = "unknown"
         own.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
-        asked = f"{'; '.join(own.problems)}: A, B, tie or missing"
+        asked = f"{'; '.join(own.problems)}: {_MEANINGS}"
         own.questions = {"words": asked, "orders": f"{own.problems[-1]}: AB or BA", **own.questions}
         found = f"which column of {listing(columns)} is it?"
         unknown = {name: found for name, column in mapping.items() if column == "..."}
@@ -258,7 +269,7 @@ def _guessed(own: FileCheck, table: Table) -> Table | None:
         own.kind, own.facts, own.keys = _kind_of(table), {}, mapping
         own.options = [text] if (text := _options([(f"{own.kind}.", mapping)]).strip()) else []
         return table
-    return _imported(own, options, words=meanings, columns=mapping | wide_columns)
+    return _imported(own, files, options, words=meanings, columns=mapping | wide_columns)
 
 
 def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:

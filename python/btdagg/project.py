@@ -201,21 +201,27 @@ class Project:
         InputError
             If a table cannot be read, or has no column of a name; the message says where that is.
         """
-        from btdagg.votes.source import STANDARD_INPUT, read_table
+        from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, read_table
         from btdagg.votes.table import listing
 
         if sum(str(place) == STANDARD_INPUT for _, place in sources) > 1:
             raise InputError("standard input is named twice, expected it for one table only")
         present = [(kind, place) for kind, place in sources if place is not None]
-        tables = []
+        foreign, tables = self._foreign_kinds(present), []
         for kind, place in present:
             try:
-                is_foreign = self._is_foreign(kind)
-                tables.append(self._foreign(kind, place) if is_foreign else read_table(place, []))
+                read_own = kind not in foreign
+                table = read_table(place, []) if read_own else self._foreign(kind, place)
             except InputError as error:
+                if read_own:
+                    self._refuse_format(kind, place)
                 is_own = place == self.file(kind) and (kind, "file") not in self.typed
                 is_own = is_own and not str(error).startswith(str(self.path))
                 raise (error.within(f"{self.where(kind, 'file')}: ") if is_own else error) from None
+            tables.append(table)
+            present_columns = {*table.columns, *self._names(), *self._names(kind)}
+            if read_own and present_columns.isdisjoint({"item", *ITEM_NAMES}):
+                self._refuse_format(kind, place)
         shared, read = self._names(), []
         of_items: Table | None = None
         for name in (name for name in shared if (name,) in self.typed):
@@ -228,7 +234,7 @@ class Project:
         used = [column for column in shared.values() if column in ("vote", "label")]
         kept = {column: column for column in used if column not in shared}
         for (kind, _), table in zip(present, tables, strict=True):
-            own = {} if self._is_foreign(kind) else self._names(kind)
+            own = {} if kind in foreign else self._names(kind)
             for name, column in own.items():
                 if absent := _absent(column, table):
                     raise InputError(
@@ -283,8 +289,22 @@ class Project:
         how["columns"] |= wide
         return read_grades(files, format, scale=scale, **how)
 
-    def _is_foreign(self, kind: str) -> bool:
-        return "format" in self.keys or not _FOREIGN.isdisjoint(self.keys.get(kind, {}))
+    def _foreign_kinds(self, sources: Sequence[tuple[str, Any]]) -> set[str]:
+        """Return which tables are another tool's; a format of all is that of those that have it."""
+        own = {kind for kind, _ in sources if not _FOREIGN.isdisjoint(self.keys.get(kind, {}))}
+        if (name := self.keys.get("format")) is None:
+            return own
+        from btdagg.votes.formats import recognized
+
+        return own | ({kind for kind, place in sources if recognized(place, name)} or {"votes"})
+
+    def _refuse_format(self, kind: str, place: Any) -> None:
+        """Say which key reads a file of votes or labels that has the format of a tool."""
+        from btdagg.votes.formats import recognized
+
+        if kind in ("votes", "labels") and (name := recognized(place)):
+            key = f"--set {kind}.format={name}"
+            raise InputError(f"{place}: a file in the format {name}; {key} reads it") from None
 
     def _foreign(self, kind: str, place: Any) -> Table:
         from btdagg.votes.table import Table

@@ -1,6 +1,11 @@
 """What installed packages add: looked up late, and refused by the name of the package."""
 
 import importlib.metadata
+import io
+import json
+import shlex
+import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -81,6 +86,12 @@ def test_a_name_that_is_taken_is_refused(package):
     assert FORMATS["table"].name == "table"
     with pytest.raises(btdagg.InputError, match=r"^package kit: table = kit:read of "):
         list(FORMATS)
+
+
+def test_names_are_found_in_any_case(package):
+    package("btdagg.methods", {"Upper": "kit:method"}, METHOD.format("new_counts[:, 0] * 0"))
+    assert list(AGGREGATORS)[-1] == "upper"
+    assert [method.name for method in by_name(["UPPER", "Majority"])] == ["upper", "majority vote"]
 
 
 def test_two_packages_of_one_name_are_refused(package):
@@ -193,7 +204,9 @@ def test_rows_of_a_format_are_read_as_a_table(package, tmp_path):
     package("btdagg.formats", {"kit": "kit:rows"}, ROWS)
     file = tmp_path / "run.json"
     file.write_text('{"runs": [{"item": "x", "vote": "A"}, {"item": "y", "vote": "meh"}]}')
-    with pytest.raises(btdagg.InputError, match=r"run.json, row 2, column vote: got 'meh'"):
+    with pytest.raises(
+        btdagg.InputError, match=r"run.json in the format kit, row 2, column vote: got 'meh'"
+    ):
         read(file)
     imported = read(file, words={"meh": "tie"})
     assert imported.formats == ("kit",)
@@ -208,6 +221,134 @@ def test_a_format_of_a_package_comes_before_any_table(package):
     with pytest.raises(btdagg.InputError, match=r"no rows"):
         read(pairs)
     assert read(pairs, "table").n_votes == 1
+
+
+LOG = """
+import json
+from pathlib import Path
+
+def log(file):
+    if "run" not in file.columns:
+        return None
+    with Path("calls.txt").open("a") as calls:
+        calls.write("x")
+    return [
+        {"item": row["run"]["case"], "vote": row["run"]["winner"]}
+        for row in file.objects() if "run" in row
+    ]
+"""
+
+
+@pytest.fixture
+def log(package, folder):
+    """Write a file of JSON lines, whose tool a package reads, with labels beside it."""
+    package("btdagg.formats", {"log": "kit:log"}, LOG)
+    labels = "".join(f"q{n},{'AB'[n % 2]}\n" for n in range(12))
+    Path("labels.csv").write_text(f"item,label\n{labels}")
+
+    def log(*winners, first='{"tool": "log"}\n', last=""):
+        runs = [{"run": {"case": f"q{n}", "winner": word}} for n, word in enumerate(winners)]
+        text = first + "".join(json.dumps(run) + "\n" for run in runs) + last
+        Path("log.jsonl").write_text(text)
+        return text
+
+    return log
+
+
+ALL = "AAABABBTABBA".replace("T", "B")
+
+
+def test_a_header_line_does_not_hide_the_columns(log):
+    log(*ALL)
+    assert read("log.jsonl").formats == ("log",)
+
+
+@pytest.mark.parametrize("words", ["check log.jsonl", "import log.jsonl -o votes.csv"])
+def test_a_format_reads_a_file_once(log, cli, words):
+    log(*ALL)
+    status, out, err = cli(*words.split())
+    assert status == 0, err
+    assert "log" in out
+    assert Path("calls.txt").read_text() == "x"
+
+
+def test_a_format_is_read_from_standard_input(log, cli, monkeypatch):
+    text = log(*ALL)
+    commands = ["check -", "import - -o votes.csv"]
+    commands += ["evaluate - labels.csv --methods majority --set votes.format=log"]
+    for command in commands:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        status, out, err = cli(*command.split())
+        assert status == 0, err
+        assert "12" in out
+
+
+def test_a_command_names_the_key_that_reads_a_format(log, cli):
+    log(*ALL)
+    votes = "evaluate log.jsonl labels.csv --methods majority"
+    status, _, err = cli(*votes.split())
+    assert status == 2
+    assert "log.jsonl: a file in the format log; --set votes.format=log reads it" in err
+    # Of files that do not have it a format says nothing, unless none has it.
+    for key in ("votes.format=log", "format=log"):
+        assert cli(*votes.split(), "--set", key)[0] == 0
+    Path("votes.csv").write_text(Path("labels.csv").read_text().replace("label", "vote"))
+    status, _, err = cli("evaluate", "votes.csv", "labels.csv", "--set", "format=log")
+    assert (status, err) == (2, "btdagg: votes.csv: not in the format log; it has item, vote\n")
+    Path("model.json").write_text("{}")
+    status, _, err = cli("decide", "log.jsonl", "model.json")
+    assert "log.jsonl: not JSON" in err
+    assert err.endswith("expected a model, not a table such as votes\n")
+
+
+def test_check_says_how_to_import_unknown_words(log, cli):
+    log(*ALL, "lft")
+    status, out, _ = cli("check", "log.jsonl")
+    assert status == 0
+    assert "log.jsonl in the format log, row 13, column vote: got 'lft'" in out
+    assert "unknown: 'lft' in 1 row; say what they mean in --set words.lft=...:" in out
+    command = out.rpartition("Next, with each ... filled in ")[2].partition(": btdagg ")[2]
+    assert cli(*shlex.split(command.replace("...", "A")))[0] == 0
+    cli("check", "log.jsonl", "--save")
+    project = Path("btdagg.toml").read_text().replace('lft = "?"', 'lft = "A"')
+    Path("btdagg.toml").write_text(project)
+    status, _, err = cli("calibrate", "log.jsonl", "labels.csv", "-o", "model.json")
+    assert status == 0, err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"run": {"case": "q"}}',
+            r"^log.jsonl, row 3: package kit: log = kit:log .*: KeyError: 'w",
+        ),
+        ('{"run": {"ca', r"^log.jsonl, row 3: got '.*, expected a JSON object$"),
+        ('{"run": null}', r"^log.jsonl, row 3: package kit: .*: TypeError: "),
+    ],
+)
+def test_an_error_in_a_file_names_its_row(log, text, message):
+    log("A", last=text)
+    with pytest.raises(btdagg.InputError, match=message):
+        read("log.jsonl", "log")
+
+
+def test_an_error_that_a_format_raises_passes_as_it_is(package, folder):
+    code = "from btdagg import InputError\ndef rows(content):\n    raise InputError('x.json: why')"
+    package("btdagg.formats", {"kit": "kit:rows"}, code)
+    Path("x.json").write_text("{}")
+    with pytest.raises(btdagg.InputError, match=r"^x\.json: why$"):
+        read("x.json")
+
+
+def test_a_key_of_another_name_is_said_with_the_format(package, tmp_path):
+    package("btdagg.formats", {"kit": "kit:rows"}, ROWS)
+    file = tmp_path / "run.json"
+    file.write_text('{"runs": [{"itme": "x", "vote": "A"}]}')
+    with pytest.raises(
+        btdagg.InputError, match=r"run.json in the format kit: .* among itme, vote;"
+    ):
+        read(file)
 
 
 # Judges

@@ -73,7 +73,7 @@ def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
     assert found.frame["vote"].to_list() == [1, -1, 0, 0]
     with pytest.raises(InputError, match=r"row 2, column order: got 'swapped', expected AB or BA"):
         btdagg.read_votes(source, columns=columns, words=WORDS)
-    with pytest.raises(InputError, match=r"unknown are 'draw' 1 times"):
+    with pytest.raises(InputError, match=r"unknown: 'draw' in 1 row; say"):
         btdagg.read_votes(source, columns=columns, words={"model_a": "A"})
 
 
@@ -100,7 +100,7 @@ def test_a_hint_leaves_the_meaning_to_the_user(cli, word):
     table(item=["x", "x", "y"], vote=[word, word, "A"])
     line = ["import", "votes.csv", "-o", "out.csv"]
     said = one_line(*cli(*line))
-    assert f"{word.lower()!r} 2 times" in said
+    assert f"{word.lower()!r} in 2 rows" in said
     option = shlex.split(re.search(r"--set .?words\..*=\.\.\.'?(?=:)", said)[0])
     assert "--set words is " in one_line(*cli(*line, *option))
     assert not Path("out.csv").exists()
@@ -794,7 +794,11 @@ def test_from_a_table_of_scores_to_a_mean(cli):
 @pytest.mark.parametrize(
     ("options", "argument", "message"),
     [
-        ({"columns": {"item": "id", "vote": "winner"}}, "words", "unknown are 'model_a' 2 times"),
+        (
+            {"columns": {"item": "id", "vote": "winner"}},
+            "words",
+            "unknown: 'model_a' in 2 rows, 'draw' in 1 row; say",
+        ),
         ({"columns": {"item": "id"}}, "columns", "no column of votes among item, winner, order"),
         ({"columns": {"vote": "winner", "group": "who"}}, "columns", "no column for system_a and"),
         ({}, "columns", "votes.csv: not in the format inspect or "),

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Registry(Mapping[str, _T]):
-    """What is built in, by name, and then what installed packages add.
+    """What is built in, by name in any case, and then what installed packages add.
 
     Packages are looked up where a name is not built in, or where all names are listed. One is
     imported where its name is asked for.
@@ -49,6 +49,7 @@ class Registry(Mapping[str, _T]):
         self._parameters, self._adapted = parameters, adapted
 
     def __getitem__(self, name: str) -> _T:
+        name = name.lower()
         if name in self.built_in:
             return self.built_in[name]
         point = self._added()[name]
@@ -75,13 +76,14 @@ class Registry(Mapping[str, _T]):
 
         points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
-            if point.name in self.built_in:
+            name = point.name.lower()
+            if name in self.built_in:
                 raise InputError(f"{_where(point)} has a name of btdagg's own; uninstall it")
-            if other := points.get(point.name):
+            if other := points.get(name):
                 raise InputError(
                     f"{_where(point)} and {_where(other)} have one name; uninstall one"
                 )
-            points[point.name] = point
+            points[name] = point
         return points
 
 
@@ -90,14 +92,19 @@ def _where(point: EntryPoint) -> str:
     return f"package {package}: {point.name} = {point.value} of {point.group}"
 
 
-def named_in_errors(function: Callable[..., Any], where: str) -> Callable[..., Any]:
-    """Return a function whose errors are an `InputError` that begins with whose it is."""
+def named_in_errors(
+    function: Callable[..., Any], where: str, at: Callable[..., str] = lambda *_: ""
+) -> Callable[..., Any]:
+    """Return a function whose errors, but an `InputError`, say where (`at`) and whose they are."""
 
     @wraps(function)
     def named(*arguments: Any) -> Any:
         try:
             return function(*arguments)
+        except InputError:
+            raise
         except Exception as error:
-            raise InputError(f"{where}: {type(error).__name__}: {error}") from error
+            place = f"{at(*arguments)}{where}"
+            raise InputError(f"{place}: {type(error).__name__}: {error}") from error
 
     return named

@@ -65,7 +65,9 @@ class FileFormat(NamedTuple):
         try:
             parsed = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{source}: not JSON: {error}") from None
+            is_table = source.lower().removesuffix(".gz").endswith(TABLE_SUFFIXES)
+            hint = f"; expected a {self.what}, not a table such as votes" if is_table else ""
+            raise InputError(f"{source}: not JSON: {error}{hint}") from None
         return self.value(parsed, source, build)
 
     def value(self, parsed: Any, source: str, build: Build[Value]) -> Value:

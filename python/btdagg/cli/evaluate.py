@@ -90,8 +90,8 @@ Methods = Annotated[
         + ", ".join(_CONFIDENT)
         + "; and, from columns of decisions, "
         + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
-        + " (gsa_4 with -n 4); or those of installed packages. all uses every method that the "
-        "columns and their scale allow.",
+        + " (gsa_4 with -n 4); neighbours, beside other tasks or judges; or those of installed "
+        "packages. all uses every method that the columns and their scale allow.",
         show_default="calibrated, its variants, threshold and majority; of grades all",
     ),
 ]

@@ -283,11 +283,14 @@ def _read_place(place: str, name: str | None) -> Table:
         raise InputError(f"{name}: cannot read this kind of file, expected {listing(_KINDS)}")
     if kind == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
         return _scan_parquet([place], name)
-    content = content_of(place, name)
+    return table_in(content_of(place, name), name, "" if place == STANDARD_INPUT else kind)
+
+
+def table_in(content: bytes, name: str, kind: str = "") -> Table:
+    """Read the content of a file of a kind, or of one that begins like this."""
     if not content or content.isspace():
         raise InputError(f"{name}: empty file")
-    if place == STANDARD_INPUT:
-        kind = _kind_of_content(content)
+    kind = kind or _kind_of_content(content)
     if kind == ".parquet":
         return _scan_parquet([io.BytesIO(content)], name)
     if kind in (".csv", ".tsv"):

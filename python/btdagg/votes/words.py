@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
+from btdagg._util.wording import counted
 from btdagg.votes import schema
 from btdagg.votes.grades import likely_scale
 from btdagg.votes.table import Table, as_text, listing, refuse, require
@@ -69,16 +70,16 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
     unknown = added.data.lazy().filter(is_bad).group_by(word.alias(column))
     bad = added.collect(unknown.len())
     if bad.height:
-        counted = dict(bad.sort("len", column, descending=[True, False]).iter_rows())
+        numbers = dict(bad.sort("len", column, descending=[True, False]).iter_rows())
         expected = f"{listing(list(words))} or {expected}" if words else expected
-        if max(map(len, counted)) > _LONGEST:
+        if max(map(len, numbers)) > _LONGEST:
             how = {"columns": {"answer": "..."}}
             refuse(added, is_bad, column, f"{expected}; {{advice}} reads verdicts in texts", how)
-        if all(re.fullmatch(r"-?[\d.]+", word) for word in counted):
+        if all(re.fullmatch(r"-?[\d.]+", word) for word in numbers):
             text = f"{expected}; grades are read with {{advice}}"
             refuse(added, is_bad, column, text, {"scale": likely_scale(table, column)})
-        words_to_say = {"words": dict.fromkeys([*counted][:_MOST_WORDS], "...")}
-        refuse(added, is_bad, column, f"{expected}; {_unknown(counted)}", words_to_say)
+        words_to_say = {"words": dict.fromkeys([*numbers][:_MOST_WORDS], "...")}
+        refuse(added, is_bad, column, f"{expected}; {_unknown(numbers)}", words_to_say)
     return added.with_columns([parser.value.alias(VOTE)])
 
 
@@ -121,9 +122,9 @@ def _words_in(table: Table, column: str) -> pl.Expr:
 def _unknown(unknown: Mapping[str, int]) -> str:
     """Say how often each unknown word comes, and where to say what it means."""
     words = list(unknown)[:_MOST_WORDS]
-    counted = ", ".join(f"{word!r} {unknown[word]:,} times" for word in words)
+    rows = ", ".join(f"{word!r} in {counted(unknown[word], 'row')}" for word in words)
     others = f" and {len(unknown) - len(words)} others" if len(unknown) > len(words) else ""
     return (
-        f"unknown are {counted}{others}; say what they mean in {{advice}}: A, B, tie or missing "
+        f"unknown: {rows}{others}; say what they mean in {{advice}}: A, B, tie or missing "
         "for each ..."
     )

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +25,13 @@ from btdagg.votes.source import (
     lines_of,
     read_table,
     suffix_of,
+    table_in,
 )
 from btdagg.votes.table import Table, listing
 from btdagg.votes.words import as_words
 
 _LINES = (".jsonl", ".ndjson")
+_HEAD = 10  # objects whose keys are looked at; the first may be a header
 _LISTS = ("data", "rows")  # keys under which servers return their lists
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
@@ -108,22 +111,26 @@ class Content:
     document : dict or None
         The one JSON object that the file is.
     row : int or None
-        The object that is being read, from 1, for errors.
+        The object that is being read, from 1, for errors; of JSON lines its line.
     """
 
     def __init__(self, path: str, table: Table | None = None) -> None:
-        self.path, self.name = path, path
+        self.path, self.name = path, "standard input" if path == STANDARD_INPUT else path
         self.document: dict[str, Any] | None = None
         self.row: int | None = None
+        self.rows: dict[str, Any] = {}  # that formats of packages made of it, once
         self._list: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
         if table is not None:
             self.name, self._table = table.source, table
-        elif suffix_of(path) in (".json", *_LINES):
-            content = content_of(path, path).removeprefix(codecs.BOM_UTF8)
+        elif path == STANDARD_INPUT or suffix_of(path) in (".json", *_LINES):
+            content = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
             if not content.strip():
-                raise InputError(f"{path}: empty file")
-            self._read_json(content)
+                raise InputError(f"{self.name}: empty file")
+            if suffix_of(path) or content.lstrip().startswith(b"{"):
+                self._read_json(content)
+            else:
+                self._table = table_in(content, self.name)
 
     def _read_json(self, content: bytes) -> None:
         if suffix_of(self.path) in _LINES:
@@ -151,11 +158,17 @@ class Content:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """Columns of a table or keys of the first object, in lower case."""
+        """Columns of a table or keys of the first ten objects, in lower case."""
         if self.document is not None or suffix_of(self.path) == ".eval":
             return frozenset()
-        names = next(self.objects(), {}) if self.is_json else self._table.columns
-        return frozenset(name.strip().lower() for name in names)
+        of_rows = [*islice(self.objects(), _HEAD)] if self.is_json else [self._table.columns]
+        self.row = None
+        return frozenset(name.strip().lower() for names in of_rows for name in names)
+
+    @property
+    def where(self) -> str:
+        """What errors begin with: the name, and the object that is being read."""
+        return self.name if self.row is None else f"{self.name}, row {self.row}"
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the object of each row."""
@@ -206,8 +219,6 @@ class Content:
 def files_in(place: str | os.PathLike[str]) -> list[str]:
     """Files that a path stands for: itself, or those of a folder that are no Parquet files."""
     path = os.fspath(place)
-    if path == STANDARD_INPUT:  # formats are told apart by the suffix, too
-        raise InputError("standard input cannot be imported, expected a file")
     if not os.path.isdir(path):
         return [path]
     files = sorted(

@@ -29,7 +29,7 @@ from btdagg.votes.formats.content import Content, Format, ImportOptions, files_i
 from btdagg.votes.formats.rows import as_labels, as_ratings, as_votes, finished, graded
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import parse
-from btdagg.votes.source import read_table
+from btdagg.votes.source import STANDARD_INPUT, read_table
 from btdagg.votes.table import Table, listing
 from btdagg.votes.votes import Votes, read_votes
 
@@ -41,13 +41,18 @@ _FEW = 0.1  # of the votes, where no more can be read
 
 
 def _added(rows_of: Callable[[Content], Any], name: str, where: str) -> Format:
-    rows_of = named_in_errors(rows_of, where)
+    rows_of = named_in_errors(rows_of, where, lambda content: f"{content.where}: ")
+
+    def recognizes(content: Content) -> bool:
+        if name not in content.rows:
+            content.rows[name] = rows_of(content)
+        return content.rows[name] is not None
 
     def read_rows(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
-        rows = read_table(rows_of(content), [], name=content.name)
+        rows = read_table(content.rows[name], [], name=f"{content.name} in the format {name}")
         return table.FORMAT.read(Content("", rows), options)
 
-    return Format(name, lambda own: rows_of(own) is not None, read_rows, table.FORMAT.uses)
+    return Format(name, recognizes, read_rows, table.FORMAT.uses)
 
 
 _BUILT_IN = (
@@ -286,8 +291,20 @@ def _imported(
     return Imported(frame, kind_read, formats, unread, said, options.points)
 
 
+def recognized(files: Any, name: str | None = None) -> str | None:
+    """Return the format of files, the named one if they have it; standard input is not tried."""
+    if str(files) == STANDARD_INPUT:
+        return name
+    try:
+        return _format_of(_contents(files)[0], name, ImportOptions()).name
+    except InputError:
+        return None
+
+
 def _contents(files: Any) -> list[Content]:
     """Return the files that are named, each once, or the one table of data that is in memory."""
+    if isinstance(files, Content):
+        return [files]
     places = [files] if isinstance(files, str | os.PathLike) else files
     is_list = isinstance(places, list | tuple) and bool(places)
     if not is_list or not isinstance(places[0], str | os.PathLike):
@@ -327,10 +344,11 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
         raise InputError(argument="format", came=name, expected=f"one of {', '.join(FORMATS)}")
     if found is None:
         keys = content.columns if content.document is None else content.document
+        advice = table.WHICH if name is None else None
         raise InputError(
             f"{content.name}: not in the format {name or ' or '.join(FORMATS)}; it has "
-            f"{listing(sorted(keys))}; {{advice}} says which is which",
-            advice=table.WHICH,
+            f"{listing(sorted(keys))}{'; {advice} says which is which' if advice else ''}",
+            advice=advice,
         )
     for use in sorted(used.difference(found.uses)):
         others = " or ".join(other.name for other in _BUILT_IN if use in other.uses)
@@ -354,9 +372,8 @@ def _read(
         except (AttributeError, KeyError, TypeError) as error:
             if content.path and not content.is_json:
                 raise
-            row = "" if content.row is None else f", row {content.row}"
             raise InputError(
-                f"{content.name}{row}: not as the format {format.name} has it, or damaged: {error}"
+                f"{content.where}: not as the format {format.name} has it, or damaged: {error}"
             ) from None
         if not frame.height:
             raise InputError(f"{content.name}: no votes; scores need two systems for a prompt")
