@@ -128,9 +128,10 @@ bench-smoke: $(VENV)/.test
 	@set -e; for name in $(filter-out serve,$(BENCHES)); do \
 	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
 
-# The votes are those of BTDAGG_SHARED; half an hour on two cores.
+# The votes are those of BTDAGG_SHARED, or of their sources with OPTIONS=--download; half an hour on
+# two cores.
 benchmark: $(VENV)/.benchmark
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/benchmark/run.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/benchmark/run.py $(OPTIONS)
 	$(BIN)/python benches/benchmark/page.py
 
 figures: $(VENV)/.figures

@@ -2,7 +2,8 @@
 
 Writes results.parquet, a row for each task, set, entrant, number of votes and of labels, split and
 metric, of which the page `docs/benchmark.md` is made (`page.py`). BTDAGG_SHARED names the folder of
-the public votes. An entrant is a file of `entrants/` with one function.
+the public votes; `--download` gets them from their sources. An entrant is a file of `entrants/`
+with one function.
 """
 
 from __future__ import annotations
@@ -48,10 +49,21 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="one split of one cell of each set")
     parser.add_argument("--splits", type=int, default=N_SPLITS)
     parser.add_argument("--sets", nargs="*", default=[*SETS])
+    parser.add_argument("--download", action="store_true", help="get the sets from their sources")
     parser.add_argument("--output", type=Path, default=HERE / "results.parquet")
     options = parser.parse_args()
+    if options.download:
+        from download import download
+
+        os.environ.setdefault("BTDAGG_SHARED", str(HERE.parents[1] / "build/benchmark"))
+        download(Path(os.environ["BTDAGG_SHARED"]) / "data")
     if "BTDAGG_SHARED" not in os.environ:
-        return print("BTDAGG_SHARED is not set: nothing to measure")
+        return print("BTDAGG_SHARED is not set: nothing to measure; --download gets the sets")
+    for name in [*options.sets]:
+        folder = Path(os.environ["BTDAGG_SHARED"]) / "data" / name.partition(",")[0]
+        if name != "simulated" and not folder.is_dir():
+            print(f"{name} is left out: there is no {folder}")
+            options.sets.remove(name)
     n_splits, sizes = (1, (0, 20, 50, 100)) if options.smoke else (options.splits, SIZES)
     started, rows, jobs = time.time(), [], []
     # Polars' threads do not outlive a fork.

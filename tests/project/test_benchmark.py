@@ -1,10 +1,14 @@
 """The benchmark: entrants of one function, a page that is made of the results, a run of a set."""
 
+import functools
+import hashlib
+import http.server
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -42,6 +46,106 @@ def test_the_page_is_made_of_the_results():
     page = module_of(FOLDER / "page.py").page(pl.read_parquet(results), versions)
     assert (ROOT / "docs/benchmark.md").read_text() == page
     assert {"btdagg", "python", "splits", "minutes"} <= versions.keys()
+
+
+def made_up(source, n):
+    """A file of a source, of the kind that is number n."""
+    scores = {"id": "7", "subset": "Precise IF", "full_scores": [[9, None], [1, 2], [3, 3], [4, 9]]}
+    row = {
+        "source": "s",
+        "system_id": "x",
+        "system_output": " ab ",
+        "all_responses": ["2", "Hm 1", "9"],
+    }
+    row["scores"] = {"engagingness": 2.5, "groundedness": 1.0}
+    people = "text_id\tannotator_id\t" + "\t".join(f"Q{n}" for n in range(9))
+    probabilities = "text_id\tcriterion\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
+    return {
+        "composo-ai": [json.dumps(scores | {"mini_scores": scores["full_scores"]}),
+                       json.dumps(scores)],
+        "d223302": [json.dumps([row])] * 2,
+        "microsoft": [f"{probabilities}\nt\tQ0\t0\t0\t1\t0\nt\tQ1\t1\t0\t0\t0\n",
+                      f"{people}\nt\t22\t3\t0{7 * f'{chr(9)}1'}\n"],
+    }[source][n]  # fmt: skip
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    """`download.py`, whose sources are a server on this machine with made-up files."""
+    pytest.importorskip("pooch")
+    own, root = module_of(FOLDER / "download.py"), tmp_path / "root"
+    seen = {}
+    for path in own.FILES:
+        name = path.partition("/")[0]
+        content = made_up(name, seen.setdefault(name, 0))
+        seen[name] += 1
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content)
+        own.FILES[path] = hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Handler, directory=root)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    own.HOST = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr("btdagg.paper.wmt23._URL", own.HOST)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
+    own.root = root
+    yield own
+    server.shutdown()
+    server.server_close()
+
+
+def test_sets_are_made_of_their_sources(source, tmp_path, capsys):
+    source.download(tmp_path)
+    printed = capsys.readouterr().out
+    assert printed.startswith("wmt23 cannot be had: http://127.0.0.1:")
+    assert "\nvicuna80 cannot be had: its labels are spread over" in printed
+    assert printed.count("cannot be had") == 2
+    labels = pl.read_csv(tmp_path / "rb2_scores/labels.csv").sort("item")
+    assert labels["item"].to_list() == [f"precise-if-7-{n}" for n in range(4)]
+    assert sorted(labels["label"]) == [0, 0, 0, 1]
+    accepted = labels.filter(label=1)["item"].item()
+    scores = pl.read_parquet(tmp_path / "rb2_scores/votes.parquet")
+    assert scores.filter(item=accepted)["score"].to_list() == [9] * 3
+    votes = pl.read_parquet(tmp_path / "rb2/votes.parquet")
+    assert votes.height == 3 * (6 + 3)  # of the second sample the accepted one has no score
+    assert {*votes["judge"]} == {"gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6"}
+    first = votes.join(pl.read_csv(tmp_path / "rb2/labels.csv"), on="item").filter(sample=0)
+    assert (
+        (first.filter(pl.col("label") != 0).select(pl.col("vote") == pl.col("label")))
+        .to_series()
+        .all()
+    )
+    assert first["label"].abs().sum() == 3 * 3
+    topical = pl.read_csv(tmp_path / "topical/votes.csv")
+    assert topical.select("criterion", "sample", "score").rows() == [
+        ("engagingness", 0, 2), ("engagingness", 1, 1), ("groundedness", 1, 1)
+    ]  # fmt: skip
+    assert pl.read_csv(tmp_path / "topical/labels.csv")["chars"].to_list() == [2, 2]
+    rubric = pl.read_parquet(tmp_path / "rubric/votes.parquet")
+    assert rubric.select("item", "score").unique().rows() == [("Q0-t", 3)]  # Q1 was not answered
+    assert rubric.height == 12
+
+
+def test_sets_that_cannot_be_had_are_named_and_the_others_made(source, tmp_path, capsys):
+    first, *_, last = sorted(source.root.rglob("*.tsv")) + sorted(source.root.rglob("*.jsonl"))
+    first.write_text("other content")
+    last.unlink()
+    source.download(tmp_path)
+    printed = capsys.readouterr().out
+    for name, why in {
+        "rubric": "other content",
+        "rb2": "HTTP Error 404",
+        "rb2_scores": "HTTP",
+    }.items():
+        assert f"{name} cannot be had: " in printed
+        assert why in printed
+        assert not (tmp_path / name).exists()
+    assert (tmp_path / "topical/votes.csv").exists()
 
 
 @pytest.mark.integration
