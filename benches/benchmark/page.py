@@ -1,9 +1,14 @@
-"""The page `docs/benchmark.md` and its figures, made of results.parquet."""
+"""The page `docs/benchmark.md`, its figures, and its numbers on other pages, of results.parquet.
+
+A number on another page is followed by a comment that says which error it is, such as
+`0.335<!-- benchmark: rb2, 8 votes, 20 labels, btdagg, strength -->`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -17,13 +22,18 @@ from btdagg.report.style import draw_legend, series_styles
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 OURS = "btdagg"
+QUOTE = re.compile(
+    r"[\d.]+(?P<mark><!-- benchmark: (?P<set>.+?), (?P<votes>\d+) votes?, (?P<labels>\d+) labels, "
+    r"(?P<entrant>.+?) -->)"
+)
 SHOWN = ["majority vote", "isotonic regression", "the paper's fit", OURS]  # in the figures
 SHOWN += [f"{OURS}, {more}" for more in ("covariates", "neighbours", "strength", "panel")]
 HEAD = """# Benchmark
 
 How many labels, how many votes, which method, which judge: every method on the same votes, the same
 labels and the same {splits} random splits. A method is a file of at most 40 lines in
-[`benches/benchmark/entrants`](../benches/benchmark); `make benchmark` runs all and makes this page.
+[`benches/benchmark/entrants`](../benches/benchmark); `make benchmark` runs all and makes this page
+(with `OPTIONS=--download` of votes from their original sources, but for vicuna80).
 Errors are mean absolute errors on the items that gave no label, labels being drawn by item up to 20
 and by group (such as a prompt) from 50 on; a set is the mean over its judges and tasks. In brackets
 is the difference to `btdagg` as it comes, on the same splits, with half the width of its 95%
@@ -241,6 +251,18 @@ def page(results, versions):
     return "\n".join([*lines, f"Made with {told}.", ""])
 
 
+def quoted(text, results):
+    """A page, each number that it has from here as it is now."""
+    mae = results.filter(task="labels", metric="MAE")
+
+    def number(found):
+        cell = {name: found[name] for name in ("set", "entrant")}
+        cell |= {name: int(found[name]) for name in ("votes", "labels")}
+        return f"{mae.filter(**cell)['value'].mean():.3f}{found['mark']}"
+
+    return QUOTE.sub(number, text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="?", default=HERE / "results.parquet")
@@ -248,6 +270,8 @@ def main():
     results = pl.read_parquet(path)
     versions = json.loads(pl.read_parquet_metadata(path)["benchmark"])
     (DOCS / "benchmark.md").write_text(page(results, versions))
+    for file in (DOCS.parent / "README.md", *DOCS.glob("*.md")):
+        file.write_text(quoted(file.read_text(), results))
     for column in ("labels", "votes"):
         name = f"benchmark_{column}"
         svg = ReportFigure(name, "Benchmark", "", partial(draw, results, column)).svg()

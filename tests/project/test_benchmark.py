@@ -6,6 +6,7 @@ import http.server
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -46,6 +47,32 @@ def test_the_page_is_made_of_the_results():
     page = module_of(FOLDER / "page.py").page(pl.read_parquet(results), versions)
     assert (ROOT / "docs/benchmark.md").read_text() == page
     assert {"btdagg", "python", "splits", "minutes"} <= versions.keys()
+
+
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+
+
+def test_numbers_of_other_pages_come_from_the_results():
+    own, results = module_of(FOLDER / "page.py"), pl.read_parquet(FOLDER / "results.parquet")
+    n_numbers = 0
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert own.quoted(text, results) == text, page.name
+        n_numbers += len(own.QUOTE.findall(text))
+        assert text.count("<!-- benchmark:") == len(own.QUOTE.findall(text)), page.name
+        # What stands beside a link to the page has to be marked.
+        for paragraph in re.split(r"\n\n|\n(?=- )", text):
+            if "benchmark.md)" in paragraph:
+                assert not re.search(r"\d\.\d", own.QUOTE.sub("", paragraph)), paragraph
+    assert n_numbers >= 4
+
+
+def test_a_number_that_is_changed_by_hand_is_found():
+    own, results = module_of(FOLDER / "page.py"), pl.read_parquet(FOLDER / "results.parquet")
+    mark = "<!-- benchmark: rb2, panel, 8 votes, 100 labels, btdagg, panel -->"
+    assert own.quoted(f"from 0.1 to 0.999{mark}.", results) == f"from 0.1 to 0.310{mark}."
+    with pytest.raises(TypeError):  # there is none
+        own.quoted("0.999<!-- benchmark: rb2, 8 votes, 21 labels, btdagg -->", results)
 
 
 def made_up(source, n):
