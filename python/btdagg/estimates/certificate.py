@@ -409,8 +409,7 @@ def certify(
         lambda shares, place: _around(shares, place, within),
     )
     if model is None:
-        centred = not items.scale.mirrored
-        beside = known_of(ranked.covariates, np.arange(len(ranked)), centred=centred)
+        beside = known_of(ranked.covariates, np.arange(len(ranked)), items.scale)
         fitted: Any = of_all_labels(population, prior, beside)
         named: dict[str, Any] = {"judges": items.judges} if items.judges else {}
         if provenance is not None:

@@ -391,7 +391,7 @@ class PredictedItems(Readable):
             numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
             own_sign = None if sign is None else sign[labelled]
             own = array[labelled], outcomes, numbers
-            covariates = known_of(items.covariates, first, centred=not items.scale.mirrored).named
+            covariates = known_of(items.covariates, first, items.scale).named
             of_folds: Any = rows, prior, seed, own_sign, scales, covariates, labelled
             tables, fold = cross_fitted(*own, *of_folds)
         else:

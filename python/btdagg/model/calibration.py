@@ -15,10 +15,7 @@ from btdagg._util.validation import (
     CountsItself,
     as_integer,
     as_number,
-    columns_of,
     has_judges,
-    same_index,
-    same_length,
 )
 from btdagg.model.calibration_set import (
     ENOUGH,
@@ -30,17 +27,16 @@ from btdagg.model.calibration_set import (
     quiet,
     warning,
 )
-from btdagg.model.covariates import Covariate, Design, KnownOfItems, known_of, without_scales
+from btdagg.model.covariates import Covariate, Design
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
+from btdagg.model.labelled import LabelledRows
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
-from btdagg.votes.items import Items, tables_only
-from btdagg.votes.join import labelled
-from btdagg.votes.labels import Labels
+from btdagg.votes.items import Items
 from btdagg.votes.provenance import Provenance
-from btdagg.votes.scale import PAIRS, Scale, scales_of
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,46 +160,38 @@ def calibrate(
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
-    known: KnownOfItems | None = None
-    smoothing: Any = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
-    given: Any
+    smoothing: Any = {"alpha": alpha, "kappa": kappa}
+    given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
+    given |= {"scale": scale, "label_scale": label_scale}
     votes: Any = counts.counts if isinstance(counts, Items) and labels is None else counts
     if not isinstance(votes, CountsItself) and has_judges(votes):
         _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
-        given = {"weights": weights, "provenance": provenance, "covariates": covariates}
-        given |= {"scale": scale, "label_scale": label_scale, **smoothing}
-        return quiet(calibrate_panel)(counts, labels, **given)
-    covariates, scales_given = without_scales(covariates)
-    if covariates is not None and isinstance(labels, Labels):
-        counts, labels = tables_only(counts, weights).items(labels), None
-    if isinstance(counts, Items):
-        counts = counts if covariates is None else counts.with_covariates(covariates)
-        covariates = counts.covariates or None
-    if covariates is not None:
-        scales = scales_of(counts, labels, scale, label_scale)
-        counts, labels, weights, known = labelled_and_known(
-            counts, labels, weights, covariates, *scales, scales_given
-        )
-    if isinstance(counts, Items) and labels is None and counts.labels is not None:
-        own = counts.labelled()
-        counts, labels, scale, label_scale = own.counts, own.labels, own.scale, own.label_scale
-        if provenance is None and own.table is not None:
-            provenance = Provenance.of(own.table)
-    scales = scale, label_scale = scales_of(counts, labels, scale, label_scale)
-    named = {"alpha": alpha, "kappa": kappa, "bounds": bounds, "prior": prior}
-    votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights, scale=scale)
-    if provenance is None:
-        table: Any = votes if isinstance(votes, CountsItself) else None
-        provenance = Provenance() if table is None else Provenance.of(table)
+        return quiet(calibrate_panel)(counts, labels, **given, **smoothing)
+    rows = LabelledRows.of(counts, labels, **given)
+    return fitted_to(rows, prior=prior, bounds=bounds, n_threads=n_threads, **smoothing)
+
+
+def fitted_to(
+    rows: LabelledRows,
+    *,
+    prior: Any = WEAK,
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+    bounds: Bounds | None = None,
+    n_threads: int = 1,
+) -> Calibration:
+    """Calibrate on rows, with options of `calibrate`."""
+    counts, labels, weights, _, known, *scales, provenance = rows
+    scale, label_scale = scales
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
+        named = {"alpha": alpha, "kappa": kappa, "bounds": bounds}
         _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
         expect(labels is not None, "labels", None, "one of every item of grades")
         of_items: dict[str, Any] = {"weights": weights, "provenance": provenance, "known": known}
         return fit_cuts(counts, labels, *scales, prior=prior, **of_items)
-    if labels is not None:
-        same_index(counts=counts, labels=labels)
-        labels = label_scale.sides(labels)
+    smoothing: Any = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
+    labels = None if labels is None else label_scale.sides(labels)
     n_threads = as_integer(n_threads, "n_threads", 1)
     design = offsets = None
     weighted: tuple[Covariate, ...] = ()
@@ -223,43 +211,9 @@ def calibrate(
     if known is not None:
         warnings = (*fitted.warnings, *known.remarks)
         fitted = replace(fitted, warnings=warnings, _design=design)
-    if scales == (PAIRS, PAIRS):
+    if scales == [PAIRS, PAIRS]:
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
-
-
-def labelled_and_known(
-    counts: Any,
-    labels: Any,
-    weights: Any,
-    covariates: Any,
-    scale: Scale,
-    label_scale: Scale,
-    scales: Mapping[str, float] | None = None,
-) -> tuple[Any, Any, Any, KnownOfItems]:
-    """Return the rows that have a label, and what is known of them on scales of all rows."""
-    standings = counts.standings if isinstance(counts, Items) else None
-    given, of_items = labels, isinstance(counts, Items) and labels is None
-    if of_items:
-        given, counts = counts.labels, counts.labelled()
-    n_items = len(counts) if given is None else len(given)
-    columns = columns_of(covariates, n_items)
-    if given is None and weights is None:
-        raise InputError(argument="labels", came=None, expected="labels, which weigh covariates")
-    rows = np.arange(n_items)
-    if given is not None:
-        rows = np.flatnonzero(label_scale.places(given, partial=True) >= 0)
-    how: dict[str, Any] = {"standings": standings, "scales": scales}
-    known = known_of(columns, rows, centred=not scale.mirrored, **how)
-    if not of_items:
-        same_index(counts=counts, labels=labels, weights=weights)
-        array = scale.read_counts(counts)
-        same_length("labels", n_items, "counts", len(array))
-        counts = array[rows]
-        if labels is not None:
-            labels = label_scale.labels[label_scale.places(np.asarray(labels)[rows])]
-        weights = None if weights is None else np.asarray(weights)[rows]
-    return counts, labels, weights, known
 
 
 def prior_among(

@@ -19,6 +19,8 @@ from btdagg.model.newton import minimum
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.votes.scale import Scale
+
     Floats = NDArray[np.float64]
 
 # Mean and standard deviation of log beta, eta0 and gamma: the plain part of the weak prior.
@@ -170,19 +172,20 @@ def without_scales(covariates: Any) -> tuple[Any, dict[str, float]]:
 def known_of(
     columns: Mapping[str, Floats],
     rows: NDArray[Any],
+    scale: Scale,
     *,
-    centred: bool,
     standings: Mapping[str, Mapping[str, float]] | None = None,
     scales: Mapping[str, float] | None = None,
 ) -> KnownOfItems:
     """Return what is known of some rows, those with labels, on scales of all of them."""
+    centred = not scale.mirrored  # swapping A and B turns those of pairs round
     covariates, remarks = [], []
     for name, values in columns.items():
         known = np.sort(values[~np.isnan(values)])  # so that the order of rows changes no bit
         size = float(np.abs(known).max(initial=0)) or 1.0
         centre = float((known / size).mean()) * size if centred and len(known) else 0.0
         squares = np.sort(((known - centre) / size) ** 2)
-        scale = size * math.sqrt(float(squares.sum()) / max(len(known), 1))
+        spread = size * math.sqrt(float(squares.sum()) / max(len(known), 1))
         if not len(known) or known[-1] - known[0] <= 1e-9 * size:
             what = "is the same in every item" if len(known) else "has no values"
             remarks.append(f"covariate {name} {what} and is left out")
@@ -194,7 +197,7 @@ def known_of(
                 f"covariate {name} is missing for {n_missing} items and counts as {as_what}"
             )
         own = (standings or {}).get(name)
-        covariates.append(Covariate(name, 0.0, (scales or {}).get(name, scale), centre, own))
+        covariates.append(Covariate(name, 0.0, (scales or {}).get(name, spread), centre, own))
     scaled = [covariate.of(columns[covariate.name][rows]) for covariate in covariates]
     stacked = np.stack(scaled, axis=1) if scaled else np.empty((len(rows), 0))
     return KnownOfItems(tuple(covariates), stacked, tuple(remarks))

@@ -21,7 +21,6 @@ from btdagg._util.validation import (
     as_integer,
     as_number,
     as_panel_counts,
-    as_weights,
     effective_weights,
     names_of_judges,
     same_length,
@@ -36,12 +35,12 @@ from btdagg.model.calibration_set import (
 from btdagg.model.covariates import (
     Covariate,
     Design,
-    known_of,
+    KnownOfItems,
     offsets_of,
     weights_in_words,
-    without_scales,
 )
 from btdagg.model.davidson import DavidsonModel, FittedModel
+from btdagg.model.labelled import LabelledRows
 from btdagg.votes.items import Items
 from btdagg.votes.join import join, with_task
 from btdagg.votes.provenance import Provenance, warn_of
@@ -321,48 +320,34 @@ def calibrate_panel(
     >>> model.beta[0] > model.beta[1]
     True
     """
-    covariates, scales = without_scales(covariates)
-    scale, label_scale = scales_of(counts, labels, scale, label_scale)
-    scale.require_sides("a panel")
+    scales_of(counts, labels, scale, label_scale)[0].require_sides("a panel")
+    given: Any = {"weights": weights, "groups": groups, "covariates": covariates}
+    given |= {"scale": scale, "label_scale": label_scale, "provenance": provenance}
     if isinstance(counts, CountsItself):
-        votes: Any = counts
+        table: Any = counts
+        votes = with_task(table, labels)
         expected = "None for votes; pass the arrays of votes.items(panel=...) with weights"
         expect(weights is None, "weights", weights, expected)
-        provenance = Provenance.of(votes) if provenance is None else provenance
-        votes = with_task(votes, labels)
+        given["provenance"] = Provenance.of(votes) if provenance is None else provenance
         counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
-    if isinstance(counts, Items) and labels is None:
-        expect(counts.labels is not None, "labels", None, "labels, or items that have them")
-        labels, label_scale = counts.labels, counts.label_scale
-        groups = counts.groups if groups is None else groups
-        if provenance is None and counts.table is not None:
-            provenance = Provenance.of(counts.table)
-    items = counts
-    if not isinstance(counts, Items):
-        items = Items(counts=as_panel_counts(counts), scale=scale)
-    items = items if covariates is None else items.with_covariates(covariates)
-    array, n_items = as_panel_counts(items.counts), len(items)
-    names = names_of_judges(judges or items.judges or None, array.shape[1])
-    is_partial = bool(items.covariates) or isinstance(counts, Items)
-    gold = label_scale.places(labels, partial=True) - 1 if is_partial else label_scale.sides(labels)
-    same_length("labels", len(gold), "counts", n_items)
-    rows = np.flatnonzero(gold >= -1)
-    gold = gold[rows].astype(np.int8)
+    elif isinstance(counts, Items):
+        expected = "labels, or items that have them"
+        expect(labels is not None or counts.labels is not None, "labels", None, expected)
+    else:
+        counts = as_panel_counts(counts)
+    rows = LabelledRows.of(counts, labels, **given)
+    array, gold = as_panel_counts(rows.counts), rows.label_scale.sides(rows.labels)
+    names = names_of_judges(judges or getattr(counts, "judges", None) or None, array.shape[1])
+    same_length("labels", len(gold), "counts", len(array))
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
-    if weights is not None:
-        weights = as_weights(weights, soft=False)
-        same_length("weights", len(weights), "counts", n_items)
-        weights = weights[rows]
-    weight = effective_weights(weights, len(rows))
-    group = np.arange(len(rows))
-    if groups is not None:
-        same_length("groups", len(groups), "counts", n_items)
-        some = groups if len(rows) == n_items else np.asarray(groups)[rows]
-        group = as_groups(some, "counts", len(rows))
+    weight = effective_weights(rows.weights, len(gold))
+    group = np.arange(len(gold))
+    if rows.groups is not None:
+        group = as_groups(rows.groups, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
     held = weight > 0
-    rows, gold, weight = rows[held], gold[held], weight[held]
-    array, group = array[rows], np.unique(group[held], return_inverse=True)[1]
+    gold, weight = gold[held], weight[held]
+    array, group = array[held], np.unique(group[held], return_inverse=True)[1]
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
         expected = f"at least two {what}s to cross-validate"
@@ -371,8 +356,8 @@ def calibrate_panel(
     expect(heard.any(), "counts", counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
-    told: Any = {"standings": items.standings, "scales": scales}
-    known = known_of(items.covariates, rows, centred=False, **told)
+    known = rows.known or KnownOfItems((), np.empty((len(held), 0)), ())
+    known = known._replace(columns=known.columns[held])
     # In the order of what they hold, so that no sum depends on the order of the rows.
     content: list[NDArray[Any]] = [array, gold, weight[:, None], *known.columns.T]
     order = np.argsort(places(np.arange(len(gold)), content, seed))
@@ -408,9 +393,9 @@ def calibrate_panel(
         alpha,
         kappa,
         unheard,
-        (provenance or Provenance()).of_fit(most_votes, len(gold)),
-        scale,
-        label_scale,
+        rows.provenance.of_fit(most_votes, len(gold)),
+        rows.scale,
+        rows.label_scale,
         weighed,
     )
     centres = ["equal weights", *listened] if n_judges > 1 else listened

@@ -15,11 +15,9 @@ from btdagg._util.validation import (
     as_integer,
     columns_of,
     distinct_rows,
-    same_index,
 )
-from btdagg.model.calibration import WEAK, calibrate, prior_beside
+from btdagg.model.calibration import WEAK, calibrate, fitted_to, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
-from btdagg.model.covariates import without_scales
 from btdagg.model.intervals import (
     ParameterInterval,
     Stability,
@@ -27,10 +25,9 @@ from btdagg.model.intervals import (
     distinct_items,
     stability_of,
 )
+from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import decisions_under, refitted
-from btdagg.votes.items import Items, tables_only
-from btdagg.votes.join import labelled, labelled_items
-from btdagg.votes.labels import Labels
+from btdagg.votes.join import labelled_items
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
@@ -193,29 +190,14 @@ def bootstrap(
     n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
     level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
     prior = prior_beside(prior, options.get("bounds"))
-    if isinstance(labels, Labels) and covariates is not None:
-        counts, labels = tables_only(counts).items(labels), None
-    counts, labels, groups = labelled(counts, labels, groups)
-    columns = without_scales(covariates)[0]
-    if isinstance(counts, Items):
-        counts = counts if covariates is None else counts.with_covariates(covariates)
-        counts = counts if labels is not None or counts.covariates else counts.labelled()
-        columns = counts.covariates or None
-    given = counts, labels
-    if labels is None and isinstance(counts, Items):
-        labels, groups = counts.labels, counts.groups if groups is None else groups
-    same_index(counts=counts, labels=labels, groups=groups)
-    gold = PAIRS.places(labels, partial=columns is not None)
+    rows = LabelledRows.of(counts, labels, groups=groups, covariates=covariates)
+    expected = "votes of pairs; btdagg.calibrate takes grades"
+    expect(rows.scale == PAIRS, "counts", f"votes of {rows.scale}", expected)
     how: Any = {"prior": prior, "n_threads": n_threads, **options}
-    fit = quiet(calibrate)  # what it warns of is in `calibration`
-    calibration = fit(*given, covariates=covariates, **how)
+    calibration = fitted_to(rows, **how)  # what it warns of is in it
     model, bounds = calibration.model, options.get("bounds") or Bounds()
-    known = _scaled(model, {} if columns is None else columns_of(columns, len(gold)), len(gold))
-    if columns is not None:
-        rows = np.flatnonzero(gold >= 0)
-        counts, labels, known = np.asarray(counts)[rows], gold[rows] - 1, known[rows]
-        groups = None if groups is None else np.asarray(groups)[rows]
-    cells = _cells_of(counts, labels, groups, known)
+    known = None if rows.known is None else rows.known.columns
+    cells = _cells_of(rows.counts, rows.labels, rows.groups, known)
     shares = cells.repeats @ cells.units / (cells.repeats @ cells.units).sum()
 
     def errors_of(decided: NDArray[np.int8]) -> NDArray[np.int64]:

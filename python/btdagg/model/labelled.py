@@ -1,0 +1,90 @@
+"""The labelled items that a model is fitted to, of items, tables or arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.validation import CountsItself, columns_of, has_judges, same_index, same_length
+from btdagg.model.covariates import KnownOfItems, known_of, without_scales
+from btdagg.votes.items import Items, tables_only
+from btdagg.votes.labels import Labels
+from btdagg.votes.provenance import Provenance
+from btdagg.votes.scale import Scale, scales_of
+
+
+class LabelledRows(NamedTuple):
+    """Counts, labels and what else is known of the items that have a label, in their order.
+
+    Labels are None where `weights` are soft labels, or counts are those of unlabelled items.
+    """
+
+    counts: Any
+    labels: Any
+    weights: Any
+    groups: Any
+    known: KnownOfItems | None
+    scale: Scale
+    label_scale: Scale
+    provenance: Provenance
+
+    @classmethod
+    def of(
+        cls,
+        counts: Any,
+        labels: Any,
+        *,
+        covariates: Any = None,
+        weights: Any = None,
+        groups: Any = None,
+        scale: Scale | None = None,
+        label_scale: Scale | None = None,
+        provenance: Provenance | None = None,
+    ) -> LabelledRows:
+        """Bring arguments of `btdagg.calibrate` into rows."""
+        table: Any = counts if isinstance(counts, CountsItself) else getattr(counts, "table", None)
+        if provenance is None:
+            provenance = Provenance() if table is None else Provenance.of(table)
+        scale, label_scale = scales_of(counts, labels, scale, label_scale)
+        covariates, scales = without_scales(covariates)
+        if isinstance(labels, Labels):
+            votes, gold, labels = tables_only(counts, weights), labels, None
+            counts = votes.labelled(gold) if covariates is None else votes.items(gold)
+        items = counts if isinstance(counts, Items) else None
+        if items is not None:
+            items = items if covariates is None else items.with_covariates(covariates)
+            covariates = items.covariates or None
+            if labels is not None:
+                labels = np.asarray(labels, dtype=np.float64)
+                items = replace(items, labels=labels, shares=None, label_scale=label_scale)
+            labels, label_scale = items.labels, items.label_scale
+            groups = items.groups if groups is None else groups
+        else:
+            same_index(counts=counts, labels=labels, weights=weights, groups=groups)
+        if covariates is None and (items is None or labels is None):
+            return cls(counts, labels, weights, groups, None, scale, label_scale, provenance)
+        if labels is None and weights is None:
+            expected = "labels, which weigh covariates"
+            raise InputError(argument="labels", came=None, expected=expected)
+        n = len(counts if labels is None else labels)
+        place = np.zeros(n) if labels is None else label_scale.places(labels, partial=True)
+        rows, known = np.flatnonzero(place >= 0), None
+        if covariates is not None:
+            told = {} if items is None else items.standings
+            columns = columns_of(covariates, n)
+            known = known_of(columns, rows, scale, standings=told, scales=scales)
+        if items is not None and labels is not None:
+            own = items.labelled()
+            array, labels = own.counts, own.labels
+        else:
+            array = counts if has_judges(counts) else scale.read_counts(counts)
+            same_length("labels", n, "counts", len(array))
+            array = array[rows]
+            labels = None if labels is None else label_scale.labels[place[rows]]
+        weights, groups = (
+            of if of is None or len(of) != n else np.asarray(of)[rows] for of in (weights, groups)
+        )
+        return cls(array, labels, weights, groups, known, scale, label_scale, provenance)
