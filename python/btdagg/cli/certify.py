@@ -98,8 +98,8 @@ def certify(
         certificate = btdagg.certify(items, **how, **told)
         if share is not None:
             looks = worth_a_look(items, share=share, model=fitted)
-    of_panel = panel or "judge" * bool(items.judges)
-    note(*what_is_pooled(data.votes, "takes", [of_panel]), *certificate.remarks)
+    pooled = what_is_pooled(data.votes, "takes", [panel or "judge" * bool(items.judges)])
+    note(*pooled, *certificate.remarks)
     import polars as pl
 
     if looks is not None and to_label is not None:

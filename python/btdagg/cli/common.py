@@ -216,7 +216,7 @@ class Reading(ProjectOption):
         from btdagg.votes.votes import read_votes
 
         how = self.project.how(signs=self.signs)
-        how["scale"] = scale = self.scales(table)[0] if scale is None else scale
+        how["scale"] = scale = scale or self.scales(table)[0]
         is_chosen = any(how.get(name) is not None for name in ("strength", "full_margin"))
         if not scale.mirrored or origin is None:
             return read_votes(table, **how)

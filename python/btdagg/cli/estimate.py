@@ -151,8 +151,7 @@ def estimate(
     if (known := reading.covariates_for(fitted)) is not None:
         items = items.with_covariates(known, model=fitted)
     has_design = items.probabilities is not None or not np.isnan(items.shares).any()
-    of_panel = panel or ("judge" if items.judges else None)
-    pooled = [name for name in (by, of_panel) if name is not None]
+    pooled = [name for name in (by, panel or "judge" * bool(items.judges)) if name]
     pooled += ["task"] if by == "criterion" else []
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if columns:
@@ -205,11 +204,9 @@ def over_all_items(
     first votes, as many as there are of every item, so that labelled and other items are judged
     alike.
     """
-    name = "win rate"
-    if not votes.scale.mirrored:
-        if n_parts > 1:
-            return None
-        name = "mean grade"
+    name = votes.scale.rate.name
+    if n_parts > 1 and votes.scale.mode.criteria:
+        return None
     try:
         items = votes.items(labels)
         if as_many:

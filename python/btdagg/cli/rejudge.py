@@ -82,6 +82,7 @@ def rejudge(
     from btdagg.judge.jobs import judge_pairs
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore, votes_frame
+    from btdagg.votes.source import read_table
 
     keep_what_is_no_model(output, flags.typed)
     settings = flags.settings()
@@ -127,12 +128,9 @@ def rejudge(
     rows = _with_all_votes(new, chosen, judging.n)
     if rows.is_empty():
         raise InputError(f"{place}: no item has its {judging.n} votes yet, run the command again")
-    how: dict[str, Any] = {"scale": old.scale}
-    if old.scale.mirrored:
-        from btdagg.votes.source import read_table
-
-        how = Provenance.of(old).how_to_read(read_table(rows, []))
-    judges = Provenance.of(old).judge
+    origin = Provenance.of(old)
+    how = origin.how_to_read(read_table(rows, [])) | {"scale": old.scale}
+    judges = origin.judge
     names = (judges[0] if len(judges) == 1 else "the old judge", judging.setup.judge)
     names = names if names[0] != names[1] else (names[0], f"{names[1]} again")
     found = quiet(btdagg.recalibrate)(old, btdagg.read_votes(rows, **how), data.gold, names=names)

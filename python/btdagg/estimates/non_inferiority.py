@@ -254,22 +254,22 @@ def _items_of(
     **how: Any,
 ) -> Items:
     """Return the items of two systems, which are the sides of pairs, or values of `by`."""
-    is_graded = not scales_of(counts, labels, how["scale"], how["label_scale"])[0].mirrored
-    if by is not None and (than is not None or not is_graded):
-        beside = "than" if is_graded else "pairs, whose sides have names"
-        raise InputError(argument="by", came=by, expected=f"nothing beside {beside}")
+    scale, _ = scales_of(counts, labels, how["scale"], how["label_scale"])
+    if scale.mirrored:
+        expect(by is None, "by", by, "nothing beside pairs, whose sides have names")
+        if than is not None:
+            raise InputError("than is of pairs, expected grades of responses", argument="than")
     if than is not None:
+        expect(by is None, "by", by, "nothing beside than")
         for _, gold in (runs := ((counts, labels), than)):
             require_labels(gold)
         run, before = (items_of(*tables, **how) for tables in runs)
-        if not is_graded:
-            raise InputError("than is of pairs, expected grades of responses", argument="than")
         if covariates is not None:
             expected = "none beside than, whose runs have standings of their own"
             raise InputError(argument="covariates", came=covariates, expected=expected)
         return run.than(before, *pair)
     systems = None
-    if isinstance(counts, Votes) and is_graded:
+    if isinstance(counts, Votes) and not scale.mirrored:
         by = by or "system"
     elif isinstance(counts, Votes) and counts.sides == UNNAMED:
         systems = columns_of_systems(counts).get("systems")

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from btdagg._core import InputError
 from btdagg._util.listening import bound, place_of, serve
 from btdagg.report.markup import asset, script_hash
+from btdagg.votes.scale import PAIRWISE, POINTWISE, Mode
 
 if TYPE_CHECKING:
     from btdagg.labelling.session import Session
@@ -161,7 +162,7 @@ def serve_labels(
 
 def label_app(session: Session, access: Access, follow: Callable[[], object]) -> FastAPI:
     """Return the ASGI application of a session; `follow` is called after each stored label."""
-    page, policy = label_page(is_graded=not session.scale.mirrored)
+    page, policy = label_page(session.scale.mode)
     app = FastAPI(openapi_url=None, redirect_slashes=False)
 
     @app.middleware("http")
@@ -235,20 +236,20 @@ def _at_the_door(request: Request, access: Access) -> Response | None:
     return None
 
 
-_OF_PAIRS = {
-    "thing": "pair",
-    "question": "Which response is better?",
-    "about": "You will see pairs of responses. Choose the better one of each, or a tie if neither "
-    "is better.",
-}
-_OF_GRADES = {
-    "thing": "response",
-    "question": "How good is the response?",
-    "about": "You will see responses, one at a time. Give each a grade.",
+_WORDS = {
+    PAIRWISE: {
+        "question": "Which response is better?",
+        "about": "You will see pairs of responses. Choose the better one of each, or a tie if "
+        "neither is better.",
+    },
+    POINTWISE: {
+        "question": "How good is the response?",
+        "about": "You will see responses, one at a time. Give each a grade.",
+    },
 }
 
 
-def label_page(*, is_graded: bool) -> tuple[str, str]:
+def label_page(mode: Mode) -> tuple[str, str]:
     """Return the page as HTML, and its content policy, which names its script and its style."""
     html, css, script = (
         files("btdagg.labelling").joinpath(name).read_text(encoding="utf-8")
@@ -260,7 +261,7 @@ def label_page(*, is_graded: bool) -> tuple[str, str]:
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
-    words = _OF_GRADES if is_graded else _OF_PAIRS
-    for name, text in (*words.items(), ("css", css), ("script", script)):
+    words = {"thing": mode.judged, **_WORDS[mode], "css": css, "script": script}
+    for name, text in words.items():
         html = html.replace(f"{{{{ {name} }}}}", text)
     return html, policy

@@ -225,15 +225,16 @@ def prior_among(
     """
     if not neighbours:
         return "weak"
-    if scale.mirrored:  # whose errors name the neighbour
-        return fit_prior(neighbours)
-    return [neighbour_of(*items, scale, label_scale) for items in neighbours.values()]
+    scales = scale, label_scale
+    return prior_of({k: neighbour_of(*of, *scales, name=k) for k, of in neighbours.items()})
 
 
-def neighbour_of(counts: ArrayLike, labels: ArrayLike, scale: Scale, label_scale: Scale) -> Any:
+def neighbour_of(
+    counts: ArrayLike, labels: ArrayLike, scale: Scale, label_scale: Scale, *, name: str = "1"
+) -> Any:
     """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a model."""
     if scale.mirrored:
-        return next(iter(fit_prior([(counts, labels)]).neighbours.values()))
+        return fit_prior({name: (counts, labels)}).neighbours[name]
     return quiet(calibrate)(counts, labels, scale=scale, label_scale=label_scale).model
 
 
