@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._util.errors import InputError, shown
 from btdagg._util.readable import readable
+from btdagg._util.spreadsheets import is_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -155,7 +156,7 @@ class Project:
             for part in outer:
                 inner = table.get(part)
                 table[part] = table = inner if isinstance(inner, dict) else {}
-            table[last] = float(value) if path == ["full_margin"] and _is_number(value) else value
+            table[last] = float(value) if path == ["full_margin"] and is_number(value) else value
             typed.add(tuple(path))
         return Project(keys, self.path, self.text, frozenset(typed))._checked()
 
@@ -612,11 +613,3 @@ def _is_column(name: str) -> bool:
 def _nearest(name: str, known: Sequence[str]) -> str:
     (nearest,) = get_close_matches(name, known, n=1) or [f"one of {', '.join(known)}"]
     return nearest
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -11,7 +11,7 @@ _FORMULA = re.compile("'*[=+@\t\r\n＝＋－＠-]")
 
 def guarded(text: str) -> str:
     """Return text with an apostrophe in front if a spreadsheet would run it; numbers stay."""
-    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+    return f"'{text}" if _FORMULA.match(text) and not is_number(text) else text
 
 
 def unguarded(text: str) -> str:
@@ -19,7 +19,8 @@ def unguarded(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether text can be read as a number."""
     try:
         float(text)
     except ValueError:

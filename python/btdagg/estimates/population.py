@@ -36,10 +36,9 @@ from btdagg.estimates.mean import (
     labelled_mean,
 )
 from btdagg.evaluation.new_items import MUCH
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import quiet
+from btdagg.model.calibration import fitted_to
 from btdagg.model.covariates import columns_for, known_of
-from btdagg.model.panel import calibrate_panel
+from btdagg.model.labelled import LabelledRows
 from btdagg.votes.items import Items, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
@@ -266,13 +265,11 @@ def calibrated(
     """Calibrate on the labels of items; whatever a fit is worth, the labels correct it."""
     # Each label that raters gave is one of its own, which weighs what their share is.
     row, place = np.nonzero(outcomes)
-    own: Any = {"scale": scales[0], "label_scale": scales[1], "weights": outcomes[row, place]}
-    if covariates:
-        own["covariates"] = {name: values[row] for name, values in covariates.items()}
-    gold = scales[1].labels[place]
-    if counts.ndim == 2:
-        return quiet(calibrate)(counts[row], gold, prior=prior, **own).model  # type: ignore[no-any-return]
-    return quiet(calibrate_panel)(counts[row], gold, groups=groups[row], **own).model  # type: ignore[no-any-return]
+    known = {name: values[row] for name, values in (covariates or {}).items()}
+    own: Any = {"scale": scales[0], "label_scale": scales[1], "covariates": known or None}
+    own |= {"weights": outcomes[row, place], "groups": groups[row]}
+    rows = LabelledRows.of(counts[row], scales[1].labels[place], **own)
+    return fitted_to(rows, prior=prior).model  # type: ignore[no-any-return]
 
 
 def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:

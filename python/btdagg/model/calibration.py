@@ -31,7 +31,7 @@ from btdagg.model.covariates import Covariate, Design
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.labelled import LabelledRows
-from btdagg.model.panel import calibrate_panel
+from btdagg.model.panel import fit_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes.items import Items
@@ -163,10 +163,8 @@ def calibrate(
     smoothing: Any = {"alpha": alpha, "kappa": kappa}
     given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
     given |= {"scale": scale, "label_scale": label_scale}
-    votes: Any = counts.counts if isinstance(counts, Items) and labels is None else counts
-    if not isinstance(votes, CountsItself) and has_judges(votes):
-        _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
-        return quiet(calibrate_panel)(counts, labels, **given, **smoothing)
+    if isinstance(counts, Items) and counts.judges and labels is not None:
+        counts = replace(counts, counts=counts.pooled, judges=())
     rows = LabelledRows.of(counts, labels, **given)
     return fitted_to(rows, prior=prior, bounds=bounds, n_threads=n_threads, **smoothing)
 
@@ -181,8 +179,11 @@ def fitted_to(
     n_threads: int = 1,
 ) -> Calibration:
     """Calibrate on rows, with options of `calibrate`."""
-    counts, labels, weights, _, known, *scales, provenance = rows
+    counts, labels, weights, _, known, *scales, provenance, _ = rows
     scale, label_scale = scales
+    if not isinstance(counts, CountsItself) and has_judges(counts):
+        _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
+        return fit_panel(rows, alpha=alpha, kappa=kappa)
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         named = {"alpha": alpha, "kappa": kappa, "bounds": bounds}

@@ -30,6 +30,7 @@ class LabelledRows(NamedTuple):
     scale: Scale
     label_scale: Scale
     provenance: Provenance
+    judges: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -65,7 +66,8 @@ class LabelledRows(NamedTuple):
         else:
             same_index(counts=counts, labels=labels, weights=weights, groups=groups)
         if covariates is None and (items is None or labels is None):
-            return cls(counts, labels, weights, groups, None, scale, label_scale, provenance)
+            array = counts if items is None else items.counts
+            return cls(array, labels, weights, groups, None, scale, label_scale, provenance)
         if labels is None and weights is None:
             expected = "labels, which weigh covariates"
             raise InputError(argument="labels", came=None, expected=expected)
@@ -77,8 +79,8 @@ class LabelledRows(NamedTuple):
             columns = columns_of(covariates, n)
             known = known_of(columns, rows, scale, standings=told, scales=scales)
         if items is not None and labels is not None:
-            own = items.labelled()
-            array, labels = own.counts, own.labels
+            some = items.labelled()
+            array, labels = some.counts, some.labels
         else:
             array = counts if has_judges(counts) else scale.read_counts(counts)
             same_length("labels", n, "counts", len(array))
@@ -87,4 +89,6 @@ class LabelledRows(NamedTuple):
         weights, groups = (
             of if of is None or len(of) != n else np.asarray(of)[rows] for of in (weights, groups)
         )
-        return cls(array, labels, weights, groups, known, scale, label_scale, provenance)
+        judges = () if items is None else items.judges
+        own = known, scale, label_scale, provenance, judges
+        return cls(array, labels, weights, groups, *own)

@@ -330,14 +330,25 @@ def calibrate_panel(
         expect(weights is None, "weights", weights, expected)
         given["provenance"] = Provenance.of(votes) if provenance is None else provenance
         counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
-    elif isinstance(counts, Items):
-        expected = "labels, or items that have them"
-        expect(labels is not None or counts.labels is not None, "labels", None, expected)
-    else:
+    elif not isinstance(counts, Items):
         counts = as_panel_counts(counts)
     rows = LabelledRows.of(counts, labels, **given)
+    return fit_panel(rows, judges=judges, alpha=alpha, kappa=kappa, seed=seed)
+
+
+def fit_panel(
+    rows: LabelledRows,
+    *,
+    judges: Sequence[str] | None = None,
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+    seed: int = 0,
+) -> Calibration:
+    """Fit a panel to rows, with options of `calibrate_panel`."""
+    rows.scale.require_sides("a panel")
+    expect(rows.labels is not None, "labels", None, "labels, or items that have them")
     array, gold = as_panel_counts(rows.counts), rows.label_scale.sides(rows.labels)
-    names = names_of_judges(judges or getattr(counts, "judges", None) or None, array.shape[1])
+    names = names_of_judges(judges or rows.judges or None, array.shape[1])
     same_length("labels", len(gold), "counts", len(array))
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
     weight = effective_weights(rows.weights, len(gold))
@@ -351,9 +362,9 @@ def calibrate_panel(
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
         expected = f"at least two {what}s to cross-validate"
-        raise InputError(argument="labels", came=labels, expected=expected)
+        raise InputError(argument="labels", came=rows.labels, expected=expected)
     heard = (array.sum(axis=2) > 0).any(axis=0)
-    expect(heard.any(), "counts", counts, "votes of at least one judge")
+    expect(heard.any(), "counts", rows.counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
     known = rows.known or KnownOfItems((), np.empty((len(held), 0)), ())
