@@ -272,7 +272,7 @@ def _say_scales(
     texts = {}
     for name, pair in scales.items():
         scale = pair[is_labels]
-        if scale is None or scale.mirrored or pair[0] is None:
+        if scale is None or pair[0] is None:  # of pairs, or of another file
             continue
         texts[name] = written(scale.points)
         if "scale" in own.keys:  # which makes the grades
@@ -347,10 +347,9 @@ def _likely(
 
 def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> Scale | None:
     """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
-    if scale is not None and _are_means(labels, scale):
-        return scale
-    if scale is not None:
-        return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
+    if scale:
+        how: Any = {"columns": LABEL_COLUMNS, "are_grades": True}
+        return scale if _are_means(labels, scale) else _likely(labels, remarks, **how)
     with suppress(InputError):
         return read_labels(labels).scale
     with suppress(InputError):

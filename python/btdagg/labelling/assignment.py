@@ -62,9 +62,10 @@ class Assignment:
         seed: int = 0,
     ) -> None:
         self.pairs, self.scale, self._seed = pairs, scale, seed
-        if ("response" in pairs.columns) == scale.mirrored:
-            came = "missing" if scale.mirrored else scale.points
-            expected = "a scale for single responses" if scale.mirrored else "nothing for pairs"
+        is_single = "response" in pairs.columns
+        if is_single != ("response" in scale.mode.responses):
+            came = "missing" if is_single else scale.points
+            expected = "a scale for single responses" if is_single else "nothing for pairs"
             raise InputError(f"grades is {came}, expected {expected}", argument="grades")
         names = pairs.frame["criterion"] if "criterion" in pairs.columns else itertools.repeat("")
         self._rows: dict[str, dict[str, int]] = defaultdict(dict)

@@ -53,6 +53,11 @@ class FittedModel(SavedAsJson, Displayed):
     _unit: ClassVar[float] = 1.0
 
     @property
+    def foresees(self) -> bool:
+        """Whether the chances of votes to come can be told: not where they depend on covariates."""
+        return not self.covariates
+
+    @property
     def label_names(self) -> tuple[str, ...]:
         """What the columns of probabilities are called after ``p_``."""
         return tuple(self.label_scale.columns)

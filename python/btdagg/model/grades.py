@@ -113,6 +113,11 @@ class GradeModel(FittedModel, Drawn):
         object.__setattr__(self, "cuts", cuts)
 
     @property
+    def foresees(self) -> bool:
+        """Whether the chances of votes to come can be told: not of grades."""
+        return False
+
+    @property
     def in_words(self) -> tuple[str, ...]:
         """The fitted numbers, and what they say."""
         numbers = f"beta {self.beta:.4g}, cuts {', '.join(f'{c:.4g}' for c in self.cuts)}"

@@ -224,7 +224,7 @@ def plan(
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
         of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior)
     else:
-        how = budgets, sizes, step, rule, {"prior": prior} if pilot.scale.mirrored else {}
+        how = budgets, sizes, step, rule, {"prior": prior}
         alone = replace(pilot, covariates={}, standings={})
         forecasts, of_labels = _of_own_votes(alone, *how, np.random.default_rng(seed))
         if pilot.covariates:

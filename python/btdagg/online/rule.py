@@ -192,10 +192,10 @@ class StoppingRule(SavedAsJson):
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
-        if isinstance(self.model, GradeModel) or self.model.covariates:
-            _require_lossless(self)
-        else:
+        if self.model.foresees:
             _check(self.votes, self.kind)
+        else:
+            _require_lossless(self)
         object.__setattr__(self, "n", as_integer(self.n, "n", 1, _MOST_VOTES))
         object.__setattr__(self, "step", as_integer(self.step, "step", 1))
         for name, kind in (("epsilon", "risk-bounded"), ("price", "cost-optimal")):
@@ -435,7 +435,7 @@ class RuleKind:
 
     def learn(
         self,
-        model: DavidsonModel | GradeModel,
+        model: Any,
         n: int,
         counts: ArrayLike,
         labels: ArrayLike,
@@ -444,8 +444,9 @@ class RuleKind:
         strengths: ArrayLike | None = None,
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
-        if isinstance(model, GradeModel) or (model.covariates and self.value is None):
-            expect(self.value is None, "stop", self.name, "lossless, of grades")
+        if not model.foresees:
+            expected = "lossless, of grades and with covariates"
+            expect(self.value is None, "stop", self.name, expected)
             return StoppingRule.lossless(model, n, step=step)
         votes = fit_votes(
             counts,

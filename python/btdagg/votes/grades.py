@@ -86,7 +86,7 @@ def scales_in(
 
     Labels of grades do not have the scale of the votes unless it is said.
     """
-    scale = scale_in(votes, words=words) if scale is None else scale
+    scale = scale or scale_in(votes, words=words)
     if label_scale is None and not scale.mirrored and labels is not None:
         how: dict[str, Any] = {"words": words, "argument": "label_scale", "are_grades": True}
         label_scale = scale_in(labels, LABEL_COLUMNS, **how)

@@ -183,7 +183,7 @@ class Items(Readable):
             name: _sides_of(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()
         }
-        label_scale = self.scale if self.label_scale is None else self.label_scale
+        label_scale = self.label_scale or self.scale
         given = {name: getattr(self, name) for name in _ROWS}
         rows = {k: np.asarray(v) if type(v) in (list, tuple) else v for k, v in given.items()}
         if isinstance(self.labels, list | tuple):

@@ -161,7 +161,7 @@ def read_labels(
     expect(raters in get_args(RaterRule), "raters", raters, '"mean", "majority" or "drop"')
     words, scale = said(columns, words=words, scale=scale)
     table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
-    scale = scale_in(table, LABEL_COLUMNS, words=words) if scale is None else scale
+    scale = scale or scale_in(table, LABEL_COLUMNS, words=words)
     if not scale.mirrored:
         column = next((name for name in LABEL_COLUMNS if name in table.columns), "label")
         if column != "label":

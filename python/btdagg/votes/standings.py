@@ -79,15 +79,16 @@ def _standing(
     counts: Any, system_a: Any, system_b: Any, scale: Scale
 ) -> tuple[Floats, dict[str, float]]:
     """Return the standing of each item, and of each system without leaving an item out."""
-    if (system_b is None) == scale.mirrored:
-        came = "none" if system_b is None else "given"
-        expected = "an array where votes are pairs" if scale.mirrored else "none of grades"
+    given = {"system_a": system_a} | ({} if system_b is None else {"system_b": system_b})
+    if len(given) != len(scale.systems):
+        came, expected = "given", "none of grades"
+        if system_b is None:
+            came, expected = "none", "an array where votes are pairs"
         raise InputError(argument="system_b", came=came, expected=expected)
     counts = as_panel_counts(counts).sum(axis=1) if has_judges(counts) else counts
     array = scale.counts(counts)
-    names = [as_names(system_a, "system_a")]
-    names += [] if system_b is None else [as_names(system_b, "system_b")]
-    for side, own in zip(("system_a", "system_b"), names, strict=False):
+    names = [as_names(own, side) for side, own in given.items()]
+    for side, own in zip(given, names, strict=True):
         same_length(side, len(own), "counts", len(array))
     n = array.sum(axis=1, dtype=np.float64)
     means = array @ scale.floats / np.where(n > 0, n, 1)

@@ -144,7 +144,7 @@ def draw_intervals(
     label: str,
     sides: tuple[str, str] | None,
     unit: int = 100,
-    scale: tuple[float, float] | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
     """Draw one row of points per name, in percent: with `sides` around zero, else of shares.
 
@@ -184,8 +184,8 @@ def draw_intervals(
     axis.set_axisbelow(True)
     without_frame(axis)
     ends = [interval.low for own in points.values() for interval in own.values() if interval]
-    if scale is not None:
-        axis.set_xlim(*scale)
+    if limits is not None:
+        axis.set_xlim(*limits)
     elif sides is None and min(ends, default=0) >= 0:
         axis.set_xlim(left=0)  # a share is to look as large as it is
     else:
