@@ -167,7 +167,7 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
         f"gate --candidate {candidate} --baseline {baseline} --margin 0.1 --junit gate.xml "
         "--summary gate.md"
     )
-    is_gated = votes.scale.mirrored or len(systems) > 1
+    is_gated = max(len(systems), len(votes.scale.systems)) > 1
     most = int(max(_facts_of_votes(votes)["votes an item"]))
     fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
     commands = {

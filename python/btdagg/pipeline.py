@@ -184,7 +184,7 @@ class Pipeline:
         if not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)):
             expected = "no strength, full margin or prior of pairs for a template of grades"
             raise InputError(f"{strength or full_margin or prior} came, expected {expected}")
-        if scale.mirrored != self.labels.scale.mirrored:
+        if scale.mode != self.labels.scale.mode:
             raise InputError(
                 f"{self.labels.source}: labels of {self.labels.scale.in_words}, and the template "
                 f"is for {scale.in_words}",

@@ -149,7 +149,7 @@ def label(
         own = scale
         with suppress(InputError):  # a judge may have a scale of its own
             own = scale_in(raw[-1])
-        of_judge = read_votes(raw[-1], scale=own if own.mirrored == scale.mirrored else scale)
+        of_judge = read_votes(raw[-1], scale=own if own.mode == scale.mode else scale)
     called = sides_of(all_pairs, project.setting("a"), project.setting("b"), scale=scale)
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")

@@ -103,7 +103,7 @@ def votes(
 def _exhibits(table: Votes) -> Exhibits:
     judge = [column for column in ("judge",) if column in table.columns]
     yield _counts(table, judge)
-    if "order" in table.columns and table.scale.mirrored:
+    if "order" in table.columns and len(table.scale.mode.orders) > 1:
         yield from bias_by_judge(table)
 
 

@@ -244,7 +244,8 @@ def _new_items(
     item, place = np.nonzero(part.ratings)
     times = part.ratings[item, place]
     given = np.repeat(item, times), np.repeat(labels[place], times)
-    alpha = krippendorff_alpha(*given, ordinal=part.label_scale.mirrored)
+    ordinal = part.label_scale.mode.measurement == "ordinal"
+    alpha = krippendorff_alpha(*given, ordinal=ordinal)
     return NewItems(losses, part.group_numbers, NewItems({"mae": of_people}, units, alpha=alpha))
 
 

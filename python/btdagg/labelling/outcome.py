@@ -186,16 +186,15 @@ class Outcome:
 
     def _agreement(self, answers: Sequence[Answer]) -> list[str]:
         """A line for each criterion, the one with the least agreement first."""
-        ordinal = self._assignment.scale.mirrored
+        how = self._assignment.scale.mode.measurement
         by_criterion = defaultdict(list)
         for answer in answers:
             by_criterion[answer.criterion].append(answer)
-        shared = {name: agreement(of, ordinal=ordinal) for name, of in by_criterion.items()}
+        shared = {k: agreement(of, ordinal=how == "ordinal") for k, of in by_criterion.items()}
         lines = []
         for name, of in sorted(shared.items(), key=lambda one: (one[1].alpha, one[0])):
             if of.n_items:
                 alpha = "no alpha" if math.isnan(of.alpha) else f"alpha {of.alpha:.2f}"
-                how = "ordinal" if ordinal else "interval"
                 lines.append(
                     f"{name and f'{name}: '}agreement on {counted(of.n_items, 'item')} with two "
                     f"labels or more: {alpha} (Krippendorff, {how}); raters "

@@ -15,6 +15,7 @@ from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
+from btdagg.votes.scale import PAIRWISE, POINTWISE
 from btdagg.votes.table import text
 from btdagg.votes.votes import Votes
 
@@ -42,9 +43,11 @@ class Effort(NamedTuple):
     has_neighbours: bool
 
 
-_OF_PAIRS = Effort(10, tuple(range(20, 201, 20)), 100, has_neighbours=True)  # the paper's sizes
-# A fit of grades takes longer, and its neighbours are fitted anew in each split.
-_OF_GRADES = Effort(4, (20, 50, 100, 200), 25, has_neighbours=False)
+_EFFORTS = {
+    PAIRWISE: Effort(10, tuple(range(20, 201, 20)), 100, has_neighbours=True),  # the paper's sizes
+    # A fit of grades takes longer, and its neighbours are fitted anew in each split.
+    POINTWISE: Effort(4, (20, 50, 100, 200), 25, has_neighbours=False),
+}
 
 
 @contextmanager
@@ -91,7 +94,7 @@ class Study(Readable):
     @property
     def effort(self) -> Effort:
         """What sweeps go over."""
-        return _OF_PAIRS if self.votes.scale.mirrored else _OF_GRADES
+        return _EFFORTS[self.votes.scale.mode]
 
     @property
     def own_methods(self) -> tuple[Aggregator, ...]:

@@ -40,8 +40,8 @@ class Mode(NamedTuple):
 
     Attributes
     ----------
-    judged, column : str
-        What a vote is of, and the column of files that it is in.
+    judged, column, measurement : str
+        What a vote is of, the column of files that it is in, and its level of measurement.
     orders : tuple of str
         Orders in which responses can be shown.
     responses, sides : tuple of str
@@ -54,6 +54,7 @@ class Mode(NamedTuple):
 
     judged: str
     column: str
+    measurement: str
     orders: tuple[Any, ...]
     responses: tuple[str, ...]
     sides: tuple[str, ...]
@@ -61,8 +62,12 @@ class Mode(NamedTuple):
     criteria: tuple[str, ...]
 
 
-PAIRWISE = Mode("pair", "vote", ("AB", "BA"), ("a", "b"), ("_a", "_b"), ("task", "item"), ())
-POINTWISE = Mode("response", "score", ("AB",), ("response",), ("",), ("item",), ("task",))
+PAIRWISE = Mode(
+    "pair", "vote", "ordinal", ("AB", "BA"), ("a", "b"), ("_a", "_b"), ("task", "item"), ()
+)
+POINTWISE = Mode(
+    "response", "score", "interval", ("AB",), ("response",), ("",), ("item",), ("task",)
+)
 
 
 class Rate(NamedTuple):
@@ -379,7 +384,7 @@ def _whole(number: float) -> float:
 
 def require_alike(scale: Scale, label_scale: Scale) -> None:
     """Refuse votes and labels of which only one has two sides."""
-    if scale.mirrored != label_scale.mirrored:
+    if scale.mode != label_scale.mode:
         which, other = ("labels", "votes") if scale.mirrored else ("votes", "labels")
         raise InputError(
             f"{which} are grades and {other} are of pairs; read both with the same scale",

@@ -265,8 +265,8 @@ def _column(items: Any, name: str) -> Floats | None:
     values = _numbers(_facts(items, name), name)
     sides = items.scale.mode.sides
     if values is None:
-        of_sides = [_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in sides]
-        known = [own for own in of_sides if own is not None]
+        each = [_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in sides]
+        known = [own for own in each if own is not None]
         return np.asarray(np.subtract.reduce(known)) if len(known) == len(sides) else None
     for stem in {name.removesuffix(side) for side in sides} - {name}:
         if all(_facts(items, f"{stem}{side}") is not None for side in sides):
