@@ -255,24 +255,24 @@ def _items_of(
 ) -> Items:
     """Return the items of two systems, which are the sides of pairs, or values of `by`."""
     scale, _ = scales_of(counts, labels, how["scale"], how["label_scale"])
-    if scale.mirrored:
-        expect(by is None, "by", by, "nothing beside pairs, whose sides have names")
-        if than is not None:
-            raise InputError("than is of pairs, expected grades of responses", argument="than")
     if than is not None:
         expect(by is None, "by", by, "nothing beside than")
         for _, gold in (runs := ((counts, labels), than)):
             require_labels(gold)
+        if scale.mirrored:
+            raise InputError("than is of pairs, expected grades of responses", argument="than")
         run, before = (items_of(*tables, **how) for tables in runs)
         if covariates is not None:
             expected = "none beside than, whose runs have standings of their own"
             raise InputError(argument="covariates", came=covariates, expected=expected)
         return run.than(before, *pair)
     systems = None
-    if isinstance(counts, Votes) and not scale.mirrored:
-        by = by or "system"
-    elif isinstance(counts, Votes) and counts.sides == UNNAMED:
-        systems = columns_of_systems(counts).get("systems")
+    if not scale.mirrored:
+        by = "system" if by is None and isinstance(counts, Votes) else by
+    else:
+        expect(by is None, "by", by, "nothing beside pairs, whose sides have names")
+        if isinstance(counts, Votes) and counts.sides == UNNAMED:
+            systems = columns_of_systems(counts).get("systems")
     if panel is not None and isinstance(counts, Votes):
         items = counts.items(labels, panel=panel, by=by, systems=systems)
     else:
