@@ -117,6 +117,7 @@ def source(tmp_path, monkeypatch):
     handler = functools.partial(Handler, directory=root)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     own.HOST = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setattr("btdagg.paper.wmt23._URL", own.HOST)
     monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
