@@ -38,7 +38,6 @@ from btdagg.model.prior import Prior
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind
 from btdagg.votes.grades import scales_in
-from btdagg.votes.items import Items
 from btdagg.votes.join import with_task
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.provenance import Provenance, warn_of
@@ -328,13 +327,11 @@ class Pipeline:
         """Fit a model, a rule and a certificate, where they are asked for; note what is said."""
         judging, rule = self.judging, self.rule
         origin = replace(Provenance.of(votes), n_votes=judging.n)
+        every = items = votes.labelled(self.labels)
         if self.covariates:  # whose scales and standings are of all pairs
             every = votes.items(self.labels).with_covariates(self.covariates)
             items = every.labelled()
-            calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
-        else:
-            items = votes.labelled(self.labels)
-            calibration = _calibrated(items, prior=prior, provenance=origin)
+        calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
             own = calibration.model, judging.n, items.counts, items.labels
             rule = rule.learn(*own, step=judging.step, strengths=votes.strengths())
@@ -363,11 +360,6 @@ def labels_for(
     table = read_table(labels, [])
     scale = scales_in(table, table, judging.scale, label_scale, words)[1]
     return read_labels(table, scale=scale, raters=raters, words=words)
-
-
-def _calibrated(items: Items, **options: Any) -> Any:
-    scales: Any = {"scale": items.scale, "label_scale": items.label_scale}
-    return quiet(calibrate)(items.counts, items.labels, **scales, **options)
 
 
 async def label_pairs(

@@ -75,23 +75,18 @@ def calibrate(
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
     keep_what_is_no_model(output, typed)
-    panel, known = reading.panel, reading.covariates
+    panel = reading.panel
     if panel is not None and prior not in (None, "weak"):
         raise InputError(argument="prior", came=prior, expected="none named beside a panel")
     is_alone = panel is not None or prior not in (None, "neighbours")
     table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
-    scales = items.scale, items.label_scale
-    fitted_prior = chosen_prior(prior, neighbours, *scales)
+    fitted_prior = chosen_prior(prior, neighbours, items.scale, items.label_scale)
     how: Any = {
         "prior": fitted_prior,
         "provenance": replace(Provenance.of(table), n_votes=n_votes),
     }
     fit: Any = quiet(btdagg.calibrate)  # warnings come below
-    if known is None and panel is None:
-        how |= dict(zip(("scale", "label_scale"), scales, strict=True))
-        calibration = fit(items.counts, items.labels, **how)
-    else:
-        calibration, items = fit(items, **how), items.labelled()
+    calibration, items = fit(items, **how), items.labelled()
     done = "" if panel else what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
     remarks = [*what_is_pooled(table, "fits", [panel or ""]), *items.remarks, *about]

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 import btdagg
@@ -150,9 +149,9 @@ def estimate(
     )
     if (known := reading.covariates_for(fitted)) is not None:
         items = items.with_covariates(known, model=fitted)
-    has_design = items.probabilities is not None or not np.isnan(items.shares).any()
     pooled = [name for name in (by, panel or "judge" * bool(items.judges)) if name]
     pooled += ["task"] if by == "criterion" else []
+    has_design = items.probabilities is not None or bool(items.is_labelled.all())
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if columns:
         with differences_said():

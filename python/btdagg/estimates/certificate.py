@@ -382,9 +382,8 @@ def certify(
         provenance = Provenance.of(counts)
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
-    array, is_labelled = as_any_counts(items.counts, items.scale), ~np.isnan(items.shares[:, 0])
-    known = items.probabilities, is_labelled, items.least_probability
-    probabilities, weights = _weights(*known)
+    array, is_labelled = as_any_counts(items.counts, items.scale), items.is_labelled
+    probabilities, weights = _weights(items.probabilities, is_labelled, items.least_probability)
     n_items = len(items)
     # Strata are for a finite population, and a simple sample has no probabilities to go with them.
     ranked = replace(items, probabilities=probabilities, units=None, strata=None)

@@ -199,7 +199,7 @@ def change(
         after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
     n_items = len(before), len(after)
-    n_labels = _n_labels(before), _n_labels(after)
+    n_labels = int(before.is_labelled.sum()), int(after.is_labelled.sum())
     expect(n_labels[0], "before", "items without labels", "some with one")
     if not n_labels[1]:  # how the others were drawn does not matter
         plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
@@ -256,15 +256,11 @@ def change(
     )
 
 
-def _n_labels(items: Items) -> int:
-    return int((~np.isnan(np.asarray(items.shares)[:, 0])).sum())
-
-
 def _predicted(
     joined: Items, periods: tuple[Items, Items], is_after: Any, population: Population
 ) -> PredictedItems:
     """Return all items with predictions by models of the judge of their own period."""
-    labelled = np.flatnonzero(~np.isnan(joined.shares[:, 0]))
+    labelled = np.flatnonzero(joined.is_labelled)
     tables = np.empty((N_FOLDS, *joined.shares.shape))
     fold = np.empty(len(labelled), dtype=np.int64)
     for name, own, rows in zip(("after", "before"), periods, (is_after, ~is_after), strict=True):

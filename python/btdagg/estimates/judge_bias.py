@@ -303,7 +303,7 @@ class _Labelled(NamedTuple):
 
     @classmethod
     def of(cls, items: Items) -> _Labelled:
-        rows = np.flatnonzero(~np.isnan(items.shares[:, 0]))
+        rows = np.flatnonzero(items.is_labelled)
         labels, votes = items.shares[rows], vote_shares(items)[rows]
         points, groups = items.scale.rate.worth, rows
         if items.groups is not None:

@@ -359,7 +359,7 @@ class PredictedItems(Readable):
         seed, scales = as_integer(seed, "seed", 0), (items.scale, items.label_scale)
         array, outcomes, n = as_any_counts(items.counts, items.scale), items.shares, len(items)
         group = None if items.groups is None else as_groups(items.groups, "counts", n)
-        labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
+        labelled = np.flatnonzero(items.is_labelled)
         own_group = None if group is None else group[labelled]
         n_groups = len(np.unique(labelled if own_group is None else own_group))
         if n_groups < 2:

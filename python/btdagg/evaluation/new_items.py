@@ -124,7 +124,7 @@ class NewItems(Readable):
         """Score of a method, by its number, with its interval."""
         losses = self.losses[score]
         mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
-        half = self._quantile(level) * error
+        half = t_quantile(level, self.n_groups - 1) * error
         interval = Interval(mean, max(mean - half, losses.least), min(mean + half, losses.worst))
         return Interval(*(1 - end for end in _turned(interval))) if score in _RISING else interval
 
@@ -177,9 +177,6 @@ class NewItems(Readable):
         """Return the largest difference that there can be."""
         return self.losses[score].worst - self.losses[score].least
 
-    def _quantile(self, level: float) -> float:
-        return t_quantile(level, self.n_groups - 1)
-
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
         of_items, of_refits, own, *_ = self.losses[score]
@@ -190,7 +187,7 @@ class NewItems(Readable):
         return pairs
 
     def _ends(self, mean: float, error: float, worst: float, level: float) -> tuple[float, float]:
-        t = self._quantile(level)
+        t = t_quantile(level, self.n_groups - 1)
         if error > 0 or mean == 0:
             return mean - t * error, mean + t * error
         # All groups differ alike. Wilson's interval says how many others may do otherwise.

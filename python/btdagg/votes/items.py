@@ -269,6 +269,11 @@ class Items(Readable):
         own.__dict__.update(plain | kept)
         return own
 
+    @property
+    def is_labelled(self) -> NDArray[np.bool_]:
+        """Which items have a label, (n,)."""
+        return np.asarray(~np.isnan(self.shares[:, 0]))
+
     @cached_property
     def pooled(self) -> NDArray[Any]:
         """Counts of all judges together, (n, J)."""

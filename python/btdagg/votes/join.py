@@ -217,7 +217,7 @@ def all_items(
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
         counted = part.items(n_votes=n_votes, panel=panel, judges=judges, **more)
         items = join(part, labels, counted)
-        if not items.scale.mirrored and np.isnan(items.shares).all():
+        if not items.scale.mirrored and not items.is_labelled.any():
             bare += key
             continue
         remarks += items.remarks
@@ -228,7 +228,7 @@ def all_items(
         task = pl.lit("".join(key)).alias("task")
         tables.append(facts.hstack(items.told.select(told)).with_columns(task))
         parts.append(items)
-    n_labelled = sum(int((~np.isnan(own.shares[:, 0])).sum()) for own in parts)
+    n_labelled = sum(int(own.is_labelled.sum()) for own in parts)
     if n_labelled == 0:  # says what the items of either begin with
         items.labelled() if bare else votes.labelled(labels, n_votes)
     rows = pl.concat(tables)

@@ -186,14 +186,11 @@ def require(table: Table, columns: Iterable[str], argument: str | None = None) -
     """Raise an :class:`InputError` unless the table has all these columns."""
     for column in columns:
         if column not in table.columns:
-            text = f"{table.source}: no column {column!r}; found {listing(_titles(table))}"
+            found = listing(map(table.title, table.columns))
+            text = f"{table.source}: no column {column!r}; found {found}"
             advice = None if argument is None else {argument: {column: "NAME"}}
             text += "; {advice} reads it from a column NAME" if advice else ""
             raise InputError(text, advice=advice)
-
-
-def _titles(table: Table) -> list[str]:
-    return [table.title(column) for column in table.columns]
 
 
 def as_text(table: Table, column: str) -> pl.Expr:
