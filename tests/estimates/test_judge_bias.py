@@ -276,3 +276,14 @@ def test_a_difference_of_pass_rates_is_as_certain_as_its_items_say():
         apart = (votes - labels)[mine].std()
         width = own.difference.high - own.difference.low
         assert width == pytest.approx(2 * 2.24 * apart / np.sqrt(mine.sum()), rel=0.1)
+
+
+def test_two_points_are_passes_whatever_they_are_called():
+    rng = np.random.default_rng(0)
+    counts, labels = rng.multinomial(4, [0.4, 0.6], size=120), rng.integers(0, 2, 120)
+    known = {"covariates": {"x": rng.normal(size=120)}, "system_a": rng.choice([*"abc"], 120)}
+    passes = btdagg.bias(counts, labels, scale=btdagg.PASS_FAIL, **known)
+    points = btdagg.bias(counts, 1 + 4 * labels, scale=btdagg.Scale((1, 5)), **known)
+    assert points.unit == "pass"
+    for own, other in zip(points.systems, passes.systems, strict=True):
+        assert own.as_dict() == pytest.approx(other.as_dict(), nan_ok=True)

@@ -398,3 +398,13 @@ def test_standings_that_nobody_knows():
             btdagg.standing(counts, **wrong)
     with pytest.raises(InputError, match="system_b is 'given', expected none of grades"):
         btdagg.standing(counts, ["x"] * 5, ["y"] * 5, scale=SCALE)
+
+
+def test_items_have_covariates_where_votes_and_labels_are_on_two_scales():
+    counts, labels, x = graded()
+    passed = np.where(np.arange(len(x)) < 70, labels > 2, np.nan)
+    scales = {"scale": SCALE, "label_scale": btdagg.PASS_FAIL}
+    items = btdagg.votes.Items(counts=counts, labels=passed, **scales)
+    model = btdagg.calibrate(items.with_covariates({"x": x})).model
+    assert model == btdagg.calibrate(counts, passed, covariates={"x": x}, **scales).model
+    assert (model.label_scale, model.covariates[0].name) == (btdagg.PASS_FAIL, "x")
