@@ -36,7 +36,8 @@ from btdagg.estimates.mean import (
     labelled_mean,
 )
 from btdagg.evaluation.new_items import MUCH
-from btdagg.model.calibration import fitted_to
+from btdagg.model.calibration import calibrate
+from btdagg.model.calibration_set import quiet
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.labelled import LabelledRows
 from btdagg.votes.items import Items, tables_only
@@ -269,7 +270,7 @@ def calibrated(
     own: Any = {"scale": scales[0], "label_scale": scales[1], "covariates": known or None}
     own |= {"weights": outcomes[row, place], "groups": groups[row]}
     rows = LabelledRows.of(counts[row], scales[1].labels[place], **own)
-    return fitted_to(rows, prior=prior).model  # type: ignore[no-any-return]
+    return quiet(calibrate)(rows, prior=prior).model  # type: ignore[no-any-return]
 
 
 def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:

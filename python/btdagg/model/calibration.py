@@ -31,7 +31,7 @@ from btdagg.model.covariates import Covariate, Design
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
 from btdagg.model.labelled import LabelledRows
-from btdagg.model.panel import fit_panel
+from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes.items import Items
@@ -160,30 +160,16 @@ def calibrate(
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
     People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
     """
-    smoothing: Any = {"alpha": alpha, "kappa": kappa}
     given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
     given |= {"scale": scale, "label_scale": label_scale}
     if isinstance(counts, Items) and counts.judges and labels is not None:
         counts = replace(counts, counts=counts.pooled, judges=())
-    rows = LabelledRows.of(counts, labels, **given)
-    return fitted_to(rows, prior=prior, bounds=bounds, n_threads=n_threads, **smoothing)
-
-
-def fitted_to(
-    rows: LabelledRows,
-    *,
-    prior: Any = WEAK,
-    alpha: float = 1.0,
-    kappa: float = 1.0,
-    bounds: Bounds | None = None,
-    n_threads: int = 1,
-) -> Calibration:
-    """Calibrate on rows, with options of `calibrate`."""
+    rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
     counts, labels, weights, _, known, *scales, provenance, _ = rows
     scale, label_scale = scales
     if not isinstance(counts, CountsItself) and has_judges(counts):
         _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
-        return fit_panel(rows, alpha=alpha, kappa=kappa)
+        return quiet(calibrate_panel)(rows, alpha=alpha, kappa=kappa)
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         named = {"alpha": alpha, "kappa": kappa, "bounds": bounds}

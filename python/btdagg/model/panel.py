@@ -330,22 +330,9 @@ def calibrate_panel(
         expect(weights is None, "weights", weights, expected)
         given["provenance"] = Provenance.of(votes) if provenance is None else provenance
         counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
-    elif not isinstance(counts, Items):
+    elif not isinstance(counts, Items | LabelledRows):
         counts = as_panel_counts(counts)
-    rows = LabelledRows.of(counts, labels, **given)
-    return fit_panel(rows, judges=judges, alpha=alpha, kappa=kappa, seed=seed)
-
-
-def fit_panel(
-    rows: LabelledRows,
-    *,
-    judges: Sequence[str] | None = None,
-    alpha: float = 1.0,
-    kappa: float = 1.0,
-    seed: int = 0,
-) -> Calibration:
-    """Fit a panel to rows, with options of `calibrate_panel`."""
-    rows.scale.require_sides("a panel")
+    rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
     expect(rows.labels is not None, "labels", None, "labels, or items that have them")
     array, gold = as_panel_counts(rows.counts), rows.label_scale.sides(rows.labels)
     names = names_of_judges(judges or rows.judges or None, array.shape[1])

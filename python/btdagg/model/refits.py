@@ -16,7 +16,7 @@ from btdagg._util.validation import (
     columns_of,
     distinct_rows,
 )
-from btdagg.model.calibration import WEAK, calibrate, fitted_to, prior_beside
+from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
 from btdagg.model.intervals import (
     ParameterInterval,
@@ -194,7 +194,7 @@ def bootstrap(
     expected = "votes of pairs; btdagg.calibrate takes grades"
     expect(rows.scale == PAIRS, "counts", f"votes of {rows.scale}", expected)
     how: Any = {"prior": prior, "n_threads": n_threads, **options}
-    calibration = fitted_to(rows, **how)  # what it warns of is in it
+    calibration = quiet(calibrate)(rows, **how)  # what it warns of is in it
     model, bounds = calibration.model, options.get("bounds") or Bounds()
     known = None if rows.known is None else rows.known.columns
     cells = _cells_of(rows.counts, rows.labels, rows.groups, known)
