@@ -229,9 +229,9 @@ class GradeModel(FittedModel, Drawn):
         >>> model = GradeModel(2, cuts=(5.5,), scale=Scale(range(1, 11)), label_scale=PASS_FAIL)
         >>> query = f"SELECT item, {model.to_sql('duckdb')} AS grade FROM means"
         """
-        from btdagg.model.sql.decisions import to_sql
+        from btdagg.model.sql.decisions import grades_to_sql
 
-        return to_sql(self, dialect, mean=mean, covariates=covariates)
+        return grades_to_sql(self, dialect, mean, covariates)
 
     def __str__(self) -> str:
         known = " where nothing else is known of an item" if self.covariates else ""

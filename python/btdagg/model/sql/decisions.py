@@ -87,11 +87,14 @@ NO_OFFSET = Offset("", "")
 def to_sql(model: Any, dialect: str, **columns: Any) -> str:
     """Return the decision of a model as one SQL expression; see the models' `to_sql`."""
     words = dialect_named(dialect)
-    if not model.scale.mirrored:
-        offset = Offset.of(model, words, columns.pop("covariates", None))
-        return grade_of(model, words, offset=offset, **columns)
     terms, counted = _terms_of(model, words, **columns)
     return label_of(terms, words, counted, labels=model.label_scale.points)
+
+
+def grades_to_sql(model: Any, dialect: str, mean: Name, covariates: Any) -> str:
+    """Return the decision of a model of grades as one SQL expression."""
+    words = dialect_named(dialect)
+    return grade_of(model, words, mean, Offset.of(model, words, covariates))
 
 
 def _terms_of(
