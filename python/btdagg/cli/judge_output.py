@@ -56,8 +56,8 @@ def say_estimate(
         print_json(asdict(job))
         return pairs
     say(
-        f"{job.n_items} {_thing(asking)}s, {job.n_wanted} votes; {job.n_stored} are in the store, "
-        f"{job.n_calls} calls to make"
+        f"{job.n_items} {asking.scale.mode.judged}s, {job.n_wanted} votes; {job.n_stored} are in "
+        f"the store, {job.n_calls} calls to make"
     )
     say(f"about {job.prompt_tokens} tokens to send")
     if job.completion_tokens is None:
@@ -69,10 +69,6 @@ def say_estimate(
         else:
             note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
     return pairs
-
-
-def _thing(judging: Judging) -> str:
-    return judging.scale.mode.judged
 
 
 @contextmanager
@@ -137,7 +133,7 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
     settled = run.settled
     if settled is not None and settled.n_items and not json:
         per_pair, full = (n / settled.n_items for n in (settled.n_samples, settled.n_full))
-        thing = _thing(settings.judging)
+        thing = settings.judging.scale.mode.judged
         # A run that is not finished has saved nothing yet.
         fewer = "" if run.stopped else f", {1 - per_pair / full:.0%} fewer"
         say(
