@@ -182,12 +182,11 @@ def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the p
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say which priors the methods of an evaluation have, if any has one."""
-    priors = [getattr(method, "prior", None) for method in methods or ()]
-    if all(prior is None for prior in priors):
+    own: list[Any] = [of for of in methods or () if getattr(of, "prior", None) is not None]
+    if not own:
         return []
-    scales = [getattr(method, "scale", PAIRS) for method in methods or ()]
-    is_paper = all(scale.mirrored for scale in scales)
-    return [words_of(*priors, **({} if is_paper else {"without": "is flat"}))]
+    without = "is the paper's fit" if own[0].scale.mirrored else "is flat"
+    return [words_of(*(of.prior for of in own), without=without)]
 
 
 def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibration) -> str:

@@ -23,7 +23,7 @@ from btdagg.evaluation.significance import (
     rank_clusters,
     statistically_tied,
 )
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Mode, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from btdagg.evaluation.parts import Key
     from btdagg.evaluation.protocol import GroupTest, SplitTest
     from btdagg.methods import Calibrated
+
+
+_SCORES: dict[Mode, tuple[Score, ...]] = {
+    PAIRWISE: ("mae", "accuracy"),
+    POINTWISE: ("mae", "accuracy", "kappa", "bias"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +268,7 @@ class Cell(Drawn, Readable):
     @property
     def scores(self) -> tuple[Score, ...]:
         """Scores that tables have: of grades, kappa and bias too."""
-        both: tuple[Score, ...] = ("mae", "accuracy")
-        return both if self.scale.mirrored else (*both, "kappa", "bias")
+        return _SCORES[self.scale.mode]
 
     @property
     def tested(self) -> SplitTest | GroupTest:

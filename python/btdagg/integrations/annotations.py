@@ -19,7 +19,7 @@ from btdagg._util.lazy import pl
 from btdagg.estimates.deciding import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Scale
 from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.standings import FACTS
@@ -55,6 +55,8 @@ OWN, ERROR = "btdagg.annotation", "btdagg.error"
 
 _OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence", *FACTS)
 _OF_LABELS = ("group", "task")
+# Which says what an annotation is, the first that there is.
+_SAYS = {PAIRWISE: ("label", "score"), POINTWISE: ("score", "label")}
 _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 
 
@@ -177,7 +179,7 @@ def labels_of(
     table = _chosen(annotations, name, kind, item, words, _OF_LABELS, scale)
     expected = listing([*(words or {}), scale.choices])
     unknown = pl.col(_VOTE).is_null() & pl.col(_WORD).is_not_null()
-    for column in _read_first(scale):
+    for column in _SAYS[scale.mode]:
         refuse(table, unknown & pl.col(column).is_not_null(), column, expected)
     table = _without_words(table.with_columns([pl.col(_VOTE).alias("label")]))
     labels = without_repeats(table, schema.LABELS.key_of(table), "label")
@@ -331,16 +333,11 @@ def _chosen(
     number = pl.when(score == score.floor()).then(whole).otherwise(score.cast(pl.String))
     label = pl.col("label").str.strip_chars()
     told = {"label": pl.when(label != "").then(label), "score": number}
-    word = pl.coalesce(told[column] for column in _read_first(scale))
+    word = pl.coalesce(told[column] for column in _SAYS[scale.mode])
     said = meanings_of(words, scale).items()
     meant = word.str.to_lowercase().replace({of: "" if v is None else str(v) for of, v in said})
     table = table.with_columns([*added, word.alias(_WORD), meant.alias(_VOTE)])
     return table.with_columns([schema.votes_of(scale)(table, _VOTE).value.alias(_VOTE)])
-
-
-def _read_first(scale: Scale) -> tuple[str, str]:
-    """Return the columns that say what an annotation is: of grades the score is first."""
-    return ("label", "score") if scale.mirrored else ("score", "label")
 
 
 def _without_words(table: Table) -> Table:

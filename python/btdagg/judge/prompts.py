@@ -20,6 +20,7 @@ from btdagg._util.readable import readable
 from btdagg.judge.answers import CHOICES, AnswerFormat
 from btdagg.judge.pairs import SECRET, Pair, Pairs
 from btdagg.judge.statements import Kind
+from btdagg.votes.scale import PAIRWISE, POINTWISE
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _NAME = re.compile(r"[a-z_]\w*( \w+)*", re.IGNORECASE)
 _VERSION = 1  # of what is hashed
 _PARTS = ("system", "user", "ties", "forced")
-_SHOWN = ("first", "second", "response")  # places of what is judged
+_SHOWN = {PAIRWISE: ("first", "second"), POINTWISE: ("response",)}  # places of what is judged
 
 
 @readable
@@ -93,7 +94,7 @@ class PromptTemplate:
     @property
     def shown(self) -> tuple[str, ...]:
         """Placeholders of what is judged: the responses of a pair, or the one that is graded."""
-        return _SHOWN[:2] if self.answer.votes.mirrored else _SHOWN[2:]
+        return _SHOWN[self.answer.votes.mode]
 
     @cached_property
     def placeholders(self) -> frozenset[str]:

@@ -19,7 +19,7 @@ from btdagg.methods.majority import (
     SoftSelfConsistency,
 )
 from btdagg.methods.mean_vote import Constant, Isotonic, Threshold
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Scale
 
 
 def _added(function: Callable[..., Any], name: str, where: str) -> Callable[..., Aggregator]:
@@ -58,6 +58,10 @@ Installed packages add to them under the entry points ``btdagg.methods``.
 One that makes no sense on a scale says why in an `InputError`.
 """
 
+_USUAL = {
+    PAIRWISE: ("weak", "majority"),
+    POINTWISE: ("weak", "majority", "median", "mean", "isotonic", "constant"),
+}
 PAPERS = ("davidson", "majority")
 """Names of what the paper compares: its fit, and majority vote."""
 
@@ -66,9 +70,7 @@ def aggregators_or_usual(
     aggregators: Sequence[Aggregator] | None, scale: Scale = PAIRS, label_scale: Scale | None = None
 ) -> tuple[Aggregator, ...]:
     """Return the given aggregators, else the usual: calibrated, and plain ones beside it."""
-    usual = ["weak", "majority"]
-    if not scale.mirrored:
-        usual += ["median", "mean", "isotonic", "constant"]
+    usual = _USUAL[scale.mode]
     chosen = by_name(usual, scale, label_scale) if aggregators is None else tuple(aggregators)
     if not chosen:
         raise InputError("aggregators is empty, expected at least one")
