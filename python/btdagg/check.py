@@ -159,7 +159,7 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
             found.drop_nulls().value_counts().sort("count", names[0], descending=[True, False])
         )
         systems = numbers[names[0]].to_list()
-    what = votes.scale.rate.name
+    what = votes.scale.measure.name
     ranking = {f"{what} of each system, and which differ": "estimate --systems auto"}
     sides = systems if len(systems) > 1 else [votes.sides.a, votes.sides.b]
     candidate, baseline = map(shlex.quote, sides[:2])
@@ -444,7 +444,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         why = "all labels are the same" if alike else f"{_FEWEST} are the fewest"
         texts.append(f"{counted(n_labels, 'label')}: too little to calibrate on; {why}.")
         return texts, "" if votes is None else "choose"
-    what, _, worth = labels.scale.rate
+    what, _, worth = labels.scale.measure
     values = np.array(worth)[labels.scale.places(own)]
     spread = float(values.std(ddof=1)) / math.sqrt(n_labels)
     if groups is not None:  # which may hide how labels differ, where each has as many of a kind

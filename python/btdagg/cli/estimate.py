@@ -203,7 +203,7 @@ def over_all_items(
     first votes, as many as there are of every item, so that labelled and other items are judged
     alike.
     """
-    name = votes.scale.rate.name
+    name = votes.scale.measure.name
     if n_parts > 1 and votes.scale.mode.criteria:
         return None
     try:

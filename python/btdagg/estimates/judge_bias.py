@@ -270,7 +270,7 @@ def bias(
     n_groups = len(np.unique(sample.groups))
     numbers = len(has_votes), len(sample.rows), n_groups
     return JudgeBias(
-        found, by, *numbers, items.scale.rate.unit, level, tuple(dict.fromkeys(remarks))
+        found, by, *numbers, items.scale.measure.unit, level, tuple(dict.fromkeys(remarks))
     )
 
 
@@ -305,7 +305,7 @@ class _Labelled(NamedTuple):
     def of(cls, items: Items) -> _Labelled:
         rows = np.flatnonzero(items.is_labelled)
         labels, votes = items.shares[rows], vote_shares(items)[rows]
-        points, groups = items.scale.rate.worth, rows
+        points, groups = items.scale.measure.worth, rows
         if items.groups is not None:
             groups = as_groups(items.groups, "counts", len(items))[rows]
         weights = np.ones(len(rows))
@@ -424,7 +424,7 @@ def _of_systems(
         tables=predicted.tables - of_rows,
     )
     level = 1 - (1 - level) / len(names)
-    quantity, _, points = items.scale.rate
+    quantity, _, points = items.scale.measure
     middle = 0.5 if mirrored else float(predicted.domain()[quantity].mean.value)
     found = []
     for number, name in enumerate(names.tolist()):

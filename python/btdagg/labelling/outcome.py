@@ -209,7 +209,7 @@ class Outcome:
         try:
             estimates = self.estimates(answers)
         except btdagg.InputError as error:
-            return [f"no {scale.rate.name} yet: {error}"]
+            return [f"no {scale.measure.name} yet: {error}"]
         lines = []
         in_order = sorted(estimates.items(), key=lambda by: by[1].estimates[by[1].main].value)
         for name, of in in_order:

@@ -70,7 +70,7 @@ POINTWISE = Mode(
 )
 
 
-class Rate(NamedTuple):
+class Measure(NamedTuple):
     """The mean by which systems are known: its name, its unit, and what each point is worth."""
 
     name: str
@@ -283,13 +283,13 @@ class Scale:
         return PAIRWISE if self.mirrored else POINTWISE
 
     @property
-    def rate(self) -> Rate:
+    def measure(self) -> Measure:
         """The mean by which systems are known, in which ties are half a win."""
         if self.mirrored:
-            return Rate("win rate", "win", (0.0, 0.5, 1.0))
+            return Measure("win rate", "win", (0.0, 0.5, 1.0))
         if len(self.points) == 2:
-            return Rate("pass rate", "pass", (0.0, 1.0))
-        return Rate("mean grade", "point", self.points)
+            return Measure("pass rate", "pass", (0.0, 1.0))
+        return Measure("mean grade", "point", self.points)
 
     @property
     def systems(self) -> tuple[str, ...]:
