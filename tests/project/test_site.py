@@ -17,7 +17,7 @@ from pages import ROOT
 SCRIPTS = ROOT / "docs" / "site"
 # What readers come for: words of the front page, the page behind them, and what they find there.
 TASKS = (
-    ("Calibrate on your own data", "calibrate.html", "btdagg calibrate votes.csv labels.csv"),
+    ("Calibrate on your own data", "calibrate.html", "btdagg calibrate -o model.json"),
     ("get a win rate with an interval", "estimates.html", "btdagg estimate votes.csv"),
     ("stop calls early", "online.html", "rule.stops_one("),
 )
