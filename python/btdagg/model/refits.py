@@ -193,6 +193,7 @@ def bootstrap(
     rows = LabelledRows.of(counts, labels, groups=groups, covariates=covariates)
     expected = "votes of pairs; btdagg.calibrate takes grades"
     expect(rows.scale == PAIRS, "counts", f"votes of {rows.scale}", expected)
+    rows.label_scale.places(rows.labels)  # whose errors name the row
     how: Any = {"prior": prior, "n_threads": n_threads, **options}
     calibration = quiet(calibrate)(rows, **how)  # what it warns of is in it
     model, bounds = calibration.model, options.get("bounds") or Bounds()
