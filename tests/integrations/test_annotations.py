@@ -142,7 +142,7 @@ def test_systems_and_lengths_are_in_metadata_or_joined_columns():
     joined = bare.with_columns(**{name: pl.lit(value) for name, value in own.items()})
     for given in (frame(annotation(label="A", metadata=own)), joined):
         assert annotations_of(votes_of(given), model)["score"].to_list() == [label]
-    message = "covariates is 'standing', expected none, as the items have nothing, or a column"
+    message = "'standing', expected none, since the items have no columns for them, or a column"
     with pytest.raises(InputError, match=f"{message} standing, or system_a and system_b"):
         annotations_of(votes_of(bare), model)
     with pytest.raises(InputError, match="'length', expected standing, or a column length, or cha"):

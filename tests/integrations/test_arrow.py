@@ -83,7 +83,10 @@ def test_a_rule_says_where_it_stops(with_risk):
     ("change", "message"),
     [
         ({"tie": [1, None]}, r"counts\[1, 1\] \(tie\) is NaN, expected a finite number"),
-        ({"label": [1, 1]}, "batch has a column 'label' already, which is added"),
+        (
+            {"label": [1, 1]},
+            "batch already has a column 'label', which decisions would add; rename it",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_batch_is_named(change, message):
@@ -151,10 +154,10 @@ def test_covariates_are_columns_or_made_of_those_that_say_them(mirrored):
     )
     nothing = known | {"standing": np.full(n, np.nan)}
     wanted = model.decide(counts, covariates=nothing).tolist()
-    with pytest.warns(UserWarning, match=f"standing is not known of {n} items"):
+    with pytest.warns(UserWarning, match=f"standing is missing for {n} items"):
         assert decide(bare)["label"].to_pylist() == wanted
     strange = made | {f"system{sides[0]}": ["new"] * n}
-    with pytest.warns(UserWarning, match=f"standing is not known of {n} items"):
+    with pytest.warns(UserWarning, match=f"standing is missing for {n} items"):
         found = decide(pa.record_batch({**by_name, **strange}))
     assert found["label"].to_pylist() == wanted
 
@@ -163,8 +166,16 @@ def test_covariates_are_columns_or_made_of_those_that_say_them(mirrored):
     ("own", "change", "message"),
     [
         (KNOWN, {"length": None}, "batch: expected length, or chars_a and chars_b, or response_a "),
-        (KNOWN, {"standing": None}, "batch: expected standing, or system_a and system_b, which"),
-        ((Covariate("standing", 1, 1),), {"standing": None}, "batch: expected standing, which"),
+        (
+            KNOWN,
+            {"standing": None},
+            "batch: expected standing, or system_a and system_b, a covariate",
+        ),
+        (
+            (Covariate("standing", 1, 1),),
+            {"standing": None},
+            "batch: expected standing, a covariate",
+        ),
         (KNOWN, {"length": ["long"]}, r"covariates\['length'\]"),
         (KNOWN, {"length": [np.inf]}, r"covariates\['length'\]\[0\] is inf, expected a number"),
     ],

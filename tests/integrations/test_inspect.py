@@ -258,7 +258,7 @@ def test_faults_of_metrics_are_named(tmp_path):
         win_rate("gold"): r"sample 'q\d+', gold: 'better', expected -1, 0, 1 or A, tie, B",
         judge_win_rate(
             groups="prompt"
-        ): r"sample 'q\d+': metadata has no 'prompt', expected its group",
+        ): r"sample 'q\d+': metadata has no 'prompt', expected the sample's group",
     }.items():
         found = run(tmp_path, told(VOTES), tallied(), dataset=gold, metrics=[metric])
         assert found.status == "error"
@@ -331,7 +331,7 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
     failed = [found for found in logs if found.status == "error"]
     assert len(failed) == 1
     said = failed[0].error.message
-    assert "another task was begun with this StopByRule; give each task its own" in said
+    assert "this StopByRule already belongs to another task; give each task its own" in said
 
 
 # The pairwise scorer
@@ -480,7 +480,7 @@ def test_runs_without_samples_are_left_out(tmp_path):
     stopper = StopByRule(RULES["lossless"], scorer="other")
     empty = run(tmp_path, told(VOTES), dataset=samples(2), early_stopping=stopper)
     assert not empty.samples
-    with pytest.warns(UserWarning, match=r"left out, as they have no samples: .*\.eval") as said:
+    with pytest.warns(UserWarning, match=r"without samples, left out: .*\.eval") as said:
         assert read_inspect_votes(tmp_path).height == 4
     assert said[0].filename == __file__
     for alone in (empty, empty.location):
@@ -506,13 +506,13 @@ def test_runs_that_evaluate_several_models_are_refused_unless_they_are_the_judge
             (told(lambda *_: 1), None),
         )
     )
-    said = r"runs of the task 'task' evaluate mockllm/x, mockllm/y, whose responses differ"
+    said = r"runs of the task 'task' evaluate several models \(mockllm/x, mockllm/y\); give"
     with pytest.raises(InputError, match=said):
         read_inspect_votes(graded)
     assert read_inspect_votes([graded[0], graded[0].location]).height == 2
     assert set(read_inspect_votes(alone).frame["judge"]) == {"mockllm/x", "mockllm/y"}
     graded[0].eval.model = "mockllm/model"  # which was the judge: of the other run too
-    with pytest.raises(InputError, match="evaluate mockllm/model, mockllm/y"):
+    with pytest.raises(InputError, match="evaluate several models \\(mockllm/model, mockllm/y"):
         read_inspect_votes(graded)
 
 
@@ -579,15 +579,17 @@ def test_faults_of_logs_are_named(log, tmp_path):
     (tmp_path / "bad.eval").write_text("no log")
     (tmp_path / "empty").mkdir()
     for source, message in {
-        tmp_path / "absent.eval": r"absent\.eval: no log of Inspect: ",
-        tmp_path / "bad.eval": r"bad\.eval: no log of Inspect: ",
+        tmp_path / "absent.eval": r"absent\.eval: not a log of Inspect: ",
+        tmp_path / "bad.eval": r"bad\.eval: not a log of Inspect: ",
         tmp_path / "empty": "empty: no logs of Inspect in this folder",
     }.items():
         with pytest.raises(InputError, match=message):
             read_inspect_votes(source)
     with pytest.raises(InputError, match="scorer is 'grade', expected one of verdict"):
         read_inspect_votes(log, scorer="grade")
-    with pytest.raises(InputError, match=r"columns\['group'\] is 'g', which no sample's metadata"):
+    with pytest.raises(
+        InputError, match=r"columns\['group'\] is 'g', which is in no sample's metadata"
+    ):
         read_inspect_votes(log, columns={"group": "g"})
     two = log.model_copy(deep=True)
     two.samples[0].scores["other"] = Score(value=1)
@@ -799,12 +801,12 @@ def test_epochs_are_left_out_by_what_is_known(tmp_path):
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ([{}], "metadata of the scores: expected standing, or system_a and system_b, which the"),
+        ([{}], "metadata of the scores: expected standing, or system_a and system_b, a covariate"),
         ([{"standing": 0.1}], "metadata of the scores: expected length, or chars_a and chars_b"),
         ([{"standing": "x", "length": 1}], r"covariates['standing']"),
         (
             [{"standing": 0.1, "length": 1}, {"length": 2}],
-            "length is '1 and 2 in epochs of a sample', expected one value, as votes are on one",
+            "length is '1 and 2, which differ between epochs of a sample', expected one value, as ",
         ),
     ],
 )

@@ -157,6 +157,6 @@ def test_what_cannot_be_written_is_an_error_that_names_the_row(client, ours, pro
     with pytest.raises(InputError, match="row 1, column span_id: got nothing, expected a span"):
         ours.write(frame_of([annotation(("0" * 32, None))]), client)
     rows = [annotation(spans[0], identifier="0", annotator=judge) for judge in ("m", "n")]
-    with pytest.raises(InputError, match="identifiers that tell annotations of a span"):
+    with pytest.raises(InputError, match="identifiers for annotations with the same span"):
         ours.write(frame_of(rows), client)
     assert ours.read(client, project=project).height == 0

@@ -71,20 +71,20 @@ def test_step_by_step(cli, server):
     assert server.calls == []
     status, _, err = cli("batch", "collect")
     assert status == 3
-    assert "batch 1 is not sent: btdagg batch send 1" in err
+    assert "batch 1 is not sent yet: btdagg batch send 1" in err
     assert cli("batch", "send") == (0, "batch 1: sent as batch_0\n", "")
     assert cli("batch", "send") == (0, "batch 1: sent before as batch_0\n", "")
     assert server.calls == ["upload", "create"]
     status, out, _ = cli("batch", "collect")
-    assert (status, out) == (3, "batch 1: in_progress, 0 of 40 requests are done\n")
+    assert (status, out) == (3, "batch 1: in_progress, 0 of 40 requests done\n")
     status, out, err = cli("batch", "collect")
     assert (status, err) == (0, "")
     assert out == "batch 1: completed, 40 ok; 40000 tokens sent, 4000 received\n"
     # Of the answer [[B]] half are for the one shown second with A first.
     assert sorted(row["vote"] for row in rows_of("votes.db")) == [-1] * 20 + [1] * 20
     assert {row["owner"] for row in rows_of("votes.db")} == {None}
-    assert cli("batch", "collect") == (0, "no batch is under way\n", "")
-    assert cli("batch", "list") == (0, "no batch is under way\n", "")
+    assert cli("batch", "collect") == (0, "no batch is running\n", "")
+    assert cli("batch", "list") == (0, "no batch is running\n", "")
     # A larger n goes on, by calls or by batches.
     more = json_of(cli("batch", "write", *asking(server, n=6), "--json"))
     assert (more["n_requests"], more["stored"]) == (20, {"ok": 40})
@@ -162,7 +162,7 @@ def test_there_are_as_many_files_as_it_takes(cli, server, monkeypatch):
 def test_a_cap_ends_a_file(cli, server):
     status, out, err = cli("batch", "write", *asking(server, *config(max_calls=7)))
     assert (status, out.split(",")[0]) == (3, "batch 1: 7 requests")
-    assert "stopped early: the cap of 7 calls is reached" in err
+    assert "stopped early: 7 calls were made, which is max_calls" in err
     assert len(rows_of("votes.db")) == 7  # the others are anyone's
 
 
@@ -187,13 +187,13 @@ def test_what_came_without_an_answer_is_free_and_what_is_refused_is_marked(cli, 
     assert (status, "expired, 12 ok, 4" in out) == (0, True)
     answered = {"ok": 12, "failed": 4, "refused": 4, "truncated": 4}
     assert {name: n for name, n in statuses_of("votes.db").items() if name} == answered
-    freed = "16 samples without an answer are free again: "
+    freed = "16 samples got no answer and can be asked for again: "
     reasons = set(err.partition(freed)[2].strip().split("; "))
     assert len(reasons) == 3
     assert reasons < {
         "4 batch_expired",
         "4 HTTP 500: ache",
-        "4 the result is no chat completion",
+        "4 the result is not a chat completion",
         "4 HTTP 429: slow",
     }
     failed = {row["reason"] for row in rows_of("votes.db") if row["status"] == "failed"}
@@ -282,7 +282,7 @@ def test_refusals_with_a_reason_are_marked_whatever_the_others_are(cli, server, 
         server.asked.clear()
         status, _, err = cli("judge", *asking(server, "--batch"))
         assert (status, server.asked.total()) == (2, n_asked)
-        assert "no request of a batch worked: HTTP 40" in err
+        assert "every request of a batch failed: HTTP 40" in err
         assert statuses_of("votes.db")["failed"] == 4
     # By calls a short request tells that the key works.
     run = json_of(cli("judge", *asking(endpoint(answer), "--json")), 3)
@@ -308,8 +308,8 @@ def test_faults_of_the_endpoint_pass_and_who_waits_outlasts_many(cli, server):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda content: content[:-40], "file file-1: line 40 is no result"),
-        (lambda content: content[: content.rindex(b"\n", 0, -1) + 1], "39 results of 40 requests"),
+        (lambda content: content[:-40], "file file-1: line 40 is not a result"),
+        (lambda content: content[: content.rindex(b"\n", 0, -1) + 1], "39 results for 40"),
     ],
 )
 def test_what_was_answered_and_did_not_arrive_is_not_bought_again(cli, server, change, said):
@@ -345,7 +345,7 @@ def test_a_batch_that_is_lost_keeps_no_other_back(cli, server):
     status, out, err = cli("batch", "collect", "--wait")
     assert (status, out.split(",")[0]) == (2, "batch 2: completed")
     assert err.startswith("batch 1: http://127.0.0.1:")
-    assert "if it is lost, btdagg batch cancel --forget 1 frees what is in it" in err
+    assert "if the batch is lost, btdagg batch cancel --forget 1 frees its samples" in err
     assert statuses_of("votes.db") == {"ok": 20, None: 20}
     assert cli("batch", "cancel", "--forget", 1)[1] == "batch 1: 20 samples are free\n"
 
@@ -361,7 +361,7 @@ def test_cancelling(cli, server):
     assert cli("batch", "collect")[0] == 0
     assert statuses_of("votes.db") == {"ok": 40}  # which were answered by then
     line = one_line(*cli("batch", "cancel", 1))
-    assert line == "votes.db: no batch 1 is under way: btdagg batch list"
+    assert line == "votes.db: no batch 1 is running; btdagg batch list shows those that are"
     cli("batch", "write", *asking(server, n=6))
     assert cli("batch", "cancel", 2)[1] == "batch 2: 20 samples are free\n"
     cli("batch", "write", *asking(server, n=6))
@@ -438,7 +438,7 @@ def test_another_s_batch_is_not_taken_for_one_s_own(cli, other):
     assert cli("batch", "send", "--store", "a.db")[0] == 0
     status, _, err = cli("batch", "collect", "--wait", "--store", "a.db")
     assert status == 2
-    assert "batch msgbatch_0 holds other requests" in err
+    assert "batch msgbatch_0 has other requests" in err
     assert statuses_of("a.db") == {None: 40}
     assert cli("batch", "collect", "--wait", "--store", "b.db")[0] == 0
     assert statuses_of("b.db") == {"ok": 40}
@@ -486,7 +486,7 @@ def test_instructions_of_a_developer_are_anthropic_s_system(cli, other):
 
 def test_usc_does_not_go_with_batches(cli, server):
     line = one_line(*cli("judge", *asking(server, "--batch", "--method", "usc")))
-    assert line == "--method usc is not for --batch: it reads answers in a way of its own"
+    assert line == "--method usc cannot be combined with --batch"
 
 
 PLACES = [f"{step}:{when}" for step in ("upload", "create", "look", "content")

@@ -37,7 +37,7 @@ def test_pairs_to_votes_and_on(cli, folder, judge_server):
     options = asked_of(server, "-s", "v.db")
     status, out, err = cli(*options, "-n", "4", *config(prices={"prompt": 1, "completion": 2}))
     assert (status, err) == (0, "")
-    assert "40 new votes, 0 there before: 40 ok" in out
+    assert "40 new votes, 0 stored before:" in out
     assert "40 calls (0 repeated)" in out
     assert len(server.log()) == 40
     status, out, err = cli(*options, "-n", "6", "--json")
@@ -101,7 +101,7 @@ def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopping: calls under way have a few seconds to finish" in err
+    assert "stopping: running calls have a few seconds to finish" in err
     assert "Traceback" not in err
     assert statuses_of("v.db") == {"ok": len(server.requests)}
     assert len(server.requests) < 80
@@ -126,8 +126,8 @@ def test_one_command_to_labels(cli, folder):
     assert json.loads((folder / "out/evaluation.json").read_text())["lines"]
     page = (folder / "out/report/index.html").read_text()
     assert "simulated on pairs.jsonl" in page
-    assert "How often chat-new or chat-old is better" in page
-    assert "How many votes are worth their price" in page
+    assert "Shares of items on which chat-new or chat-old is better" in page
+    assert "How many votes are enough" in page
 
 
 @pytest.mark.parametrize("form", ["://btdagg:a/hush@", "query"])
@@ -150,7 +150,7 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
     ("options", "said"),
     [
         (["-n", "5"], "-n is 5, expected an even number"),
-        ({"max_cost": 1}, "a cap on cost needs prices"),
+        ({"max_cost": 1}, "max_cost needs prices"),
         ({"confidence": "high"}, "confidence is 'high', expected one of none, logprobs, verbal"),
         (["--store", "no/v.db"], "no/v.db: unable to open database file"),
         ({"concurrency": 0}, "concurrency is 0, expected an integer of at least 1"),
@@ -171,7 +171,9 @@ def test_run_says_that_labelled_pairs_share_prompts(cli, folder):
     status, out, err = cli("run", "pairs.jsonl", *options, "-o", "out")
     assert status == 0
     n_labels = pl.read_csv("labels.csv").height
-    assert f"{n_labels} items share a prompt with another, and the labels have no column" in err
+    assert (
+        f"{n_labels} items share a prompt with another item, but the labels have no column" in err
+    )
     assert "each item decided by models calibrated on" in out
 
 

@@ -80,9 +80,9 @@ def test_what_ends_early_is_no_vote(dialect, finish, status, stream):
 @pytest.mark.parametrize(
     ("said", "words", "kind", "retry_after"),
     [
-        (Fault(401, "wrong", "wrong_key"), "refuses the key of {} (HTTP 401)", "fatal", None),
+        (Fault(401, "wrong", "wrong_key"), "refuses the key in {} (HTTP 401)", "fatal", None),
         (Fault(403, "no"), "HTTP 403: no", "forbidden", None),
-        (Fault(404, "no m"), "knows no such path or no model 'm' (HTTP 404): no m", "fatal", None),
+        (Fault(404, "no m"), "has no such path or no model 'm' (HTTP 404): no m", "fatal", None),
         (Fault(400, "too long"), "HTTP 400: too long", "rejected", None),
         (Fault(429, "slow", retry_after=1.5), "HTTP 429: slow", "limited", 1.5),
         (Fault(429, "slow"), "HTTP 429: slow", "limited", None),
@@ -109,14 +109,14 @@ def test_a_filter_that_answers_with_an_error_refuses(dialect):
     [
         (httpx2.ReadTimeout("slow"), "time-out", "transient"),
         (httpx2.ReadError("broke off"), "no connection: broke off", "transient"),
-        (httpx2.Response(200, text="{"), "the reply is no chat completion", "protocol"),
-        (httpx2.Response(200, html="<p>"), "the reply is no chat completion", "protocol"),
+        (httpx2.Response(200, text="{"), "the reply is not a chat completion", "protocol"),
+        (httpx2.Response(200, html="<p>"), "the reply is not a chat completion", "protocol"),
         (httpx2.Response(200, json={"x": 1}), "the reply ", "protocol"),
         (httpx2.Response(200, json=[]), "the reply ", "protocol"),
         (httpx2.Response(502, html="<p>Bad gateway"), "HTTP 502", "transient"),
         (
             httpx2.Response(308, headers={"location": "https://judge.test/v1/more?key=x"}),
-            "redirects to https://judge.test/v1/more, which is not followed",
+            "redirects to https://judge.test/v1/more; redirects are not followed",
             "fatal",
         ),
     ],
@@ -159,7 +159,7 @@ def test_an_answer_is_not_kept_without_the_words_of_a_damaged_event(dialect, dam
         return httpx2.Response(200, text="\n\n".join(events), headers=whole.headers)
 
     found = fault(dialect.client(answer, stream=True))
-    assert str(found) == "the reply is no chat completion (text/event-stream)"
+    assert str(found) == "the reply is not a chat completion (text/event-stream)"
     assert found.kind == "protocol"  # which is asked again
     assert found.may_cost
 
@@ -208,7 +208,7 @@ def test_keys_and_addresses(dialect, monkeypatch):
         dialect.client_of("http://judge.test")
     monkeypatch.delenv("HTTP_PROXY")
     monkeypatch.setenv(dialect.variable, "a\nb")
-    with pytest.raises(InputError, match="characters that no API key has"):
+    with pytest.raises(InputError, match="characters that an API key cannot have"):
         dialect.client_of()
     monkeypatch.delenv(dialect.variable)
     with pytest.raises(
@@ -220,13 +220,13 @@ def test_keys_and_addresses(dialect, monkeypatch):
 @pytest.mark.parametrize(
     ("dialect", "setting", "words"),
     [
-        (anthropic, {"seed": 7}, "request_seed does not reach m through anthropic; leave it out"),
-        (anthropic, {"logprobs": True}, 'confidence="logprobs" does not reach m'),
-        (gemini, {"extra": {"extra": 1}}, "extra does not reach m through google"),
+        (anthropic, {"seed": 7}, "anthropic does not pass request_seed on to m; leave it out"),
+        (anthropic, {"logprobs": True}, 'anthropic does not pass confidence="logprobs" on to m'),
+        (gemini, {"extra": {"extra": 1}}, "google does not pass extra on to m"),
         (
             anthropic,
             {"model": "claude-opus-4-8", "temperature": 0.5},  # which takes none
-            "temperature does not reach claude-opus-4-8",
+            "anthropic does not pass temperature on to claude-opus-4-8",
         ),
     ],
     ids=repr,

@@ -128,7 +128,7 @@ def test_an_endpoint_that_takes_to_refusing_everything_ends_the_run(tmp_path):
             raise ChatError("HTTP 400: no such parameter", "rejected")
         return "[[A]]"
 
-    with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 400: no such"):
+    with pytest.raises(EndpointError, match="refuses even a short request: HTTP 400: no such"):
         run_on(tmp_path / "v.db", FunctionClient(answer), plan_of(100))
     assert n < 40 + 32 + 8 + 2
 
@@ -137,7 +137,7 @@ def test_an_endpoint_that_takes_to_refusing_everything_ends_the_run(tmp_path):
 def test_a_refusal_without_a_reason_in_mid_run_marks_nothing(tmp_path, dialect, status):
     place = tmp_path / "v.db"
     client = dialect.client(lambda _: Answer() if len(client.asked) <= 20 else Fault(status))
-    with pytest.raises(EndpointError, match=f"refuses a short request, too: HTTP {status}$"):
+    with pytest.raises(EndpointError, match=f"refuses even a short request: HTTP {status}$"):
         run_on(place, client, plan_of(10))
     assert statuses_of(place) == {"ok": 20}
     # Once the key is good again the same command does the rest.
@@ -159,7 +159,7 @@ def test_calls_in_flight_when_a_key_dies_mark_nothing(tmp_path):
         return "[[A]]"
 
     place = tmp_path / "v.db"
-    with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 403"):
+    with pytest.raises(EndpointError, match="refuses even a short request: HTTP 403"):
         run_on(place, FunctionClient(answer), plan_of(40), limits=Limits(16))
     assert statuses_of(place) == {"ok": 40}
 
@@ -194,7 +194,7 @@ def test_failures_are_marked_once_a_call_has_shown_that_it_is_not_the_endpoint(t
     }
     other = tmp_path / "other.db"
     for plan in (plan_of(1, 2), plan_of(5)):
-        with pytest.raises(EndpointError, match="HTTP 500: crashed; none of 2 requests worked"):
+        with pytest.raises(EndpointError, match="HTTP 500: crashed; all 2 requests failed"):
             run_on(other, client(""), plan, max_attempts=1)
         assert rows_of(other) == []
     assert run_on(other, client("no"), plan_of(5)).statuses == {"ok": 20}

@@ -118,7 +118,7 @@ def test_a_rubric_is_of_the_user_s_own():
     reference = PromptTemplate(
         "mine", "{response} {reference} {answer}", answer=AnswerFormat(grades="1-5")
     )
-    with pytest.raises(InputError, match="has nothing for"):
+    with pytest.raises(InputError, match="has no column for"):
         reference.check(ITEMS)
 
 
@@ -173,7 +173,7 @@ def test_each_criterion_is_a_call_of_its_own(store_place):
     # Rows of one's own: a criterion and a rubric each.
     rows = [{**row, "criterion": n, "rubric": r} for row in ROWS for n, r in CRITERIA.items()]
     assert graded(place, items=read_pairs(rows))[0].n_calls == 0
-    with pytest.raises(StoreError, match=r"'q1 \[clear\]' is there with other texts"):
+    with pytest.raises(StoreError, match=r"'q1 \[clear\]' is stored with other texts"):
         graded(place, items=read_pairs(ROWS, criteria={"clear": "otherwise"}))
     with VoteStore(place) as store:
         assert [row["n_items"] for row in summaries(store)] == [12]
@@ -210,7 +210,7 @@ def test_what_is_off_the_scale_is_counted_and_asked_for_again(tmp_path):
     run, frame = graded(tmp_path / "v.db", FunctionClient(lambda _: "[[6]]"), few)
     assert run.statuses == {"unparsed": 6}
     assert frame["score"].null_count() == 6
-    assert run.reasons == {'not one of the words asked for: "6"': 6}
+    assert run.reasons == {'not one of the allowed words: "6"': 6}
     run, frame = graded(tmp_path / "v.db", items=few, again=("unparsed",))
     assert (run.n_calls, run.n_votes, run.n_without_vote) == (6, 6, 0)
 
@@ -260,7 +260,7 @@ def test_commands_by_criteria(cli, folder, judge_server):
         assert (status, "96 new votes" in out) == (0, True), err
         assert len(server.log()) == 96 * (1 + len(keys))
     assert (
-        "0 new votes, 96 there before"
+        "0 new votes, 96 stored before"
         in cli(*ask, "--store", "0.db", *config(criteria=CRITERIA))[1]
     )
     assert cli("votes", "0.db", "--export", "votes.csv")[0] == 0

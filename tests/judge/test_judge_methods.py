@@ -169,8 +169,8 @@ def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, sto
     (cell,) = found.cells
     assert (cell.n_items, cell.n_undecided) == (N_ITEMS - 4, 4)
     assert (
-        "4 items have no decision of some method (its prompt shows them as examples, or an answer "
-        "is missing) and count for none"
+        "4 items have no decision by some method (its prompt shows them as examples, "
+        "or an answer is missing) and are left out for all methods"
     ) in " ".join(found.remarks)
 
 
@@ -190,7 +190,7 @@ def test_caps_hold_for_samples_and_further_calls_together(judge_server, decide):
     capped = decide(server, "gsa", Judging("m", n=6, limits=Limits(4, max_calls=6 * N_ITEMS + 5)))
     assert len(server.log()) == 6 * N_ITEMS + 5
     assert len(capped.decided) == 5
-    assert capped.runs[-1].stopped == "the cap of 5 calls is reached"
+    assert capped.runs[-1].stopped == "5 calls were made, which is max_calls"
 
 
 @pytest.mark.parametrize("structured", [False, True])
@@ -222,7 +222,7 @@ def test_methods_that_cannot_be(tmp_path, store):
     with pytest.raises(InputError, match="examples is empty"):
         run("few-shot")
     with VoteStore(tmp_path / "bare.db", keep_exchanges=False) as bare:
-        with pytest.raises(InputError, match="and the store keeps none; keep exchanges"):
+        with pytest.raises(InputError, match="which this store does not keep"):
             run("gsa", bare)
         run("greedy", bare)
 
@@ -263,4 +263,4 @@ def test_methods_on_the_command_line(judge_server, cli, folder):
 @pytest.mark.parametrize("options", [["--method", "few-shot"], ["--labels", "labels.csv"]])
 def test_options_that_do_not_go_together(cli, folder, options):
     status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *options)
-    assert (status, err) == (2, "btdagg: --labels and --method few-shot go together\n")
+    assert (status, err) == (2, "btdagg: --labels and --method few-shot must be given together\n")

@@ -110,7 +110,7 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
     ), err
     status, out, err = cli(*options, "--dry-run", "--json", "--stop", "lossless")
     assert json.loads(out)["n_calls"] == 80
-    assert "the estimate counts all votes of the other pairs; the rule asks for fewer" in err
+    assert "the estimate assumes all votes of the other pairs; the rule will ask for fewer" in err
     assert server.log() == []
     assert not (folder / "out").exists()
 
@@ -118,7 +118,10 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["judge", "--stop", "lossless"], "--stop lossless is a rule to learn, which btdagg run"),
+        (
+            ["judge", "--stop", "lossless"],
+            "--stop lossless is a rule to learn, which only btdagg run",
+        ),
         (["judge", "--stop", "soon"], "--stop is 'soon', expected lossless, epsilon=0.05"),
         (["judge", "--stop", "epsilon=x"], "--stop is 'epsilon=x', expected lossless"),
         (
@@ -127,9 +130,12 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
         ),
         (
             ["judge", "--batch", "--dry-run", "--model", "google:m"],
-            "--model is 'google:m', expected a model of openai or anthropic: batch is for these",
+            "--model is 'google:m', expected a model of openai or anthropic",
         ),
-        (["judge", "--batch", *config(stream=True)], "stream is not for batches: leave it out"),
+        (
+            ["judge", "--batch", *config(stream=True)],
+            "stream cannot be combined with batches; leave it out",
+        ),
         (["run", "--labels", "labels.csv", "--stop", "absent.json"], "absent.json: No such file"),
     ],
 )

@@ -103,7 +103,7 @@ def test_fields_of_the_pairs_and_values_for_all():
     pair = Pair("q1", "x", "y", fields={"domain": "law"})
     assert sent(template, pair) == "law {dry}: xy"
     assert template.placeholders == {"domain", "first", "second"}
-    with pytest.raises(InputError, match=r"no \{tone\} to fill in; it has prompt$"):
+    with pytest.raises(InputError, match=r"no placeholder \{tone\}; it has prompt$"):
         PLAIN.with_values({"tone": "dry"})
 
 
@@ -119,20 +119,20 @@ def test_another_answer_may_be_asked_for():
 @pytest.mark.parametrize(
     ("user", "message"),
     [
-        ("{first} {", "template t, line 1: '{' is no placeholder; write {{ and }} for braces"),
+        ("{first} {", "template t, line 1: '{' is not a placeholder; write {{ and }} for braces"),
         ("{first} {prompt}", "template t: no {second}, the response shown there"),
         (
             "{first}{second}{system_a}",
             "template t: {system_a} does not follow the order in which responses are shown; "
-            "there are {first} and {second}",
+            "use {first} and {second}",
         ),
-        ("{first}{second}{label}", "template t: {label} is not for judges"),
+        ("{first}{second}{label}", "template t: {label} would tell the judge the answer"),
     ],
 )
 def test_a_bad_template_is_refused(user, message):
     with pytest.raises(InputError) as caught:
         PromptTemplate("t", user)
-    assert str(caught.value) == message
+    assert str(caught.value).startswith(message)
 
 
 def test_pairs_have_to_have_what_a_template_names():
@@ -140,7 +140,7 @@ def test_pairs_have_to_have_what_a_template_names():
         {"item": ["q1", "q2"], "a": ["x", "y"], "b": ["y", "x"], "tone": ["dry", None]}
     )
     PromptTemplate("t", "{first}{second}").check(pairs)
-    with pytest.raises(InputError, match=r"nothing for \{topic\}; there are first, second, tone$"):
+    with pytest.raises(InputError, match=r"no column for \{topic\}; found first, second, tone$"):
         PromptTemplate("t", "{first}{second}{topic}").check(pairs)
     with pytest.raises(InputError) as caught:
         PromptTemplate("t", "{first}{second}{tone}").check(pairs)

@@ -332,7 +332,7 @@ def test_the_cap_on_calls_is_never_passed(tmp_path, judge_server):
     server = judge_server("--faults", "500=0.2", "--latency-ms", "5")
     place = tmp_path / "v.db"
     finished = run_on(server.url, place, plan_of(30), limits=Limits(16, max_calls=77))
-    assert finished.stopped == "the cap of 77 calls is reached"
+    assert finished.stopped == "77 calls were made, which is max_calls"
     assert finished.n_calls == len(server.log()) == 77
     assert set(statuses_of(place)) == {"ok"}
     assert run_on(server.url, place, plan_of(30)).is_complete
@@ -358,7 +358,7 @@ def test_the_cap_on_cost_is_never_passed(tmp_path):
     )
     assert finished.cost == pytest.approx(len(asked) * one)
     assert 48 * one <= finished.cost <= 50 * one
-    assert "the cap of 0.052 on the cost is reached" in finished.stopped
+    assert "could exceed max_cost (0.052)" in finished.stopped
 
 
 def test_calls_that_may_have_cost_something_count_as_much_as_they_can(tmp_path):
@@ -375,7 +375,7 @@ def test_calls_that_may_have_cost_something_count_as_much_as_they_can(tmp_path):
         max_attempts=3,
     )
     assert finished.n_calls == 2
-    assert "the cap of 0.001 on the cost" in finished.stopped
+    assert "could exceed max_cost (0.001)" in finished.stopped
 
 
 # Endpoints that cannot work
@@ -391,7 +391,7 @@ def test_a_wrong_key_stops_at_once(store_place, judge_server, monkeypatch):
     server = judge_server("--api-key", "sk-the-right-one-9876543210")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-wrong-one-0123456789")
     said = stopped_by(server.url, store_place)
-    assert said == f"{server.url}: refuses the key of OPENAI_API_KEY (HTTP 401)"
+    assert said == f"{server.url}: refuses the key in OPENAI_API_KEY (HTTP 401)"
     assert len(server.log()) == 1
     assert rows_of(store_place) == []
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-right-one-9876543210")
@@ -420,7 +420,7 @@ def test_a_fault_of_a_function_is_recorded(tmp_path):
 def test_other_texts_under_the_same_id_are_refused(store_place):
     run(store_place, answering(), plan_of(3))
     other = [replace(work, pair=Pair(work.item, "other")) for work in plan_of(3)]
-    with pytest.raises(StoreError, match="item 'q0' is there with other texts; give it another id"):
+    with pytest.raises(StoreError, match="item 'q0' is stored with other texts"):
         run(store_place, answering(), other)
 
 
@@ -478,7 +478,7 @@ def test_a_file_that_cannot_grow_loses_nothing_that_was_counted(tmp_path):
     n_counted, said = ours.recv()
     child.join()
     assert said.startswith(f"{place}: disk I/O error")
-    assert said.endswith("answers that are not in it will be asked for again")
+    assert said.endswith("answers are not in it and will be asked for again")
     assert "\n" not in said
     assert statuses_of(place)["ok"] == n_counted > 0
     assert run(place, answering(), plan_of(500)).is_complete

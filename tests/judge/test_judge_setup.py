@@ -52,7 +52,7 @@ def of_model_m(asked):
 @pytest.mark.parametrize(
     ("wrong", "said", "most"),
     [
-        ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
+        ({"model": "n"}, "has no such path or no model 'n' (HTTP 404)", 1),
         ({"temperature": 1}, "HTTP 400: Unsupported parameter: 'temperature'", 2),
         ({"path": 405}, "HTTP 405", 1),
         ({"path": 404}, "(HTTP 404); a base URL is one such as https://api.openai.com/v1", 1),
@@ -155,7 +155,7 @@ def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
     silent = endpoint(lambda _: (200, completion()))
     _, out, err = judge(cli, silent.url, *config(judge="silent", confidence="logprobs"))
     assert "40 calls (0 repeated), tokens unknown" in out
-    assert "gives no log-probabilities: no vote of this run has a confidence" in err
+    assert "returns no log-probabilities, so no vote of this run has a confidence" in err
     found = json.loads(judge(cli, silent.url, *config(judge="other"), "--json")[1])
     assert (found["prompt_tokens"], found["n_unknown_usage"]) == (None, 40)
 

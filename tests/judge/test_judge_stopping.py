@@ -129,7 +129,7 @@ def test_a_job_goes_on_where_it_left_off(tmp_path):
     asked = Judge(20)
     first, _ = go(pairs, rule, asked, place, limits=Limits(concurrency=1, max_calls=50))
     assert asked.n_calls == first.n_calls == 50
-    assert re.match(r"the cap of \d+ calls is reached", first.stopped)
+    assert re.match(r"\d+ calls were made, which is max_calls", first.stopped)
     second, same = go(pairs, rule, asked, place, limits=Limits(concurrency=1))
     assert asked.n_calls == whole.n_calls
     assert same == samples
@@ -194,7 +194,7 @@ def test_open_pairs_are_those_that_are_not_settled(tmp_path):
 
 def test_an_argument_changes_the_judging_or_is_refused(tmp_path):
     job = {"store": tmp_path / "votes.db", "client": FunctionClient(Judge(2))}
-    with pytest.raises(InputError, match="base_url, api_key and headers are"):
+    with pytest.raises(InputError, match="base_url, api_key and headers describe"):
         asyncio.run(judge(pairs_of(2), Judging("m", n=4), **job, base_url="http://127.0.0.1:9"))
     assert not job["store"].exists()
     assert asyncio.run(judge(pairs_of(2), Judging("m", n=4), **job, n=6)).n_wanted == 12
@@ -213,5 +213,5 @@ def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp
     with pytest.warns(ProvenanceWarning) as caught:
         ask("other.db", Judging("m", judge="x", temperature=None, n=N, limits=Limits(2)))
     assert [str(warning.message) for warning in caught] == [
-        "judge is x, and the model was fitted for m"
+        "judge is x, but the model was fitted for m"
     ]

@@ -32,15 +32,15 @@ def test_of_many_truncated_answers_few_are_bought(tmp_path):
     assert run.n_calls <= 24 + 64
     assert run.is_useless
     assert not run.is_done
-    assert "are truncated (most often: cut off at the limit of tokens)" in run.stopped
+    assert "are truncated (most often: cut off at the token limit)" in run.stopped
     assert "raise max_answer_tokens" in run.stopped
 
 
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (ChatReply("[[C]]"), 'are unparsed (most often: not one of the words asked for: "C")'),
-        (ChatReply("", "Hm."), "are empty (most often: no text); lower reasoning_effort"),
+        (ChatReply("[[C]]"), 'are unparsed (most often: not one of the allowed words: "C")'),
+        (ChatReply("", "Hm."), "are empty (most often: no text); if they hold"),
         (ChatReply("I'm sorry, I cannot."), "are refused (most often: I'm sorry, I cannot.)"),
     ],
 )

@@ -75,7 +75,7 @@ def test_another_file_of_the_default_name_is_kept(cli, folder):
     command = ("rejudge", "old.csv", "labels.csv", "--pairs", "pairs.jsonl", *NEW)
     status, _, err = cli(*command)
     assert status == 2
-    assert "rejudged.json exists and holds no model" in err
+    assert "rejudged.json exists and is not a model" in err
     assert not (folder / "rejudged.db").exists()
 
 
@@ -90,14 +90,14 @@ def test_nothing_is_asked_by_a_dry_run(cli, folder):
 
 def test_the_same_judge_is_noticed(cli, folder):
     _, err = rejudged(cli, "--set", "judge.temperature=0.5")
-    assert "votes of old.csv are of simulated too, with the same template and temperature" in err
-    assert "are of simulated too" not in rejudged(cli)[1]
+    assert "votes of old.csv are by simulated too, with the same template and temperature" in err
+    assert "are by simulated too" not in rejudged(cli)[1]
 
 
 def test_another_judge_is_said_with_the_command_that_carries_over(cli, folder):
     rejudged(cli)
     _, _, err = cli("decide", "rejudged.json", "old.csv", "-o", "decided.csv")
-    assert "warning: temperature is 0.5, and the model was fitted for 1" in err
+    assert "warning: temperature is 0.5, but the model was fitted for 1" in err
     command = "btdagg rejudge OLD_VOTES LABELS --pairs PAIRS --set judge.temperature=0.5"
     assert command in " ".join(err.split())
 
@@ -116,13 +116,13 @@ def test_a_project_names_the_files(cli, folder):
 
 def test_the_temperature_of_the_endpoint_may_be_the_new_one(cli, folder):
     _, err = rejudged(cli, "--set", "judge.temperature=default", "--items", "12")
-    assert "are of simulated too" not in err
+    assert "are by simulated too" not in err
 
 
 def test_the_old_votes_stay_apart_and_outputs_are_checked_first(cli, folder):
     command = ("rejudge", "old.db", "labels.csv", "--pairs", "pairs.jsonl", *NEW)
     status, _, err = cli(*command, "--store", "old.db")
-    assert (status, "expected another than that of the old votes" in err) == (2, True)
+    assert (status, "expected a template other than that of the old votes" in err) == (2, True)
     status, _, err = cli(*command, "-o", "nowhere/x.json")
     assert status == 2
     assert not (folder / "rejudged.db").exists()
@@ -147,7 +147,7 @@ def test_grades_are_carried_over(cli, folder):
     assert btdagg.GradeModel.load("rejudged.json").provenance.ancestry
     command = ("rejudge", "old.csv", "labels.csv", "--pairs", "pairs.jsonl", *NEW)
     _, _, err = cli(*command, "--set", "labels.scale=1-5")
-    assert "template response gives" in err
+    assert "template response asks for pairs" in err
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,10 @@ def test_grades_are_carried_over(cli, folder):
         (("old.csv", "--pairs", "pairs.jsonl", *NEW), "LABELS is missing"),
         (("old.csv", "labels.csv", "--pairs", "pairs.jsonl"), "--model is missing"),
         (("old.csv", "labels.csv", "--pairs", "labels.csv", *NEW), "no column a"),
-        (("old.csv", "labels.csv", "--pairs", "other.csv", *NEW), "none of its items has a label"),
+        (
+            ("old.csv", "labels.csv", "--pairs", "other.csv", *NEW),
+            "none of its items has both a label",
+        ),
     ],
 )
 def test_what_is_missing_is_named(cli, folder, words, message):

@@ -163,7 +163,7 @@ def by_votes(estimate, with_votes):
     """What the answer says of votes."""
     if estimate.weight > 0:
         return " and the votes of 60 items"
-    return " alone, as the votes do not narrow it" * with_votes
+    return " alone, since the votes do not make it narrower" * with_votes
 
 
 @pytest.mark.parametrize("with_votes", [True, False])
@@ -198,8 +198,8 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, cli, with_vote
     low, high = (f"{100 * bound:.1f}%" for bound in (rate.low, rate.high))
     by = by_votes(rate, with_votes)
     sentence = (
-        f"new wins {100 * rate.value:.1f}% (95% interval {low} to {high}), ties as half, of new "
-        f"items like these, by {len(known) - np.isnan(known).sum()} labels{by}; ties"
+        f"new wins {100 * rate.value:.1f}% (95% interval {low} to {high}), ties counted as half, "
+        f"of new items like these, by {len(known) - np.isnan(known).sum()} labels{by}; ties"
     )
     assert any(line.startswith(sentence) for line in lines), lines
 
@@ -305,7 +305,7 @@ def test_drawn_criteria_of_an_item_are_those_that_are_asked_for(tmp_path, cli):
         (
             pairs_file,
             ["--set", "labels.scale=1-5"],
-            "--set labels.scale is (1, 2, 3, 4, 5), expected nothing for pairs",
+            "--set labels.scale is (1, 2, 3, 4, 5), expected none, since these are pairs",
         ),
         (
             responses_file,
@@ -315,7 +315,7 @@ def test_drawn_criteria_of_an_item_are_those_that_are_asked_for(tmp_path, cli):
         (
             responses_file,
             ["--set", "labels.scale=pass/fail"],
-            "on the scale 0 or 1; another scale needs another store",
+            "expected one of 0 or 1; use another store",
         ),
     ],
 )
@@ -366,7 +366,7 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     arguments = ["label", tmp_path / "pairs.jsonl", "--export", "-s", tmp_path / "human.db"]
     status, _, err = cli(*arguments, "-o", output)
     assert status == 2
-    assert "with a label of item 'gpt-9-000' by Ada that" in err
+    assert "which has a label of item 'gpt-9-000' by Ada that" in err
     assert output.read_text() == text
     output.write_text(f"item,rater,label,seconds,note\n{answer.item},Ben,-1,1.0,\n")
     assert cli(*arguments, "-o", output)[0] == 0
@@ -377,15 +377,15 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     ("options", "message"),
     [
         (["-o", "human.txt"], "--output is 'human.txt', expected a name in .csv"),
-        (["--items", "9"], "is 9, and there are 4 items to label"),
+        (["--items", "9"], "is 9, but there are only 4 items to label"),
         (["--items", "0"], "--items is 0, expected at least 1"),
-        (["--host", "0.0.0.0"], "which others reach, expected"),
-        (["--drawn", "other.csv"], "item 'other' is to be labelled, and is no pair"),
+        (["--host", "0.0.0.0"], "which other machines can reach, expected"),
+        (["--drawn", "other.csv"], "item 'other' is to be labelled, but is not among"),
         (["--drawn", "twice.csv"], "twice.csv"),
         (["--drawn", "chance.csv"], "probability"),
         (["--set", "group=nothing"], "column group: got nothing, expected a group name"),
         (["--export"], "human.db: no such file"),
-        (["--export", "-s", "new.db"], "new.db: has no label to write"),
+        (["--export", "-s", "new.db"], "new.db has no labels to write"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(cli, tmp_path, monkeypatch, options, message):
@@ -441,14 +441,14 @@ def test_requests_from_elsewhere_are_refused(client, headers, status):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"key": "0"}, "this pair is not among those to be labelled"),
+        ({"key": "0"}, "this pair is no longer to be labelled"),
         ({"choices": ["A"]}, "choices is ['A'], expected 1 of "),
         ({"seconds": -1}, "seconds: "),
         ({"seconds": float("nan")}, "seconds: "),
         ({"note": "x" * 10_001}, "note: "),
         ({"rater": " "}, "rater is empty, expected a name"),
-        ({"rater": "x" * 81}, "rater is no name of at most 80 printable characters"),
-        ({"rater": "a\u202eb"}, "rater is no name"),
+        ({"rater": "x" * 81}, "rater is not a name of at most 80 printable characters"),
+        ({"rater": "a\u202eb"}, "rater is not a name"),
         ({"more": 1}, "more: "),
     ],
 )

@@ -75,7 +75,9 @@ class BatchDecider:
         schema = batch.schema
         for name, column in added.items():
             if name in schema.names:
-                raise InputError(f"batch has a column {name!r} already, which is added")
+                raise InputError(
+                    f"batch already has a column {name!r}, which decisions would add; rename it"
+                )
             schema = schema.append(pa.field(name, column.type))
         return type(batch).from_arrays([*batch.columns, *added.values()], schema=schema)
 

@@ -178,7 +178,7 @@ def win_rate(
     by_item: dict[str, int] = {}
     if isinstance(labels, Labels):
         by_item = dict(zip(map(str, labels.ids), labels.labels.tolist(), strict=True))
-        expect(len(by_item) >= len(labels.ids), "labels", "several of an item", "one task's")
+        expect(len(by_item) >= len(labels.ids), "labels", "several votes per item", "one task's")
 
     def gold(score: SampleScore) -> float | None:
         if isinstance(labels, Labels):
@@ -233,7 +233,7 @@ def _metric(
 def _warn_of_means() -> None:
     """Say it once: Inspect computes metrics again and again while samples are completed."""
     getLogger(__name__).warning(
-        "win rates need votes and got their means: use Epochs(n, calibrated(model)) or tallied()"
+        "win rates need votes but got mean scores: use Epochs(n, calibrated(model)) or tallied()"
     )
 
 
@@ -253,7 +253,9 @@ def _reduced(score: Score) -> tuple[list[int], int | None] | None:
 def _group(score: SampleScore, key: str) -> str:
     group = (score.sample_metadata or {}).get(key)
     if group is None:
-        raise InputError(f"sample {score.sample_id!r}: metadata has no {key!r}, expected its group")
+        raise InputError(
+            f"sample {score.sample_id!r}: metadata has no {key!r}, expected the sample's group"
+        )
     return str(group)
 
 
@@ -299,8 +301,8 @@ class StopByRule:
         run, this = task.run_id, task.task_id
         if self._running is not None and self._running[0] == run and self._running[1] != this:
             raise InputError(
-                f"task {task.task!r}: another task was begun with this StopByRule; give each task "
-                "its own"
+                f"task {task.task!r}: this StopByRule already belongs to another task; give each "
+                "task its own"
             )
         names = [scored.name.rpartition("/")[2] for scored in task.scorers or []]
         self._scorer = self._named or (names[0] if len(names) == 1 else None)

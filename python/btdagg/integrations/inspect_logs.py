@@ -106,7 +106,7 @@ def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
         return None
     if number not in scale.points:
         raise InputError(
-            f"{where}: {value!r}, expected {scale.choices}; {{advice}} says what other words mean",
+            f"{where}: {value!r}, expected {scale.choices}; for other words pass {{advice}}",
             advice={"words": {"...": "..."}},
         )
     return int(number) if number.is_integer() else number
@@ -201,7 +201,7 @@ def known_by_scores(
     names = columns_needed(model)
     for name, own in ((name, told[name]) for told in metadata for name in names if name in told):
         if own not in facts.setdefault(name, [own]):
-            came = f"{facts[name][0]!r} and {own!r} in epochs of a sample"
+            came = f"{facts[name][0]!r} and {own!r}, which differ between epochs of a sample"
             expected = "one value, as votes are on one response"
             raise InputError(argument=name, came=came, expected=expected)
     return covariates_in(facts, model, [counts], "metadata of the scores")
@@ -340,8 +340,8 @@ def read_inspect_labels(
             first = rows.setdefault((log.eval.task, sample.id), row)
             if first["label"] != gold:
                 raise InputError(
-                    f"sample {sample.id!r}, {label}: {gold}, and {first['label']} in another epoch "
-                    "or log"
+                    f"sample {sample.id!r}, {label}: label {gold}, but {first['label']} in "
+                    "another epoch or log"
                 )
     return read_labels(_columns_of(list(rows.values()), extra), scale=scale)
 
@@ -420,7 +420,7 @@ def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
     if len(empty) == len(runs):
         raise InputError(f"{places or 'logs'}: no log has samples")
     if empty:
-        warnings.warn(f"left out, as they have no samples: {places}", stacklevel=3)
+        warnings.warn(f"logs without samples, left out: {places}", stacklevel=3)
     for run, attempts in runs.items():
         if run in empty:
             continue
@@ -450,7 +450,7 @@ def _read(log: Log, whole: bool = False) -> EvalLog:
         return read_eval_log(name, exclude_fields=None if whole else _NOT_READ)
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         why = str(error).partition("\n")[0]
-        raise InputError(f"{name}: no log of Inspect: {why}") from None
+        raise InputError(f"{name}: not a log of Inspect: {why}") from None
 
 
 def _place(log: EvalLog) -> str:
@@ -488,8 +488,8 @@ def _refuse_mixed(task: str, evaluated: set[tuple[str, str]]) -> None:
     models = sorted({model for model, _ in evaluated})
     if len(models) > 1 and any(model != judge for model, judge in evaluated):
         raise InputError(
-            f"runs of the task {task!r} evaluate {listing(models)}, whose responses differ, "
-            "expected logs of one of them",
+            f"runs of the task {task!r} evaluate several models ({listing(models)}); give the "
+            "logs of one model",
             argument="logs",
         )
 
@@ -518,7 +518,7 @@ def _columns_of(rows: list[dict[str, Any]], extra: Mapping[str, str]) -> dict[st
     for name, key in extra.items():
         if all(value is None for value in columns[name]):
             raise InputError(
-                f"columns[{name!r}] is {key!r}, which no sample's metadata has",
+                f"columns[{name!r}] is {key!r}, which is in no sample's metadata",
                 argument="columns",
             )
     if not all(isinstance(item, int) for item in columns["item"]):

@@ -80,7 +80,7 @@ def write(annotations: Source, client: Client | None = None) -> None:
     client = client or Client()
     data = [_data(row) for _, row in rows_of(annotations, "span_id")]
     if len({(row["span_id"], row["name"], row["identifier"]) for row in data}) < len(data):
-        expected = "identifiers that tell annotations of a span and name apart"
+        expected = "distinct identifiers for annotations with the same span and name"
         raise InputError(f"annotations: expected {expected}", argument="annotations")
     for part in batched(data, _AT_ONCE):
         try:

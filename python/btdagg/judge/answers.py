@@ -108,7 +108,11 @@ class AnswerFormat:
             for name in _OF_PAIRS:
                 came = getattr(self, name)
                 if came != getattr(AnswerFormat, name):
-                    raise InputError(argument=name, came=came, expected="nothing beside grades")
+                    raise InputError(
+                        argument=name,
+                        came=came,
+                        expected="no value, since the answers are grades",
+                    )
         for name, allowed in (("kind", _FORMS), ("scale", ("choice", "steps", "scores"))):
             if getattr(self, name) not in allowed:
                 expected = f"one of {', '.join(allowed)}"
@@ -350,8 +354,8 @@ _REFUSAL = re.compile(
 
 
 _CUT_OFF = {
-    "length": "cut off at the limit of tokens",
-    "too_long": "longer than what is read of an answer",
+    "length": "cut off at the token limit",
+    "too_long": "answer too long to be read",
 }
 
 
@@ -369,7 +373,7 @@ def _answer_alone(answer: str, finish_reason: str | None, refusal: str | None) -
     if "<" in answer:
         answer = _THOUGHT_ENDS.split(answer)[-1]
         if _THOUGHT_BEGINS.search(answer):
-            return Verdict("truncated", reason="the thought does not end")
+            return Verdict("truncated", reason="the reasoning does not end")
     answer = answer.replace("\\[", "[").replace("\\]", "]").replace("\r", "").strip()
     return answer or Verdict("empty", reason="no text")
 

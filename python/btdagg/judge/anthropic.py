@@ -18,7 +18,7 @@ class _StrictDecoder(SSEDecoder):
             return event
         content = json.loads(event.data)
         if not isinstance(content, Mapping) or content.get("type") != event.event:
-            raise ValueError(f"no event: {event.data}")
+            raise ValueError(f"not an event: {event.data}")
         return event
 
 

@@ -489,8 +489,8 @@ def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
     if order == "both":
         if n % 2:
             raise InputError(
-                f"n is {n}, expected an even number: half of the votes are asked with A first, "
-                f"half with B first; {n + 1}, or one order alone",
+                f"n is {n}, expected an even number, since half of the calls show A first and "
+                f"half B first; use n={n + 1}, or a single order",
                 argument="n",
             )
         return tuple((place, sample) for sample in range(n // 2) for place in ORDERS)

@@ -51,7 +51,7 @@ class Faults:
         is_filter = _BLOCKED in message or any(f"'{code}'" in written for code in _FILTERED)
         if status not in (400, 403) or not is_filter:
             return None
-        message = message or "refused by the filter of the endpoint"
+        message = message or "refused by the endpoint's content filter"
         return ChatReply(f"HTTP {status}: {message}", "", "refusal", latency=latency)
 
     def explained(
@@ -86,7 +86,7 @@ class Faults:
             words = f"error within the stream: {self.brief(_message_of(error.body) or str(error))}"
         elif has_begun:
             shown = f" ({self.brief(content_type)})" if content_type else ""
-            words, kind = f"the reply is no chat completion{shown}", "protocol"
+            words, kind = f"the reply is not a chat completion{shown}", "protocol"
         else:
             words = self.brief(f"{type(error).__name__}: {error}")
         return ChatError(words, kind or "transient", may_cost=True)
@@ -119,13 +119,13 @@ class Faults:
         is_quota, kind = kind == "fatal", kind or _kind_of(status)
         words = f"HTTP {status}{more}"
         if is_quota or status == 402 or _error_of(body).get("code") in _OUT_OF_QUOTA:
-            words, kind = f"HTTP {status}: out of quota{more}", "fatal"
+            words, kind = f"HTTP {status}: quota used up{more}", "fatal"
         elif status == 401 or "API_KEY_INVALID" in str(body):  # Google says 400 of a wrong key
             # What is said about a wrong key often shows a part of it.
-            words, kind = f"refuses the key of {self._variable} (HTTP {status})", "fatal"
+            words, kind = f"refuses the key in {self._variable} (HTTP {status})", "fatal"
         elif status == 404:
             more = more or f"; a base URL is one such as {self._address}"
-            words = f"knows no such path or no model {model!r} (HTTP 404){more}"
+            words = f"has no such path or no model {model!r} (HTTP 404){more}"
         if "retry-after-ms" not in headers:  # the library passes over fractions of seconds
             retry_after = seconds_of(headers.get("retry-after")) or retry_after
         if kind == "rejected" and not message:

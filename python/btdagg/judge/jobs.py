@@ -98,7 +98,9 @@ async def opened(
     from btdagg.judge.store import VoteStore
 
     if client is not None and any(value is not None for value in endpoint.values()):
-        raise InputError("base_url, api_key and headers are of an endpoint, and a client is given")
+        raise InputError(
+            "base_url, api_key and headers describe an endpoint; a client was given as well"
+        )
     async with AsyncExitStack() as stack:
         if client is None:
             client = client_of(judging.model, timeout=judging.timeout, **endpoint)

@@ -202,12 +202,12 @@ class Judging:
         if self.again == "all":
             object.__setattr__(self, "again", STATUSES[1:])
         if not self.model.strip():
-            raise InputError("model is empty, expected its name at the endpoint")
+            raise InputError("model is empty, expected the model's name at the endpoint")
         if not self.scale.mirrored:
             for name in ("order", "confidence"):
                 came = getattr(self, name)
                 if came != getattr(Judging, name) and came != "verbal":
-                    expected = f"none, since template {self.prompt.name} is for one response"
+                    expected = f"None, since template {self.prompt.name} shows a single response"
                     raise InputError(argument=name, came=came, expected=expected)
         _ = self.samples  # which checks their number
         if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
@@ -226,14 +226,14 @@ class Judging:
                 expected = f"all, or some of {', '.join(STATUSES[1:])}"
                 raise InputError(argument="again", came=status, expected=expected)
         if self.batch and (self.model == SIMULATED or provider_of(self.model)[0] not in BATCHING):
-            expected = f"a model of {' or '.join(BATCHING)}: batch is for these"
+            expected = f"a model of {' or '.join(BATCHING)}, the providers with batches"
             raise InputError(argument="model", came=self.model, expected=expected)
         if self.limits.max_cost is not None and self.prices is None:
-            raise InputError("a cap on cost needs prices", argument="prices")
+            raise InputError("max_cost needs prices", argument="prices")
         if self.limits.max_cost is not None and self.max_answer_tokens is None:
             raise InputError(
-                "a cap on cost needs max_answer_tokens, thinking included: without it one answer "
-                "could pass the cap",
+                "max_cost needs max_answer_tokens (reasoning included), since a single answer of "
+                "any length could exceed it",
                 argument="max_answer_tokens",
             )
 

@@ -86,7 +86,7 @@ async def decide_by(
         runs.append(await judge_pairs(pairs, judging, job))
         limits = runs[0].left_of(judging.limits)
         if limits is None and not runs[0].stopped:
-            runs.append(JudgeRun(stopped="the caps are used up by the samples"))
+            runs.append(JudgeRun(stopped="the samples have used up max_calls or max_cost"))
     if limits is not None and not any(run.stopped for run in runs):
         runs.append(await judge_pairs(pairs, replace(asking, limits=limits), job))
     decided: dict[str, int] = {}
@@ -120,7 +120,7 @@ def asking_of(
     once = replace(judging, temperature=0.0)
     answer = judging.prompt.answer
     if not judging.scale.mirrored or (method != "greedy" and answer.scale != "choice"):
-        expected = f"one that asks for A, B or a tie, for {method}"
+        expected = f"a template that asks for A, B or a tie, as {method} needs"
         raise InputError(argument="template", came=judging.prompt.name, expected=expected)
     if method in ("greedy", "few-shot"):
         shots = None if method == "greedy" else FewShot(judging.prompt, examples)
@@ -129,7 +129,7 @@ def asking_of(
         raise InputError(argument="method", came=method, expected=f"one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:
         raise InputError(
-            f"{method} is over the answers of a judge, and the store keeps none; keep exchanges"
+            f"{method} needs the judge's answers, which this store does not keep; keep exchanges"
         )
     return replace(once, n=1, order="AB", method=_Aggregation(method, judging, store))
 

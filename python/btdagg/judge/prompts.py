@@ -83,10 +83,13 @@ class PromptTemplate:
                 if name in ("a", "b") or name.endswith(("_a", "_b")):
                     raise InputError(
                         f"template {self.name}: {{{name}}} does not follow the order in which "
-                        "responses are shown; there are {first} and {second}"
+                        "responses are shown; use {first} and {second}"
                     )
                 if name in (*SECRET, "item"):
-                    raise InputError(f"template {self.name}: {{{name}}} is not for judges")
+                    raise InputError(
+                        f"template {self.name}: {{{name}}} would tell the judge the answer; "
+                        "remove it"
+                    )
         for name in self.shown:
             if name not in self.placeholders:
                 raise InputError(f"template {self.name}: no {{{name}}}, the response shown there")
@@ -133,7 +136,7 @@ class PromptTemplate:
         the two, and `confidence` says whether to ask for one.
         """
         if allow_tie is not None and len(self.shown) == 1:
-            expected = f"none, since template {self.name} is for one response"
+            expected = f"none, since template {self.name} shows a single response"
             raise InputError(argument="allow_tie", came=allow_tie, expected=expected)
         changed: dict[str, Any] = {"kind": kind, "confidence": confidence}
         changed = {name: value for name, value in changed.items() if value is not None}
@@ -147,7 +150,7 @@ class PromptTemplate:
         for name in values:
             if name not in free:
                 raise InputError(
-                    f"template {self.name}: no {{{name}}} to fill in; it has {listing(free)}"
+                    f"template {self.name}: no placeholder {{{name}}}; it has {listing(free)}"
                 )
         quoted = {
             name: str(value).replace("{", "{{").replace("}", "}}") for name, value in values.items()
@@ -161,8 +164,8 @@ class PromptTemplate:
         if pairs.shown != self.shown:
             what = "two responses, in columns a and b" if len(self.shown) > 1 else "one response"
             raise InputError(
-                f"template {self.name} is for items of {what}, and {pairs.source} has others; "
-                f"there are the templates {', '.join(TEMPLATES)}",
+                f"template {self.name} is for items with {what}, which {pairs.source} does not "
+                f"have; the templates are {', '.join(TEMPLATES)}",
                 argument="template",
             )
         names: list[str] = [name for name in ("prompt", "reference") if name in pairs.columns]
@@ -172,13 +175,17 @@ class PromptTemplate:
                 continue
             if name not in names:
                 raise InputError(
-                    f"template {self.name}: {pairs.source} has nothing for {{{name}}}; "
-                    f"there are {listing(names)}"
+                    f"template {self.name}: {pairs.source} has no column for {{{name}}}; found "
+                    f"{listing(names)}"
                 )
             absent = pairs.frame[name].is_null().arg_true()
             if len(absent):
                 place = {"source": pairs.source, "row": absent[0] + 1, "column": name}
-                raise InputError(**place, came=None, expected=f"a value for template {self.name}")
+                raise InputError(
+                    **place,
+                    came=None,
+                    expected=f"a value for template {self.name} to fill in",
+                )
 
     def render(self, pair: Pair, order: str = "AB", *, answer: str | None = None) -> Messages:
         """Return the messages, with `role` and `content`, that ask about a pair.
@@ -255,8 +262,8 @@ def _names(text: str, template: str) -> Iterator[str]:
         if name is None or not _NAME.fullmatch(name):
             line = text.count("\n", 0, match.start()) + 1
             raise InputError(
-                f"template {template}, line {line}: {match[0][:40]!r} is no placeholder; "
-                "write {{ and }} for braces"
+                f"template {template}, line {line}: {match[0][:40]!r} is not a placeholder; write "
+                "{{ and }} for braces"
             )
         yield name.lower()
 
@@ -353,7 +360,10 @@ def labelled_pairs(
     items = [str(item) for item in labels.ids.tolist()]
     label_of = dict(zip(items, labels.labels.tolist(), strict=True))
     if len(label_of) < len(items):
-        raise InputError(f"{labels.source}: an item has labels in several tasks")
+        raise InputError(
+            f"{labels.source}: an item has labels in several tasks, expected those of one "
+            "task, expected those of one task"
+        )
     labelled = [(pair, label_of[pair.item]) for pair in pairs if pair.item in label_of]
     if not labelled:
         raise InputError(f"{labels.source}: no pair of {pairs.source} has a label")

@@ -226,7 +226,7 @@ class ModelClient:
 
         if body and (argument := unsent(request, body)):
             raise ChatError(
-                f"{argument} does not reach {request.model} through {self.provider}; leave it out",
+                f"{self.provider} does not pass {argument} on to {request.model}; leave it out",
                 "fatal",
             )
         self._checked.add(request.model)
@@ -252,7 +252,10 @@ class ModelClient:
             )
             if exchange.moved_to:  # neither key nor texts go there
                 target = self.faults.brief(exchange.moved_to)
-                words = f"redirects to {target}, which is not followed; give a base URL there"
+                words = (
+                    f"redirects to {target}; redirects are not followed, so set base_url to the "
+                    "new address"
+                )
                 fault = ChatError(words, "fatal")
         finally:
             _exchange.reset(token)
@@ -429,7 +432,7 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
     if not key and is_needed:
         raise InputError(f"{source} is not set, expected an API key")
     if not key.isascii() or not key.isprintable():
-        raise InputError(f"{source} has characters that no API key has")
+        raise InputError(f"{source} has characters that an API key cannot have")
     return key, variable
 
 

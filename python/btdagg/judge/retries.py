@@ -149,7 +149,7 @@ class Asker:
             if not self.stopping.is_set() and not is_settled():
                 outcome = await self._probed(request)
                 if isinstance(outcome, ChatError) and not self._is_trusted:
-                    self._end(f"refuses a short request, too: {outcome}")
+                    self._end(f"refuses even a short request: {outcome}")
         return not self.stopping.is_set()
 
     async def _probed(self, request: ChatRequest) -> ChatReply | ChatError | None:
@@ -175,11 +175,11 @@ class Asker:
                 since, fault, n_faults = health.trouble or (self._clock(), str(outcome), 1)
                 away_for, longest_away = self._clock() - since, self._judging.limits.max_wait
                 if not self._pacing.has_worked:
-                    self._end(f"{fault}; none of {n_faults} requests worked")
+                    self._end(f"{fault}; all {n_faults} requests failed")
                     return None
                 if away_for >= longest_away:
                     waited, most = _duration(away_for), _duration(longest_away)
-                    self._end(f"no answer for {waited} ({fault}); max_wait is {most}")
+                    self._end(f"no answer for {waited} ({fault}), longer than max_wait ({most})")
                     return None
                 health.is_away = True
                 seconds = min(self._draw.uniform(wait / 2, wait), longest_away - away_for)
@@ -206,7 +206,7 @@ class Asker:
         if seconds <= _SAID_AFTER:
             return "", 0.0
         if self._health.is_away:
-            return f"endpoint to come back ({fault}; away for {_duration(seconds)})", 0.0
+            return f"endpoint to come back ({fault}; down for {_duration(seconds)})", 0.0
         return f"answer ({fault}; {n_faults} calls in a row)", 0.0
 
     # One request
@@ -289,7 +289,9 @@ class Asker:
         )
         if max(seconds, asked or 0.0) > longest:
             wait = _duration(asked or seconds)
-            self._end(f"asks to wait {wait} ({fault}); max_wait is {_duration(longest)}")
+            self._end(
+                f"asks for a wait of {wait} ({fault}), longer than max_wait ({_duration(longest)})"
+            )
 
     def _end(self, why: str) -> None:
         name = getattr(self._client, "name", "") or f"judge {self._judging.setup.judge}"

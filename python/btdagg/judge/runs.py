@@ -85,13 +85,13 @@ class Budget:
         """Reserve a call, or say which cap it could pass."""
         limits, price = self._limits, self._prices.of(prompt_bytes, self._answer_tokens)
         if limits.max_calls is not None and self.calls >= limits.max_calls:
-            return None, f"the cap of {limits.max_calls} calls is reached"
+            return None, f"{limits.max_calls} calls were made, which is max_calls"
         # Reserved costs are added and taken away: what rounding leaves of them is no cost.
         cost = self.cost + self._reserved + price
         if limits.max_cost is not None and cost > limits.max_cost * (1 + 1e-12):
             return None, (
-                f"the cap of {limits.max_cost:g} on the cost is reached: {self.cost:.4g} is spent, "
-                f"and another call may cost up to {price:.2g}"
+                f"the run has cost {self.cost:.4g}, and another call of up to {price:.2g} could "
+                f"exceed max_cost ({limits.max_cost:g})"
             )
         self._hold(price, 1)
         return price, ""
@@ -312,17 +312,17 @@ class Usefulness:
         status, n = Counter(status for status, _ in self._last).most_common(1)[0]
         reasons = Counter(reason for other, reason in self._last if other == status)
         return (
-            f"answers hold no votes: of the last {len(self._last)} without one {n} are {status} "
+            f"answers have no vote: of the last {len(self._last)} without one, {n} are {status} "
             f"(most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
         )
 
 
 _REMEDIES = {
-    "truncated": "raise max_answer_tokens, or lower reasoning_effort, and ask again for these",
-    "empty": "lower reasoning_effort or raise max_answer_tokens if they are reasoning alone; "
-    "else try streaming, or another name of the model",
+    "truncated": "raise max_answer_tokens or lower reasoning_effort, and ask for these again",
+    "empty": "if they hold reasoning alone, lower reasoning_effort or raise max_answer_tokens; "
+    "otherwise try streaming, or another name of the model",
     "refused": "another template or model may help",
-    "failed": "the endpoint answers short requests, and not these",
+    "failed": "the endpoint answers short requests but not these",
     "unparsed": "structured answers may help; {answer} in a template tells the judge how to "
-    "answer, and its table [answer] has the word for a tie",
+    "answer, and the word for a tie is in its table [answer]",
 }

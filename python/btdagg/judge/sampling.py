@@ -116,7 +116,7 @@ class _Sampler:
             await self._commit("give_back", writer.ask, list(self._claimed.values()))
         except StoreError as error:
             n = len(writer.unsaved)
-            lost = f"; {n} answers that are not in it will be asked for again" if n else ""
+            lost = f"; {n} answers are not in it and will be asked for again" if n else ""
             self._error = StoreError(f"{error}{lost}")
         finally:
             try:

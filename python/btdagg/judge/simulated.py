@@ -301,8 +301,8 @@ class SimulatedClient:
         seen = read(messages[-1]["content"])
         if not (seen.first or seen.second or seen.samples):
             raise ChatError(
-                "the simulated judge finds no <response_a> and <response_b> in the prompt, and no "
-                "<response>; use one of the templates of btdagg, or these marks",
+                "the simulated judge finds neither <response_a> and <response_b> nor <response> "
+                "in the prompt; use a template of btdagg, or these marks",
                 "fatal",
             )
         prompt = "\n\n".join(m["content"] for m in messages if m["role"] != "assistant")

@@ -337,7 +337,7 @@ def _statement(
     if verdict is not None:
         return Statement(form, *span, verdict)
     shown = json.dumps(value, ensure_ascii=False, default=str)
-    return Statement(form, *span, None, f"not one of the words asked for: {shown[:40]}")
+    return Statement(form, *span, None, f"not one of the allowed words: {shown[:40]}")
 
 
 def _unless_doubted(statement: Statement, doubt: object) -> Statement:
@@ -419,7 +419,7 @@ def _objects(text: str, words: Words) -> list[Statement]:
             n_broken += 1
             if n_broken == _MOST:
                 end = len(text)
-                found.append(Statement("json", end, end, None, "too many objects that are broken"))
+                found.append(Statement("json", end, end, None, "too many broken objects"))
                 break
             nearly = _NEARLY.match(text, start)
             place = nearly.end() if nearly else start + 1

@@ -92,7 +92,7 @@ async def judge_by_rule(
         limits = runs[-1].left_of(limits)
     else:
         if any(True for _ in by_rule.plan(judging, pairs)):
-            runs.append(JudgeRun(stopped="the caps are used up"))
+            runs.append(JudgeRun(stopped="max_calls or max_cost is used up"))
     total = total_of(runs)
     # A sample may have been asked for in several rounds, so that their statuses cannot be added.
     n_settled, after = by_rule.summary(pairs)
@@ -114,8 +114,8 @@ def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
         raise InputError(argument="template", came=judging.setup.template, expected=expected)
     if rule.step % judging.step:
         raise InputError(
-            f"the rule has step {rule.step}, expected an even one: votes come in pairs of both "
-            "orders"
+            f"the rule has step {rule.step}, expected an even number, since votes come in pairs, "
+            "one in each order"
         )
 
 

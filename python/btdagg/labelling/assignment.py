@@ -65,7 +65,9 @@ class Assignment:
         is_single = "response" in pairs.columns
         if is_single != ("response" in scale.mode.responses):
             came = "missing" if is_single else scale.points
-            expected = "a scale for single responses" if is_single else "nothing for pairs"
+            expected = (
+                "a scale for single responses" if is_single else "none, since these are pairs"
+            )
             raise InputError(f"grades is {came}, expected {expected}", argument="grades")
         names = pairs.frame["criterion"] if "criterion" in pairs.columns else itertools.repeat("")
         self._rows: dict[str, dict[str, int]] = defaultdict(dict)
@@ -76,9 +78,11 @@ class Assignment:
             items = sorted(self._rows, key=self.key)
         unknown = next((item for item in items if item not in self._rows), None)
         if unknown is not None:
-            raise InputError(f"item {shown(unknown)} is to be labelled, and is no pair")
+            raise InputError(f"item {shown(unknown)} is to be labelled, but is not among the pairs")
         if n_items is not None and n_items > len(items):
-            raise InputError(f"n_items is {n_items}, and there are {len(items)} items to label")
+            raise InputError(
+                f"n_items is {n_items}, but there are only {len(items)} items to label"
+            )
         self.items = list(items)[:n_items]
         self._of_key = {self.key(item): item for item in self.items}
         self._places = {item: place for place, item in enumerate(self.items)}

@@ -199,7 +199,7 @@ class Outcome:
                     f"{name and f'{name}: '}agreement on {counted(of.n_items, 'item')} with two "
                     f"labels or more: {alpha} (Krippendorff, {how}); raters "
                     f"disagree on {len(of.disputed)}"
-                    f"{', which count by their mean' if of.disputed else ''}"
+                    f"{' and count by their mean' if of.disputed else ''}"
                 )
         return lines
 
@@ -218,10 +218,9 @@ class Outcome:
             if of.n_labels < of.n_items:
                 more = of.labels_for((main.high - main.low) / 2)
                 lines.append(
-                    f"{begin}an interval half as wide takes about {more:,} labels"
+                    f"{begin}halving the interval takes about {more:,} labels"
                     if more is not None
-                    else f"{begin}even with a label on every item the interval is more than half "
-                    "as wide"
+                    else f"{begin}labels on every item would not halve the interval"
                 )
             lines += () if self._votes is None else (f"{begin}{text}" for text in of.remarks)
         return lines

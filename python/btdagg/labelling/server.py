@@ -124,8 +124,8 @@ def serve_labels(
     else:
         listening.close()
         raise InputError(
-            f"host is {host}, which others reach, expected behind_proxy as well: the "
-            "name under which a proxy serves the page by HTTPS"
+            f"host is {host}, which other machines can reach, expected behind_proxy too: the name "
+            "under which a proxy serves the page by HTTPS"
         )
     access = Access(
         token=token or secrets.token_urlsafe(24),
@@ -144,7 +144,11 @@ def serve_labels(
                 write()
             except (InputError, OSError) as error:
                 # The labels are in the store; the next one writes the file again.
-                print(f"btdagg: not written for now: {error}", file=sys.stderr, flush=True)
+                print(
+                    f"btdagg: could not write the labels yet, will try again: {error}",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
     config = uvicorn.Config(
         label_app(session, access, follow),
@@ -211,7 +215,7 @@ def _at_the_door(request: Request, access: Access) -> Response | None:
 
     host = request.headers.get("host", "").lower()
     if host not in access.hosts:
-        return PlainTextResponse("this name is not served here", 421)
+        return PlainTextResponse("this host name is not served here", 421)
     if request.method not in ("GET", "HEAD"):
         scheme = "https" if access.is_secure else "http"
         if request.headers.get("origin", "").lower() != f"{scheme}://{host}":
@@ -219,19 +223,21 @@ def _at_the_door(request: Request, access: Access) -> Response | None:
     token = request.query_params.get("token")
     if request.scope["path"] == "/" and token:
         if not is_token(token):
-            return PlainTextResponse("this address is of another run: take the one it printed", 403)
+            return PlainTextResponse(
+                "this address is from another run: open the one that the present run printed", 403
+            )
         welcome = HTMLResponse(_WELCOME)
         welcome.set_cookie(
             access.cookie, token, httponly=True, samesite="strict", secure=access.is_secure
         )
         return welcome
     if not is_token(request.cookies.get(access.cookie, "")):
-        return PlainTextResponse("not let in: open the address that btdagg label printed", 403)
+        return PlainTextResponse("no access: open the address that btdagg label printed", 403)
     if request.method not in ("GET", "HEAD"):
         n_bytes = request.headers.get("content-length", "")
         is_chunked = "transfer-encoding" in request.headers  # of any length, whatever is said
         if is_chunked or not n_bytes.isdecimal() or int(n_bytes) > _MAX_BODY:
-            detail = f"a body of at most {_MAX_BODY} bytes is expected, with its length"
+            detail = f"expected a body of at most {_MAX_BODY} bytes, and its length"
             return JSONResponse({"detail": detail}, 413)
     return None
 

@@ -60,8 +60,8 @@ class Session:
             if answer.label is not None and answer.label not in self._labels.values():
                 raise InputError(
                     f"{store.name}: item {answer.item!r} has the label {answer.label:g}, expected "
-                    f"one on the scale {listed((*self._labels.values(),))}; another scale needs "
-                    "another store"
+                    f"one of {listed((*self._labels.values(),))}; use another store for another "
+                    "scale"
                 )
 
     def view(self, rater: str, key: str | None = None) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Session:
     def _item(self, key: str) -> str:
         item = self._assignment.item(key)
         if item is None:
-            raise InputError("this pair is not among those to be labelled (any more): reload")
+            raise InputError("this pair is no longer to be labelled: reload the page")
         return item
 
     def _texts(self, item: str, rater: str) -> tuple[str, str]:
@@ -230,7 +230,7 @@ def rater_name(name: str) -> str:
         raise InputError("rater is empty, expected a name")
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if len(name) > _LONGEST_NAME or shown(name) != name:
-        raise InputError(f"rater is no name of at most {_LONGEST_NAME} printable characters")
+        raise InputError(f"rater is not a name of at most {_LONGEST_NAME} printable characters")
     return name
 
 

@@ -107,7 +107,7 @@ _DECIDE: dict[str, Any] = {
         404: {"model": Error, "description": "No model of this name."},
         413: {"model": Error, "description": "The body is too large."},
         415: {"model": Error, "description": "The body is neither JSON nor an Arrow stream."},
-        422: {"model": Error, "description": "Bad input: the message names field and row."},
+        422: {"model": Error, "description": "Bad input; the message names the field and the row."},
     },
     "openapi_extra": {
         "requestBody": {
@@ -306,7 +306,7 @@ class _Measured:
         labels = ["path", "status"]
         self._requests = Counter("btdagg_requests", "Requests.", labels, registry=registry)
         self._seconds = Histogram(
-            "btdagg_request_seconds", "Times of answers.", ["path"], registry=registry
+            "btdagg_request_seconds", "Latency of answers.", ["path"], registry=registry
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

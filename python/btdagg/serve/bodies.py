@@ -71,14 +71,14 @@ def body_of(scale: Scale, known: Known = NOTHING) -> type[BaseModel]:
         **dict.fromkeys(names, optional(list[_Count])),
     }
     if scale.mirrored:
-        missing = "-1, 0, 1, or B, tie, A; null is a missing vote, and no tie."
+        missing = "-1, 0, 1, or B, tie, A; null is a missing vote, not a tie."
         fields["vote"] = optional(list[str | _Integer | None], missing)
-        strong = "How strong votes are, as those that the model was fitted to."
+        strong = "Strength of the votes, in the columns that the model was fitted to."
         fields |= dict.fromkeys(_STRENGTHS, optional(list[float | None], strong))
     else:
         fields["scores"] = optional(list[list[float | None]], "Scores of each item.")
         fields["score"] = optional(list[str | float | None], "Null is a missing score.")
-    told = "What the model has to know of each item, or what that is made of; none missing."
+    told = "Covariates of each item, or the columns they are made of; no value may be missing."
     fields |= dict.fromkeys(known.numbers, optional(list[FiniteFloat], told))
     fields |= dict.fromkeys(known.texts, optional(list[str], told))
     config = ConfigDict(extra="forbid", strict=True)
@@ -102,15 +102,19 @@ class DecidedItems(BaseModel):
     """Decisions, item by item."""
 
     model: str = Field(description="Digest of the model that decided.")
-    items: list[str] | list[int] | None = Field(None, description="Their ids, if there were any.")
-    counts: list[list[int | float]] | None = Field(None, description="Where votes came.")
-    n_missing: int | None = Field(None, description="Votes that are missing.")
+    items: list[str] | list[int] | None = Field(
+        None, description="Ids of the items, if the request had any."
+    )
+    counts: list[list[int | float]] | None = Field(None, description="If the request had votes.")
+    n_missing: int | None = Field(None, description="Number of missing votes.")
     labels: list[Literal[-1, 0, 1]] | list[float] = Field(
         description="-1 (B is better), 0 (tie), 1 (A is better); or grades."
     )
-    probabilities: list[list[float]] | None = Field(None, description="Of -1, 0, 1, or of grades.")
+    probabilities: list[list[float]] | None = Field(
+        None, description="Probabilities of -1, 0, 1, or of the grades."
+    )
     warnings: list[str] | None = Field(
-        None, description="Where the items are not what the model was fitted to."
+        None, description="Differences between these items and those that the model was fitted to."
     )
 
 
@@ -158,9 +162,11 @@ def _items(
     (form,) = came
     for name in columns:
         if name not in forms[form]:
-            raise InputError(f"{name}: beside {form}, expected only {', '.join(forms[form])}")
+            raise InputError(
+                f"{name}: not allowed with {form}, expected only {', '.join(forms[form])}"
+            )
     if not _are_ids(columns.get("item", [])):
-        raise InputError("item: expected only texts or only whole numbers, and none missing")
+        raise InputError("item: expected all texts or all whole numbers, none missing")
     counts: np.ndarray[Any, Any]
     if form in ("vote", "score"):
         try:
@@ -170,7 +176,7 @@ def _items(
             full_margins = () if votes.strength is None else votes.strength.full_margins
             fitted = () if origin is None else origin.full_margins
             if not {own.margin for own in full_margins} <= {own.margin for own in fitted}:
-                expected = "strength: the model has no full margin of these votes"
+                expected = "strength: the model has no full margin for these votes"
                 raise InputError(argument="margin", came="a column", expected=expected)
             ids, counts = votes.counts()
         except InputError as error:
@@ -253,13 +259,13 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
             if message.type != "record batch":
                 raise InputError(f"body: a {message.type}, expected only record batches")
             if _is_compressed(message.metadata.to_pybytes()):
-                raise InputError("body: a compressed batch, expected it uncompressed")
+                raise InputError("body: a compressed batch, expected uncompressed batches")
             batch = pa.ipc.read_record_batch(message, came)
             batch.validate(full=True)  # offsets that point elsewhere would crash the process
             batches.append(pa.record_batch(batch.columns, schema=schema))
             end = source.tell()
         if body[end:] != _END:
-            raise InputError("body: no end-of-stream mark at its end; was it cut off?")
+            raise InputError("body: no end-of-stream mark; was it cut off?")
         return pl.DataFrame(pa.Table.from_batches(batches, schema))
     except StopIteration:
         raise InputError("body: not an Arrow IPC stream: it has no schema") from None

@@ -146,12 +146,12 @@ class BatchEndpoint:
                 except (KeyError, TypeError, AttributeError, ValueError):
                     file = path.removeprefix("/files/").removesuffix("/content")
                     raise EndpointError(
-                        f"{self.name}: file {file}: line {number} is no result"
+                        f"{self.name}: file {file}: line {number} is not a result"
                     ) from None
                 results.setdefault(result.key, result)
         if len(results) < remote.done:
             raise EndpointError(
-                f"{self.name}: {len(results)} results of {remote.done} requests that are done"
+                f"{self.name}: {len(results)} results for {remote.done} finished requests"
             )
         return results
 
@@ -206,7 +206,7 @@ class BatchEndpoint:
         except self._errors.APIConnectionError as error:
             fault = faults.of_connection(error)
         except ValueError:
-            fault = ChatError("the reply is no JSON", "protocol", may_cost=True)
+            fault = ChatError("the reply is not JSON", "protocol", may_cost=True)
         raise CallError(self.name, fault)
 
 

@@ -66,7 +66,7 @@ async def judge_by_batches(
                 break
             if run.statuses.total() == n_before and not run.stopped:
                 reason = why.most_common(1)[0][0]
-                raise EndpointError(f"{desk.name}: no request of a batch worked: {reason}")
+                raise EndpointError(f"{desk.name}: every request of a batch failed: {reason}")
     run.seconds = time.monotonic() - began
     return run
 
@@ -113,12 +113,12 @@ class BatchDesk:
                 add_to(run, collected.run)
                 job.watch(run)
                 if collected.remote.status == "failed":
-                    reason = collected.remote.reason or "no reason is given"
+                    reason = collected.remote.reason or "no reason given"
                     raise EndpointError(f"{self.name}: batch {batch.id} failed: {reason}")
             if not is_under_way:
                 continue
             n = sum(batch.n_requests for batch in batches)
-            run.waits_for = f"batches ({n_done} of {n} requests are done)"
+            run.waits_for = f"batches ({n_done} of {n} requests done)"
             job.watch(run)
             if not await elapsed(wait, job.stop):
                 run.stopped = INTERRUPTED
@@ -139,7 +139,7 @@ class BatchDesk:
             return await self._sent(held)
         except FileNotFoundError:
             raise EndpointError(
-                f"{held.file} is gone; `btdagg batch cancel {held.id}` frees what is in it"
+                f"{held.file} no longer exists; `btdagg batch cancel {held.id}` frees its samples"
             ) from None
         finally:
             self.owner.roll_back()
@@ -229,12 +229,14 @@ class BatchDesk:
         file, claims = Path(batch.file).name, self.owner.claims_of(batch)
         keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
         if results and claims and results.keys().isdisjoint(keys):
-            raise EndpointError(f"{self.name}: batch {batch.remote} holds other requests")
+            raise EndpointError(
+                f"{self.name}: batch {batch.remote} has other requests than its file"
+            )
         form, run, prices = AnswerFormat(**json.loads(batch.answer)), collected.run, None
         if batch.price_in is not None and batch.price_out is not None:
             prices = Prices(batch.price_in, batch.price_out)
             run.cost = 0.0
-        absent = f"no result, the batch is {collected.remote.status}"
+        absent = f"no result: the batch is {collected.remote.status}"
         kept: list[Answered] = []
         refused: dict[str, list[Answered]] = {"rejected": [], "forbidden": []}
         for key, sample in zip(keys, claims, strict=True):
@@ -307,4 +309,4 @@ def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatErro
     try:
         return endpoint.client.read(body)
     except ChatError:
-        return ChatError("the result is no chat completion")
+        return ChatError("the result is not a chat completion")

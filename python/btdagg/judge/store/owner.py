@@ -164,7 +164,7 @@ class Owner:
         for item, digest, *_ in items:
             if stored[item] != digest:
                 raise StoreError(
-                    f"{self._db.name}: item {item!r} is there with other texts; give it another "
+                    f"{self._db.name}: item {item!r} is stored with other texts; give it another "
                     "id, or use another store"
                 )
 
@@ -356,7 +356,10 @@ class Owner:
     ) -> None:
         """Change the rows of samples, of which all have to be the owner's."""
         if self._execute(statement, ask, claimed, owner, values) != len(claimed):
-            raise StoreError(f"{self._db.name}: another process has taken over our claims")
+            raise StoreError(
+                f"{self._db.name}: another process has taken over the claims of this one; run the "
+                "command again"
+            )
 
     def _execute(
         self,
@@ -412,8 +415,8 @@ class _FileLocks:
             import fcntl
         except ImportError:
             raise StoreError(
-                f"{database}: a vote store in a file needs locks that Windows does not have; use "
-                "postgresql://… or Linux (WSL)"
+                f"{database}: a vote store in a file needs file locks that Windows does not have; "
+                "use postgresql://… or Linux (WSL)"
             ) from None
         self._fcntl = fcntl
         self._database = os.path.realpath(database)  # the same file by whatever name

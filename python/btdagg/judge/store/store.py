@@ -68,7 +68,9 @@ class VoteStore(Database):
             for points in connection.execute(sa.select(schema.asks.c.grades).limit(1)).scalars():
                 if points != grades:
                     which = f"grades on {points}" if points else "votes on pairs"
-                    raise StoreError(f"{self.name}: a store of {which}; use another for these")
+                    raise StoreError(
+                        f"{self.name} is a store of {which}; use another store for these"
+                    )
             insert = self.insert(schema.asks).on_conflict_do_nothing()
             connection.execute(insert, values)
             query = sa.select(schema.asks.c.id).where(_has_setup(setup))
