@@ -59,7 +59,7 @@ def test_what_is_in_labels(folder):
     assert (own.facts["raters"], own.facts["labels an item"]) == (2, [2])
     disagree = sum(n % 3 - 1 != n % 2 for n in range(20))
     assert own.facts["items on which raters disagree"] == disagree
-    assert "of each, by most raters" in own.facts
+    assert "of each, by a majority of raters" in own.facts
 
 
 def test_what_labels_support(folder):
@@ -155,12 +155,16 @@ def test_grades_are_read_on_one_scale(folder):
         == "btdagg evaluate scores.csv grades.csv --set votes.scale=1-5 --set labels.scale=1-5"
     )
     assert checked.supports[-2:] == (
-        "scores.csv does not say its scale, and has 1 to 5: 1-5 is taken for it; if it is another, "
-        "say it by --set votes.scale=...",
-        "grades.csv does not say its scale, and has 1 to 5: 1-5 is taken for it; if it is another, "
-        "say it by --set labels.scale=...",
+        (
+            "scores.csv does not say its scale and has 1 to 5, so 1-5 is assumed; for another "
+            "scale use --set votes.scale=..."
+        ),
+        (
+            "grades.csv does not say its scale and has 1 to 5, so 1-5 is assumed; for another "
+            "scale use --set labels.scale=..."
+        ),
     )
-    assert "the mean grade to ±" in checked.supports[1]
+    assert "the mean grade to within ±" in checked.supports[1]
     (alone,) = check(["grades.csv"]).files
     assert alone.facts["of each"] == dict.fromkeys("12345", 6)
 
@@ -178,7 +182,7 @@ def test_criteria_are_looked_at_one_by_one(folder):
     assert checked.files[0].facts["votes an item"] == [1]
     assert checked.supports[:2] == (
         "20 items of 20 have votes and a label.",
-        "Nothing of z has a label.",
+        "No item of z has a label.",
     )
 
 
@@ -192,7 +196,7 @@ def test_votes_of_pass_and_fail_are_grades(folder):
         == "btdagg evaluate verdicts.csv passing.csv --set votes.scale=0,1 --set labels.scale=0,1"
     )
     assert not [line for line in checked.supports if "scale" in line]
-    assert "the pass rate to ±" in checked.supports[1]
+    assert "the pass rate to within ±" in checked.supports[1]
 
 
 @pytest.mark.parametrize("label", ["6.5", "tie"])
@@ -218,7 +222,7 @@ def test_unknown_words_are_never_guessed(folder, words, unknown):
     (folder / "file.csv").write_text(f"qid,winner\nc1,{words[0]}\nc2,{words[1]}\nc3,{words[2]}\n")
     checked = check(["file.csv"])
     assert checked.command == ""
-    assert f"the words {unknown} in winner are not known" in str(checked)
+    assert f"unknown words {unknown} in winner" in str(checked)
     template = "".join(f",words.{word}=..." for word in unknown.split(", "))
     last = f"btdagg import file.csv --set item=qid,vote=winner{template} -o votes.parquet"
     assert str(checked).splitlines()[-1] == (
@@ -271,14 +275,14 @@ def test_real_votes_and_labels(shared, name, options):
     checked = check([votes, place / "labels.csv"])
     n_labels = pl.read_csv(place / "labels.csv").height
     assert checked.files[1].facts["labels"] == n_labels
-    assert checked.supports[1].startswith(f"{n_labels:,} labels alone tell the ")
+    assert checked.supports[1].startswith(f"{n_labels:,} labels alone give the ")
     assert checked.command == f"btdagg evaluate {votes} {place / 'labels.csv'}{options}"
 
 
 def test_real_labels_that_are_not_there_and_people_alone(shared):
     files = [shared / "data/mtbench_order" / name for name in ("votes.csv", "labels.csv")]
     checked = check(files)
-    assert checked.files[1].problems == [f"{files[1]}: no row has a label"]
+    assert checked.files[1].problems == [f"{files[1]}: every label is missing"]
     (own,) = check([shared / "data/wmt23/ratings_ende.csv"]).files
     assert (own.facts["raters"], own.facts["labels an item"]) == (10, [3])
     assert own.facts["items on which raters disagree"] == 318
@@ -315,11 +319,11 @@ BROKEN = {
     "columns.csv": ("item,item,vote\nq1,q1,A\n", "two columns are called 'item'"),
     "latin.csv": ("item,vote\nmüde,A\n".encode("latin-1"), "line 2: not UTF-8 text"),
     "page.csv": ("<!doctype html>\n<title>Sign in</title>\n", "no commas between values in '<!doc"),
-    "folder": (None, "nothing to import in this folder"),
-    "nulls.csv": ("item,vote\nq1,\nq2,\n", "no row has a vote"),
+    "folder": (None, "no file to import in this folder"),
+    "nulls.csv": ("item,vote\nq1,\nq2,\n", "every vote is missing"),
     "words.csv": ("item,vote\nq1,maybe\n", "row 1, column vote: got 'maybe'"),
     "huge.csv": (f"item,vote\nq1,{'x' * 10**6}\n", "row 1, column vote: got 'xxx"),
-    "wide.csv": (f"foo,{'x' * 10**6}\n1,2\n", "no column is called as an item nor a vote"),
+    "wide.csv": (f"foo,{'x' * 10**6}\n1,2\n", "no column is named like"),
     "judged.jsonl": (PAIRS.replace('"tie"', '"both"', 1), "g1_winner: got 'both'"),
     "short.csv": ("item,vote\na\nb,A\n", "number of values"),
     "counts.csv": ("item,minus,tie,plus\na,1,-2,0\n", "column tie"),
@@ -355,14 +359,14 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, cli, name):
 def test_labels_of_no_item(folder):
     (folder / "other.csv").write_text(LABELS.replace("\nq", "\np"))
     checked = check(["votes.csv", "other.csv"])
-    assert "do not meet: no item has both votes and a label" in checked.supports[0]
+    assert "do not match: no item has both votes and a label" in checked.supports[0]
     assert checked.command == ""
 
 
 def test_few_labels_support_nothing_yet(folder, cli):
     (folder / "few.csv").write_text(LABELS[: LABELS.index("q9")])
     out, command, _ = next_of(cli, "votes.csv", "few.csv")
-    assert "9 labels: too little to calibrate on; 10 are the fewest." in out
+    assert "9 labels: too few to calibrate on; 10 are the fewest." in out
     assert command.startswith("Next: btdagg choose votes.csv")
 
 
@@ -420,7 +424,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     status, out, err = cli("check", "s.csv", "human.csv", "--save")
     assert (status, err) == (0, "wrote btdagg.toml\n")
     assert "means of raters" in out
-    assert "Fewer than 10 labels are of" not in out
+    assert "There are fewer than 10 labels for" not in out
     commands = [line.strip() for line in out.splitlines() if line.startswith("    btdagg ")]
     keys = tomllib.loads((folder / "btdagg.toml").read_text())
     assert keys["votes"]["item"] == keys["labels"]["item"] == ["conversation", "bot"]
@@ -478,23 +482,25 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     [
         (
             "id,score\n" + "".join(f"{k},{2 + k % 3}\n" for k in range(30)),
-            'votes are from 2 to 4; which is their scale: "1-4" or "1-5"?',
+            'votes are from 2 to 4; what is their scale: "1-4" or "1-5"?',
             '"1-5"',
         ),
         (
             "id,score\n" + "".join(f"{k},{(0, 1, 4)[k % 3]}\n" for k in range(30)),
-            'votes are 0,1,4; which is their scale: "0,1,4" or "0-4"?',
+            'votes are 0,1,4; what is their scale: "0,1,4" or "0-4"?',
             '"0,1,4"',
         ),
         (
             "q,model,score\n" + "".join(f"{k},{m},{1 + k % 5}\n" for k in range(30) for m in "xy"),
-            'is model whose response it is, item = ["question_id", "model"], or the judge, '
-            'item = "question_id" and judge = "model"?',
+            (
+                'is model the author of the response (item = ["question_id", "model"]) or '
+                'the judge (item = "question_id" and judge = "model")?'
+            ),
             '["question_id", "model"]',
         ),
         (
             "id,winner\n" + "".join(f"{k},{'meh' if k % 2 else 'A'}\n" for k in range(30)),
-            "the words meh in winner are not known: A, B, tie or missing",
+            "unknown words meh in winner: A, B, tie or missing",
             '"tie"',
         ),
     ],
@@ -503,12 +509,12 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
 def test_what_is_not_certain_is_a_question_with_an_answer(cli, folder, votes, question, answer):
     (folder / "s.csv").write_text(votes.replace("q,", "question_id,", 1))
     status, out, _ = cli("check", "s.csv", "--save")
-    assert (status, out.splitlines()[-1][:26]) == (0, "Next: answer each question")
+    assert (status, out.splitlines()[-1][:26]) == (0, "Next: replace each ? in bt")
     text = (folder / "btdagg.toml").read_text()
     assert f"# {question}\n" in text
     status, _, err = cli("votes")
     assert status == 2
-    assert err.endswith(f": {question}; expected an answer in place of '?'\n"), err
+    assert err.endswith(f": {question} Replace '?' by the answer.\n"), err
     assert err.splitlines()[-1].startswith("btdagg: btdagg.toml, line ")
     (folder / "btdagg.toml").write_text(text.replace('"?"', answer))
     status, _, err = cli("votes", *(["--set", "votes.scale=1-5"] if "model" in question else []))
@@ -523,7 +529,7 @@ def test_the_project_file_of_an_export_is_read(cli, folder, name):
     keys = tomllib.loads((folder / "btdagg.toml").read_text())
     if "votes" in keys:
         status, _, err = cli("votes")
-        assert status == 0 or "expected an answer in place of '?'" in err, err
+        assert status == 0 or "Replace '?' by the answer." in err, err
     else:
         project = btdagg.Project.load()
         assert project.read(("labels", project.place("labels")))[0].height
@@ -544,7 +550,7 @@ def test_systems_with_few_labels_are_named(folder):
         "item,system,label\n"
         + "".join(f"{k},{'new' if k < 4 else 'old'},{k % 2}\n" for k in range(40))
     )
-    assert "Fewer than 10 labels are of new." in check(["labels.csv"]).supports
+    assert "There are fewer than 10 labels for new." in check(["labels.csv"]).supports
 
 
 @pytest.mark.parametrize("name", STRANGERS)
@@ -560,14 +566,14 @@ def test_a_table_of_a_stranger_is_estimated_or_asked_about(cli, folder, name):
     where = ["-f", "criterion=tone"] if name == "wide" else []
     status, _, err = cli("estimate", *where)
     assert status == (2 if asks else 0), err
-    assert err.endswith("expected an answer in place of '?'\n") == asks
+    assert err.endswith("Replace '?' by the answer.\n") == asks
 
 
 def test_dialogues_of_a_stranger_are_found(cli, folder, shared):
     files = topical(shared / "data" / "topical", folder)
     status, out, _ = cli("check", *files, "--save")
     assert status == 0
-    assert "56 cells of item, criterion, judge and sample are absent, such as item d" in out
+    assert "56 combinations of item, criterion, judge and sample have no row, such as item d" in out
     keys = tomllib.loads((folder / "btdagg.toml").read_text())["votes"]
     assert keys["item"] == ["conversation", "bot"]
     assert keys["scale"] == {"engagingness": "1-3", "groundedness": "0,1"}

@@ -367,12 +367,12 @@ REFUSALS = [
         EVALUATE + " --by temperature",
         "votes.csv: no column 'temperature'; found item, vote, sample",
     ),
-    ("calibrate counts.csv labels.csv -n 4", "counts.csv: -n needs single votes, and these are"),
+    ("calibrate counts.csv labels.csv -n 4", "counts.csv: -n needs single votes, but these are"),
     ("decide text.json votes.csv", "text.json: not JSON: Expecting value: line 1 column 1"),
     ("decide model.json votes.csv -o decided.xlsx", "--output is 'decided.xlsx', expected a name"),
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),
-    ("decide model.json", "VOTES is missing: name a file, or have it in btdagg.toml"),
+    ("decide model.json", "VOTES is missing: name a file, or put it into btdagg.toml"),
     (EVALUATE + " --splits 1", "--splits is 1, expected at least 2"),
 ]
 

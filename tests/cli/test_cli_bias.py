@@ -39,7 +39,7 @@ def test_the_answer_comes_first_and_python_gives_the_same(cli, files):
     assert out.startswith(f"{found.answer}\n")
     assert "the judge favours length by" in found.answer
     assert [bias.of for bias in found.systems] == ["ant", "bee", "cat"]
-    assert "taken as a simple random sample" in err
+    assert "assumed to be a simple random sample" in err
     page = Path("report/index.html").read_text()
     assert "What the judge favours" in page
     assert found.answer in page
@@ -76,7 +76,9 @@ def test_a_report_says_once_why_no_judge_has_a_section(cli, files):
         pl.concat(both).write_csv("both.csv")
         words = ["both.csv", "labels.csv", "--methods", "majority", "--report", name]
         assert cli("evaluate", *words)[0] == 0
-    skipped = [own for own in report_of("known")["skipped"] if "judge favours: " in own["what"]]
+    skipped = [
+        own for own in report_of("known")["skipped"] if "What the judge favours" in own["what"]
+    ]
     assert [own["what"] for own in skipped] == ["What the judge favours: x, y"]
     assert "What the judge favours" not in Path("nothing/index.html").read_text()
 
@@ -88,7 +90,7 @@ def report_of(folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--covariates", "standing"], "--covariates is 'standing', expected what is known of"),
+        (["--covariates", "standing"], "--covariates is 'standing', expected covariates"),
         (["--covariates", "citations"], "--covariates is 'citations', expected"),
         (["--set", "labels.scale=1-3"], "column label: got .-1., expected 1, 2 or 3"),
     ],

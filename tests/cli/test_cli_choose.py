@@ -196,14 +196,17 @@ def without_an_item(item):
         (
             lambda: edited(lambda rows: rows[1:]),
             "--items 30",
-            "is not as it would be drawn from votes.csv, expected all rows as they were drawn",
+            (
+                "does not match a sample from votes.csv, expected all rows of the sample "
+                "unchanged (unlabelled ones"
+            ),
         ),
         (
             lambda: without_an_item(
                 sorted({f"q{n}" for n in range(300)} - set(pl.read_csv("to_label.csv")["item"]))[0]
             ),
             "--items 30",
-            "is not as it would be drawn from votes.csv",
+            "does not match a sample from votes.csv",
         ),
     ],
 )
@@ -222,9 +225,9 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
         ("--items 5 --design best", "'best' is not one of 'simple', 'stratified'."),
         (
             "--items 5 --group vote",
-            "column vote: item 'q0' has '0' and '1', expected a column that",
+            "column vote: item 'q0' has '0' and '1', expected a column ",
         ),
-        ("--items 5 -o votes.csv", "--output is votes.csv, a file that is read"),
+        ("--items 5 -o votes.csv", "--output is votes.csv, an input file"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_a_line(cli, folder, options, message):
@@ -237,9 +240,9 @@ def test_labels_are_not_overwritten(cli, folder):
     labelled("to_label.csv")
     kept = Path("to_label.csv").read_bytes()
     said = one_line(*cli("choose", "votes.csv", "--items", "20", "-o", "to_label.csv"))
-    assert "--output is to_label.csv, which has labels" in said
+    assert "--output is to_label.csv, which already has labels" in said
     top_up = "choose votes.csv --items 30 --after to_label.csv -o to_label.csv"
-    assert "a file that is read" in one_line(*cli(*top_up.split()))
+    assert "an input file" in one_line(*cli(*top_up.split()))
     assert Path("to_label.csv").read_bytes() == kept
 
 
@@ -267,7 +270,7 @@ def test_items_without_a_label_in_the_file_itself_are_counted(cli, folder):
     rows = labelled("to_label.csv")
     rows.with_columns(label=pl.when(pl.int_range(80) >= 3).then("label")).write_csv("some.csv")
     err = cli("estimate", "votes.csv", "some.csv")[2]
-    assert err.startswith("3 items of some.csv were drawn and have no label")
+    assert err.startswith("3 items of some.csv were drawn but not labelled")
 
 
 def test_labels_without_a_design_are_said_to_be_taken_as_a_simple_sample(cli, folder):
@@ -275,8 +278,8 @@ def test_labels_without_a_design_are_said_to_be_taken_as_a_simple_sample(cli, fo
     status, _, err = cli("estimate", "votes.csv", "labels.csv")
     assert status == 0
     assert err.startswith(
-        "labels.csv does not say how its items were drawn, and they are taken as a simple random "
-        "sample; btdagg choose draws one\n"
+        "labels.csv does not say how its items were drawn; they are assumed to be a "
+        "simple random sample, such as btdagg choose draws\n"
     )
     # With a label of every item there is nothing to draw.
     assert "does not say" not in cli("estimate", "votes.csv", "gold.csv")[2]

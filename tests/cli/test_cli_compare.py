@@ -107,9 +107,15 @@ def test_a_sentence_and_what_was_left_out(cli):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-f", "judge=a"), "signs.csv has no strength of votes, and not two judges or two templa"),
+        (
+            ("-f", "judge=a"),
+            "signs.csv has no vote strength, so there are no two judges or templates",
+        ),
         (("--first", "n=3", "--second", "n=3"), "--first and --second are the same, expected two"),
-        (("--first", "n=3", "--first", "n=4"), "n has several values in one way, expected one"),
+        (
+            ("--first", "n=3", "--first", "n=4"),
+            "n has several values in one of the two ways, expected one",
+        ),
         (("--first", "n=0"), "n is '0', expected a whole number above 0"),
         (("--first", "method=best"), "no method 'best', expected one of neighbours, weak, davids"),
         (("--second", "judge=c"), "signs.csv: no row has judge 'c'; found a, b"),
@@ -130,9 +136,8 @@ def test_strength_that_is_switched_off_is_not_said_to_be_absent(cli):
     status, _, err = cli("compare", "votes.csv", "labels.csv", *off)
     assert status == 2
     assert (
-        "votes.csv has signs alone by --set strength=none, and not two judges or two templates"
-        in err
-    )
+        "votes.csv has signs alone by --set strength=none, so there are no two judges or templates"
+    ) in err
 
 
 @pytest.mark.usefixtures("quick_commands")
@@ -145,7 +150,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
     margins = np.repeat(np.random.default_rng(0).choice([0.01, 9], N), 6)
     gold = pl.Series(np.repeat(sample.labels, 6))
     votes.with_columns(vote=gold, margin=pl.Series(margins)).write_csv("worse.csv")
-    warning = "warning: the strength of votes is worse than their signs: MAE 0."
+    warning = "warning: vote strength is worse than signs alone: MAE 0."
     for name, line in (("worse", warning), ("better", "better: strength, MAE 0.")):
         status, out, err = cli("calibrate", f"{name}.csv", "gold.csv")
         assert status == 0
@@ -156,7 +161,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
         for arguments in (("calibrate",), ("evaluate",)):
             status, _, err = cli(*arguments, f"{name}.csv", "gold.csv", "--set", "strength=none")
             assert status == 0
-            assert "strength of votes is worse" not in err
+            assert "strength is worse" not in err
             assert "better: strength" not in err
 
 

@@ -60,7 +60,7 @@ def test_counts_of_tasks_are_joined_by_task(cli, counts):
     assert (json.loads(out)["n_items"], json.loads(out)["n_labels"]) == (160, 80)
     status, _, err = cli("calibrate", "tasks.csv", "tasks_labels.csv", *counts, "-o", "m.json")
     assert status == 2
-    assert "is in task 'one' and in task 'two'" in err
+    assert "is in two tasks, 'one' and 'two'" in err
 
 
 @pytest.mark.parametrize("raters", ["mean", "majority", "drop"])

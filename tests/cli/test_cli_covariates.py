@@ -38,7 +38,7 @@ def test_a_calibration_and_its_decisions_are_those_of_python(files, capsys):
     assert run(["calibrate", *sources, "--covariates", "standing,mine", "-o", str(model)]) == 0
     out = capsys.readouterr().out
     assert "Covariates: standing of 4 systems, weight 0." in out
-    assert "Labels that lean on standing are no evidence of who is better." in out
+    assert "Labels that depend on standing are no independent evidence" in out
     votes, labels = btdagg.read_votes(sources[0]), btdagg.read_labels(sources[1])
     wanted = btdagg.calibrate(votes, labels, covariates=("standing", "mine")).model
     saved = btdagg.DavidsonModel.load(model)
@@ -101,7 +101,9 @@ def test_a_gate_takes_standings_of_all_items_and_not_of_two_systems_alone(files,
     rows = pl.DataFrame({"item": ["x", "y"], "score": [1, 3]})
     gold = btdagg.read_labels(rows.rename({"score": "label"}), **graded)
     runs = (btdagg.read_votes(rows, **graded), gold)
-    with pytest.raises(btdagg.InputError, match="covariates is 'auto', expected none beside than"):
+    with pytest.raises(
+        btdagg.InputError, match="covariates is 'auto', expected none, since the two"
+    ):
         not_worse(*runs, than=runs, covariates="auto", **sides)
 
 
@@ -118,7 +120,7 @@ def test_standings_of_new_votes_are_asked_for(files, capsys, tmp_path):
     capsys.readouterr()
     anew = ["--set", "standings=votes"]
     assert run(["decide", str(model), str(part), "-o", str(decided), *anew]) == 0
-    assert "standings are those in these votes, as was asked for" in capsys.readouterr().err
+    assert "standings are computed from these votes" in capsys.readouterr().err
     p = saved.predict_proba(votes.items().counts, covariates=fresh)
     np.testing.assert_allclose(pl.read_csv(decided)["p_plus"], p[:, 2])
     assert run(["decide", str(model), str(part), *anew, "--labels", sources[1]]) == 2

@@ -54,7 +54,9 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     assert status == 0, err
     model = GradeModel.load("true.json")
     assert str(model) in " ".join(out.split())
-    assert "prior: 1 neighbour, whose parts the labels weigh: right" in " ".join(out.split())
+    assert "prior: 1 neighbour; the weights of its parts, given the labels: right" in " ".join(
+        out.split()
+    )
     assert model.provenance.task == ("true",)
     votes = btdagg.read_votes("criteria.csv", scale=FIVE)
     gold = btdagg.read_labels("gold.csv", scale=votes.scale)
@@ -79,7 +81,7 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     assert decided.columns == ["item", "label", *"12345", "mean", *names]
     np.testing.assert_allclose(decided.select(names), model.predict_proba(counts), atol=1e-12)
     others = cli("decide", "true.json", "criteria.csv", "--filter", "criterion=clear")[2]
-    assert "task is clear, and the model was fitted for true" in " ".join(others.split())
+    assert "task is clear, but the model was fitted for true" in " ".join(others.split())
     status, _, err = cli(*fitting, "--filter", "task=kind")
     assert status == 2
     assert "kind" in err
@@ -112,12 +114,15 @@ def test_labels_may_pass_or_fail(cli):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("decide pairs.json scores.csv", "scores.csv: column score has grades, and votes on pairs"),
+        (
+            "decide pairs.json scores.csv",
+            "scores.csv: column score has grades, expected votes on pairs",
+        ),
         ("decide model.json votes.csv", "row 1, column vote: got 'A', expected 1, 2, 3, 4 or 5"),
         ("decide model.json high.csv", "row 2, column score: got '8', expected 1, 2, 3, 4 or 5"),
         (
             "decide model.json scores.csv --set votes.scale=1-4",
-            "--set votes.scale is 1-4, expected 1-5, as in the model",
+            "--set votes.scale is 1-4, but the model",
         ),
         (
             "calibrate scores.csv labels.csv --set votes.scale=1-5 --set labels.scale=1-4",

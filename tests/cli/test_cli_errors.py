@@ -182,16 +182,14 @@ def test_the_option_that_names_the_raters_can_be_typed(cli, folder, name):
     (folder / "seen.csv").write_text("item,vote\n" + rows.replace(",x", "").replace(",y", ""))
     command = ["calibrate", "seen.csv", "gold.csv", "-o", "new.json"]
     said = one_line(*cli(*command))
-    assert (
-        f"--set rater=NAME reads who they are from a column NAME; found item, who, {name}" in said
-    )
+    assert f"by --set rater=NAME; found item, who, {name}" in said
     assert cli(*command, "--set", "rater=who")[0] == 0
 
 
 def test_the_option_that_names_the_item_can_be_typed(cli, folder):
     (folder / "two.csv").write_text("id,item_id,vote\nq1,1,A\n")
     said = one_line(*cli("votes", "two.csv"))
-    assert "two.csv: columns 'id' and 'item_id' may both be the item" in said
+    assert "two.csv: columns 'id' and 'item_id' could both be the item" in said
     option = said.partition("as in ")[2]
     assert option == "--set item=id"
     assert cli("votes", "two.csv", *option.split())[0] == 0

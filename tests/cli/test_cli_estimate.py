@@ -93,9 +93,11 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert f"about {found.labels_for(0.25)} labels" in out
     narrow = cli("estimate", "votes.csv", "labels.csv", "-f", "judge=x", "--width", "0.01")[1]
     least = found.width_with(300)
-    assert f"more items, about {math.ceil(300 * (least / 0.01) ** 2):,} with a label" in narrow
     assert (
-        "ties as half, of new items like these, by 80 labels and the votes of 300 items; ties"
+        f"more than these items: about {math.ceil(300 * (least / 0.01) ** 2):,} labelled" in narrow
+    )
+    assert (
+        "ties counted as half, of new items like these, by 80 labels and the votes of 300 items"
         in out
     )
     assert "pooling 2 values of task" in err
@@ -125,7 +127,7 @@ def test_groups_of_items_without_a_label_are_those_of_the_votes(cli, folder):
     assert known["estimates"] == expected["estimates"]
     _, out, err = cli("estimate", "votes.csv", "known.csv", "--json")
     assert json.loads(out)["estimates"] != expected["estimates"]
-    assert "220 items have no group and are taken as one by themselves" in err
+    assert "220 items have no group and count as groups" in err
 
 
 def test_a_model_from_elsewhere(cli, folder):
@@ -152,19 +154,19 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
     assert "labels.csv, column probability: got 'high', expected a number above 0" in said
     labels.with_columns(probability=pl.lit(0.0)).write_csv("labels.csv")
     said = one_line(*cli("estimate", "votes.csv", "labels.csv"))
-    assert "labels.csv, column probability: got 0, expected a number above 0 where" in said
+    assert "labels.csv, column probability: got 0, expected a number above 0 for" in said
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--by", "language"], "votes.csv: no column 'language'"),
-        (["--by", "judge"], "column judge: item 'q0' has 'x' and 'y', expected a column that says"),
-        (["--by", "vote"], "expected a column that says something of items"),
-        (["--by", "item"], "column item is the name of items, expected a column that says"),
+        (["--by", "judge"], "column judge: item 'q0' has 'x' and 'y', expected a column "),
+        (["--by", "vote"], "expected a column of items"),
+        (["--by", "item"], "column item has the ids of items, expected a column that describes"),
         (["--systems", "task"], "--systems is 'task', expected the two columns"),
         (["--systems", "task,task"], "--systems is 'task,task', expected the two columns"),
-        (["--systems", "task,item", "--by", "task"], "--by is given with --systems"),
+        (["--systems", "task,item", "--by", "task"], "--by and --systems"),
         (["--width", "0"], "width is 0.0, expected a number above 0 and below 2"),
     ],
 )
@@ -192,7 +194,7 @@ def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
     rate = btdagg.estimate(counts, labels, groups=groups).estimates["win rate"]
     last = out.strip().splitlines()[-1]
     interval = f"(95% interval {100 * rate.low:.1f}% to {100 * rate.high:.1f}%)"
-    assert last.startswith(f"A wins {100 * rate.value:.1f}% {interval}, ties as half, ")
+    assert last.startswith(f"A wins {100 * rate.value:.1f}% {interval}, ties counted as half, ")
     first = json.loads((folder / "out/report.json").read_text())["sections"][0]
     assert first["title"] == "How often A wins"
     assert last in (folder / "out/index.html").read_text()
@@ -208,7 +210,7 @@ def test_an_evaluation_says_why_it_has_no_win_rate(cli, folder):
     status, out, err = cli("evaluate", *options)
     assert status == 0
     assert "A wins" not in out
-    assert "no win rate over all items: labels.csv, column probability" in err
+    assert "win rate over all items not estimated: labels.csv, column probability" in err
 
 
 SAID = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
@@ -322,9 +324,9 @@ def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
         ),
         ({}, ("--by", "task", "--width", "5"), "--width is 5.0, expected a number above 0"),
         ({}, ("--systems", "a,b"), "--systems is 'a,b', expected the column that names the system"),
-        ({}, ("--systems", "item"), "column item is the name of items"),
+        ({}, ("--systems", "item"), "column item has the ids of items"),
         ({}, ("--systems", "prompt"), "scores.csv: no column 'prompt'"),
-        ({}, ("--set", "panel=system"), "--set panel is 'system', expected no panel where"),
+        ({}, ("--set", "panel=system"), "--set panel is 'system', expected no panel, since"),
     ],
 )
 def test_grades_that_cannot_be_estimated(cli, scores, labels, options, text):

@@ -59,7 +59,7 @@ def test_two_criteria_with_two_scales_live_in_one_file(cli, criteria, name, scal
     status, _, err = cli("calibrate", "votes.csv", "labels.csv", *how, "-o", "model.json")
     assert status == 0, err
     other = {"kind": "true", "true": "kind"}[name]
-    assert (f"{other} is no neighbour: labels.csv, row" in err) == (name == "kind")
+    assert (f"{other} is not used as a neighbour: labels.csv, row" in err) == (name == "kind")
     status, out, err = cli("decide", "model.json", "votes.csv", "--filter", f"criterion={name}")
     assert status == 0, err
     assert len(out.splitlines()) == 61

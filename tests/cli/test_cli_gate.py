@@ -150,7 +150,7 @@ def test_grades_of_two_systems_by_criterion(cli):
     [
         (("--candidate", "A", "--baseline", "B"), "--candidate is 'A', expected one of new, old"),
         (("--candidate", "new", "--baseline", "x"), "--baseline is 'x', expected one of new, old"),
-        (("--candidate", "new", "--baseline", "new"), "--baseline is 'new', expected another than"),
+        (("--candidate", "new", "--baseline", "new"), "--baseline is 'new', expected a name"),
         (("--candidate", "new"), "Missing option '--baseline'"),
         ((*PAIR, "--set", "b=x"), "system_b: got 'old', expected 'x', the name of B"),
         ((*PAIR, "--by", "language"), "votes.csv: no column 'language'"),
@@ -159,7 +159,7 @@ def test_grades_of_two_systems_by_criterion(cli):
             "--quantity is 'pass rate', expected one of net win rate",
         ),
         ((*PAIR, "--margin", "3"), "--margin is 3.0, expected a number from 0 to below 1"),
-        ((*PAIR, "--junit", "votes.csv"), "--junit is votes.csv, a file that is read"),
+        ((*PAIR, "--junit", "votes.csv"), "--junit is votes.csv, an input file"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(cli, folder, names, text):

@@ -50,7 +50,7 @@ def test_every_criterion_is_evaluated_the_worst_first(cli, criteria, tmp_path, q
     assert "win rate" not in out + err
     page = (tmp_path / "out" / "index.html").read_text()
     assert "Decision map" not in page
-    assert "What people say by the mean vote" in page
+    assert "grades by the mean vote" in page
     read = json.loads((tmp_path / "out" / "report.json").read_text())
     assert [part["name"] for part in read["sections"]][:2] == ["scores", "votes"]
     assert read["models"] == {}
@@ -97,9 +97,12 @@ def test_two_judges_are_compared_on_every_criterion(cli, criteria, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--methods", "threshold"], "with two sides, for threshold, which cuts both sides alike"),
+        (
+            ["--methods", "threshold"],
+            "with two sides, for threshold, which uses the same cut on both sides",
+        ),
         (["--set", "strength=margin"], "strength"),
-        (["--prior", "prior.json"], "weak, neighbours or none, of grades"),
+        (["--prior", "prior.json"], "weak, neighbours or none for grades"),
         (["--set", "votes.scale=1-4"], "expected 1, 2, 3 or 4"),
         (["--set", "confidence=judge"], "confidence"),
         (["-f", "criterion=style"], "no row has criterion 'style'"),
@@ -164,10 +167,10 @@ def test_a_scale_that_is_not_said_stops_with_the_option_to_copy(cli, criteria, c
     written = ("-o", "m.json") if command == "calibrate" else ()
     arguments = command, "scores.csv", "people.csv", "-f", "criterion=clear", *written
     status, out, err = cli(*arguments)
-    text = "scores are 1, 2, ... 5 and their scale is not said; say it: --set votes.scale=1-5"
+    text = "scores are 1, 2, ... 5, and their scale is not given; state it: --set votes.scale=1-5"
     assert (status, out, err) == (2, "", f"btdagg: scores.csv: {text}\n")
     status, out, err = cli(*arguments, "--set", "votes.scale=1-5")
-    text = "grades are 1, 2, ... 5 and their scale is not said; say it: --set labels.scale=1-5"
+    text = "grades are 1, 2, ... 5, and their scale is not given; state it: --set labels.scale=1-5"
     assert (status, out, err) == (2, "", f"btdagg: people.csv: {text}\n")
     status, _, err = cli(*arguments, *SAID)
     assert status == 0, err
@@ -179,6 +182,6 @@ def test_criteria_with_scales_of_their_own_are_said_one_at_a_time(cli, criteria)
     scores.with_columns(score=scale).write_csv("mixed.csv")
     status, _, err = cli("votes", "mixed.csv")
     assert status == 2
-    assert "criteria differ (clear 1-5, facts 1-10, tone 1-5), so say it of one at a time" in err
+    assert "criteria differ (clear 1-5, facts 1-10, tone 1-5), so choose one" in err
     assert err.endswith(": --filter criterion=clear --set votes.scale=1-5\n")
     assert cli("votes", "mixed.csv", "-f", "criterion=facts", "--set", "votes.scale=1-10")[0] == 0

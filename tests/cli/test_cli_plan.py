@@ -91,7 +91,7 @@ def test_a_plan_has_the_anchors_that_find_a_drift(cli):
     assert (status, err, out.splitlines()[3]) == (0, "", f"anchors: {planned}")
     again = f"judge {planned.anchors} again: one for every {800 / planned.anchors:.3g} items"
     assert str(planned) == (
-        "to find within 800 items, with 90%, that the judge casts 20% of its votes for the tie, or "
+        "to find with 90%, within 800 items, that the judge casts 20% of its votes for the tie, or "
         f"for one side, whatever it reads, {again}"
     )
     _, out, _ = cli(*PLAN, "--drift", 0.2, "--items", 800, "--json")
@@ -139,7 +139,7 @@ def test_a_population_is_that_of_a_pilot(cli):
     status, _, err = cli("plan", "--prior", "rb2-math", "-n", 8, "--set", "population=finite")
     assert (status, err) == (
         2,
-        "btdagg: --set population=finite is of a pilot: give MODEL, VOTES and LABELS\n",
+        "btdagg: --set population=finite needs a pilot: give MODEL, VOTES and LABELS\n",
     )
 
 

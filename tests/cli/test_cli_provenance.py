@@ -41,10 +41,10 @@ def provenance(path="model.json"):
 
 
 CARRY = (
-    "to carry the model over, by votes on labelled items: btdagg rejudge OLD_VOTES LABELS "
-    "--pairs PAIRS"
+    "to carry the model over to the new judge, ask it about labelled items: "
+    "btdagg rejudge OLD_VOTES LABELS --pairs PAIRS"
 )
-OTHER_JUDGE = ["warning: judge is h, and the model was fitted for g", f"{CARRY} --model h"]
+OTHER_JUDGE = ["warning: judge is h, but the model was fitted for g", f"{CARRY} --model h"]
 
 
 def calibrated(cli, *options):
@@ -80,7 +80,7 @@ def test_decide_warns_of_more_votes_and_takes_the_first(cli):
     calibrated(cli, "-n", "2")
     status, every, err = cli("decide", "model.json", "g.csv")
     assert status == 0
-    assert err == "warning: items have up to 8 votes, and the model was fitted for 2 an item\n"
+    assert "items have up to 8 votes, but the model was fitted for 2 votes an item\n" in err
     status, out, err = cli("decide", "model.json", "g.csv", "-n", "2")
     assert (status, err) == (0, "")
     frame = pl.read_csv(out.encode())
@@ -90,7 +90,7 @@ def test_decide_warns_of_more_votes_and_takes_the_first(cli):
     assert frame["label"].to_list() == DavidsonModel.load("model.json").decide(first).tolist()
     assert out != every
     status, _, err = cli("decide", "model.json", "g.csv", "-n", "1")
-    assert err == "warning: no item has more than 1 vote, and the model was fitted for 2 an item\n"
+    assert "no item has more than 1 vote, but the model was fitted for 2 votes an item" in err
 
 
 @pytest.mark.usefixtures("folder")
@@ -106,10 +106,10 @@ def test_decide_warns_of_other_values_and_of_nothing_else(cli):
     status, _, err = cli("decide", "model.json", "other.csv", "-o", "decided.csv")
     assert status == 0
     assert err.splitlines() == [
-        "warning: judge is h, and the model was fitted for g",
-        "warning: template is brief, and the model was fitted for base",
-        "warning: temperature is 0, and the model was fitted for 0.5",
-        "warning: task is ties, and the model was fitted for math",
+        "warning: judge is h, but the model was fitted for g",
+        "warning: template is brief, but the model was fitted for base",
+        "warning: temperature is 0, but the model was fitted for 0.5",
+        "warning: task is ties, but the model was fitted for math",
         f"{CARRY} --model h --set judge.template=brief --set judge.temperature=0",
     ]
 
@@ -137,7 +137,7 @@ def test_a_strength_that_votes_do_not_have_is_said_once_by_each_command(cli):
     assert cli("calibrate", "--prior", "none", "margins.csv", "labels.csv")[0] == 0
     panel = PanelModel(("g", "h"), (1.0, 1.0), 0.5, (0.8, 0.8), provenance=provenance())
     panel.save("panel.json")
-    line = "warning: votes count by their sign, and the model was fitted to their margin"
+    line = "warning: votes count by their sign, but the model was fitted to their margin"
     for command in (
         ("decide", "model.json", "VOTES"),
         ("plan", "model.json", "VOTES", "labels.csv", "-n", 8),
@@ -171,13 +171,13 @@ def test_judge_warns_where_it_is_not_what_the_rule_is_for(cli, folder, monkeypat
     status, _, err = cli(*ask, "--model", "g")
     assert status == 0
     assert [line for line in err.splitlines() if "warning" in line] == [
-        "warning: task is ties, and the model was fitted for math"
+        "warning: task is ties, but the model was fitted for math"
     ]
     _, _, err = cli(*ask, "--model", "g", *config(judge="h", temperature=1))
     assert [line for line in err.splitlines() if "warning" in line] == [
-        "warning: judge is h, and the model was fitted for g",
-        "warning: temperature is 1, and the model was fitted for 0.5",
-        "warning: task is ties, and the model was fitted for math",
+        "warning: judge is h, but the model was fitted for g",
+        "warning: temperature is 1, but the model was fitted for 0.5",
+        "warning: task is ties, but the model was fitted for math",
     ]
 
 
@@ -201,5 +201,5 @@ def test_run_refuses_tasks_whose_files_some_systems_take_for_one(cli, folder):
     pl.DataFrame({"item": items, "label": [0, -1, 1, 1] * 10, "task": tasks}).write_csv("gold.csv")
     options = ["--labels", "gold.csv", "--model", "simulated", "-n", 4, "-o", "out"]
     line = one_line(*cli("run", "pairs.jsonl", *options))
-    assert line == "names of tasks differ in capitals alone; expected other names"
+    assert line == "two tasks have names that differ only in case; rename one"
     assert not (folder / "out").exists()

@@ -184,7 +184,7 @@ def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
     found = described(folder / "out")
     assert found["status"] == "complete"
     reasons = {skipped["what"]: skipped["reason"] for skipped in found["skipped"]}
-    assert "How many votes are worth their price" in reasons
+    assert "How many votes are enough" in reasons
     assert "single votes" in reasons["How often judges call a tie"]
     assert all(reasons.values())
 
@@ -205,7 +205,7 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
     monkeypatch.setattr(evaluation, "cross_scores", two_parts)
     status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
     assert status == 130
-    assert "interrupted: only the finished parts are shown" in err
+    assert "interrupted: only the parts that were finished are shown" in err
     assert err.endswith("btdagg: interrupted\n")
     assert "math" in out
     assert "ties" not in out
@@ -286,18 +286,18 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
     status, out, _ = cli(*command.split())
     assert status == 0
     assert out.count("wins") >= 2
-    assert "several" not in out
+    assert "several raters" not in out
     message = one_line(*cli("paper", "raters", "ratings.csv", "votes.csv"))
-    assert "judge 'g' and of judge 'h'" in message
+    assert "judges, 'g' and 'h'" in message
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("paper", "raters", "ratings.csv", "-n", "4"), "-n is of the votes of a judge"),
+        (("paper", "raters", "ratings.csv", "-n", "4"), "-n needs the votes of a judge"),
         (("paper", "raters", "ratings.csv", "-f", "colour=red"), "no column 'colour'"),
         (("paper", "raters", "labels.csv"), "rater"),
-        (("paper", "votes", "votes.csv", "--gold-ties"), "--gold-ties is given without --labels"),
+        (("paper", "votes", "votes.csv", "--gold-ties"), "--gold-ties needs --labels"),
         (("votes", "labels.csv"), "no column"),
     ],
 )

@@ -139,12 +139,12 @@ def test_what_does_not_go_together_is_refused_before_any_call(tmp_path):
         label(tmp_path / "v.db", answers, rule="soon")
     with pytest.raises(InputError, match=r"epsilon is 0\.7"):
         label(tmp_path / "v.db", answers, rule="epsilon=0.7")
-    with pytest.raises(InputError, match="a client is given"):
+    with pytest.raises(InputError, match="a client was given"):
         label(tmp_path / "v.db", answers, base_url="http://localhost:1/v1")
     assert answers.n_calls == 0
     assert not (tmp_path / "v.db").exists()
     elsewhere = pl.DataFrame({"item": ["x", "y"], "label": [1, 0]})
-    with pytest.raises(InputError, match=r"labels are of x, y \.\.\."):
+    with pytest.raises(InputError, match=r"items are x, y \.\.\. in the labels"):
         Pipeline(PAIRS, elsewhere, JUDGING)
     alike = labels_of(15).with_columns(label=pl.lit(1))
     with pytest.raises(InputError, match="all 15 labels of these pairs are 1"):
@@ -168,7 +168,7 @@ def test_a_rule_decides_by_votes_as_strong_as_its_own(tmp_path, strength):
     own = dict(zip(counts.ids, rule.decide(counts.counts()[1]), strict=True))
     assert dict(decided["item", "label"].iter_rows()) == own
     assert decided["settled"].all()
-    with pytest.raises(InputError, match=r"full_margin is 3\.0, expected None beside a rule"):
+    with pytest.raises(InputError, match=r"full_margin is 3\.0, expected None, since a rule"):
         Pipeline(pairs, labels, judging, rule=rule, full_margin=3.0)
 
 
@@ -215,7 +215,7 @@ def test_responses_get_grades_by_criteria(tmp_path, rule, prior):
         for criterion, label in (("right", GRADES), ("brief", [2 + n % 2 for n in range(30)]))
     )
     judging = Judging("m", n=5, template="grade-5")
-    with pytest.raises(InputError, match="labels are 1, 2, 3, 4 and their scale is not said"):
+    with pytest.raises(InputError, match="labels are 1, 2, 3, 4, and their scale is not given"):
         Pipeline(items, labels, judging)
     gold = read_labels(labels, scale=SCALE)
     pipeline = Pipeline(items, gold, judging, rule=rule, prior=prior)
@@ -275,5 +275,5 @@ def test_labels_of_the_other_kind_are_refused():
     graded = read_labels({"item": RESPONSES["item"], "label": GRADES}, scale=SCALE)
     of_pairs = read_labels(labels_of(20))
     for items, labels, template in ((PAIRS, graded, "response"), (RESPONSES, of_pairs, "grade-5")):
-        with pytest.raises(InputError, match="and the template is for"):
+        with pytest.raises(InputError, match="but the template asks for"):
             Pipeline(items, labels, Judging("m", n=4, template=template))

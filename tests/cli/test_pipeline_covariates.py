@@ -89,7 +89,10 @@ def test_models_of_a_job_use_what_else_is_known(tmp_path):
     same = btdagg.calibrate(counts, items.labels, covariates=known).model
     assert same.numbers == model.numbers
     assert "system_a" not in found.decided.columns
-    assert any("lean on standing are no evidence of who is better" in n for n in found.notes)
+    assert any(
+        "depend on standing are no independent evidence of which system is better" in n
+        for n in found.notes
+    )
     assert label(tmp_path / "v.db", Answers(), covariates="length").run.n_calls == 0
 
 
@@ -137,7 +140,9 @@ def test_a_saved_rule_asks_of_pairs_with_their_covariates(tmp_path):
     has_asked = np.array(answers.asked) > 0
     assert not rule.stops(fewer, covariates=known)[has_asked].any()
     bare = read_pairs(PAIRS.frame.drop("system_a", "system_b"))
-    with pytest.raises(InputError, match="expected standing, or system_a and system_b, which the"):
+    with pytest.raises(
+        InputError, match="expected standing, or system_a and system_b, a covariate"
+    ):
         asyncio.run(judged(tmp_path / "bare.db", bare))
     assert sum(answers.asked) == run.settled.n_samples
 
@@ -151,7 +156,7 @@ def test_what_a_job_cannot_know_is_refused_before_any_call():
         with pytest.raises(InputError, match=message):
             Pipeline(pairs, LABELS, JUDGING, covariates=covariates)
     for rule in ("epsilon=0.05", "price=0.1", "budget=3"):
-        with pytest.raises(InputError, match=r"covariates is \['length'\].*expected none beside"):
+        with pytest.raises(InputError, match=r"covariates is \['length'\].*expected lossless"):
             Pipeline(PAIRS, LABELS, JUDGING, covariates="length", rule=rule)
     priced = pairs_of(price_a=CHARS[:, 0], price_b=CHARS[:, 1])
     assert Pipeline(priced, LABELS, JUDGING, covariates=["price"]).covariates == ("price",)

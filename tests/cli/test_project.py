@@ -288,13 +288,13 @@ def test_criteria_have_scales_of_their_own(cli, folder):
     assert (status, json.loads(out)["n_labels"]) == (0, 40)
     status, _, err = cli("estimate")
     assert status == 2
-    assert "criteria have scales of their own" in err
+    assert "criteria have different scales" in err
     assert err.endswith("--filter criterion=facts\n")
     status, _, err = cli("calibrate", "-f", "criterion=tone", "-o", "tone.json")
     assert (status, err) == (0, "project: btdagg.toml\nvotes are grades: 1, 2 or 3\n")
     loaded = btdagg.Project.load()
     assert loaded.items("tone").scale.points == (1, 2, 3)
-    with pytest.raises(btdagg.InputError, match="scales of their own"):
+    with pytest.raises(btdagg.InputError, match="different scales"):
         _ = loaded.votes
 
 
@@ -385,8 +385,11 @@ def test_settings_of_a_judge_are_used_only_where_they_are_named(cli, folder):
     )
     status, _, err = cli("judge", "--dry-run")
     assert status == 2
-    assert "[judge] of btdagg.toml is not used (base_url, model, n): --project" in err
-    assert err.endswith("--model is missing, expected the name of the judge's model\n")
+    assert (
+        "[judge] of btdagg.toml is not used (base_url, model, n); to use it, name the "
+        "file: --project"
+    ) in err
+    assert err.endswith("--model is missing, expected the name of a model\n")
     status, out, _ = cli("judge", "--dry-run", "--model", "simulated")
     assert (status, "12 calls" in out) == (0, True), out
     for named in ("--project", "--config"):

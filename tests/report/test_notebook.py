@@ -19,12 +19,12 @@ from gallery import gallery, simulated, tables_of
 from pages import ROOT
 
 SHOWN = (
-    "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
+    "model", "calibration", "since", "by error", "panel", "panel's calibration", "bootstrap",
     "comparison", "random splits", "scores", "scores at one number", "labels swept",
     "estimates", "estimates by", "certificate", "systems", "plan",
 )  # fmt: skip
 DRAWN = (
-    "model", "calibration", "with a prior", "comparison", "random splits", "scores",
+    "model", "calibration", "since", "comparison", "random splits", "scores",
     "scores at one number", "labels swept", "estimates", "estimates by", "certificate", "systems",
     "plan",
 )  # fmt: skip
@@ -97,8 +97,8 @@ def test_numbers_are_those_of_the_result(results):
 
     model = results["calibration"].model
     assert f"{model.beta:.4g}" in cells("model")
-    interval = results["with a prior"].posterior.intervals()["gamma"]
-    assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("with a prior")
+    interval = results["since"].posterior.intervals()["gamma"]
+    assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("since")
     refits = results["bootstrap"].nu
     assert any(f"{refits.low:.4g} to {refits.high:.4g}" in one for one in cells("bootstrap"))
     scores = [f"{method.interval().mean:.3f}" for method in results["comparison"].methods]
@@ -146,9 +146,9 @@ def test_names_of_users_are_escaped():
 
 def test_a_picture_takes_options(results):
     model = results["model"]
-    assert model.plot().title == "How 8 votes are decided"  # as it was fitted for
-    assert model.plot(n_votes=3).title == "How 3 votes are decided"
-    assert btdagg.DavidsonModel(1, 1, 1).plot().title == "How 8 votes are decided"
+    assert model.plot().title == "Decisions for 8 votes"  # as it was fitted for
+    assert model.plot(n_votes=3).title == "Decisions for 3 votes"
+    assert btdagg.DavidsonModel(1, 1, 1).plot().title == "Decisions for 8 votes"
     with pytest.raises(btdagg.InputError, match="n_votes is -1"):
         results["calibration"].plot(n_votes=-1)
     assert "number of votes" in results["scores"].plot().title

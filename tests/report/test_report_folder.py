@@ -90,7 +90,7 @@ def test_tables_and_figures_are_files_and_on_the_page(out):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (KeyboardInterrupt(), "stopped by hand"),
+        (KeyboardInterrupt(), "stopped by the user"),
         (InputError("votes.csv <b>: row 3"), "votes.csv &lt;b&gt;: row 3"),
         (MemoryError(), "MemoryError"),
     ],
@@ -117,9 +117,7 @@ def test_a_folder_with_something_else_is_refused_and_untouched(out, marker):
     if marker is not None:
         (out / "report.json").write_text(marker)
     before = {name: (out / name).read_text() for name in files(out)}
-    wanted = (
-        f"^{re.escape(str(out))} is not empty and holds no earlier report, expected a new or an"
-    )
+    wanted = f"^{re.escape(str(out))} is not empty and has no earlier report; expected a new or an"
     with pytest.raises(InputError, match=wanted):
         ReportFolder(out, "Title")
     assert {name: (out / name).read_text() for name in files(out)} == before

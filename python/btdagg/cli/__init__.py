@@ -147,7 +147,7 @@ def _of_input(error: BaseException) -> str | None:
     if isinstance(error, InputError | MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "not enough memory for this much data"
+        return "these data do not fit into memory"
     if isinstance(error, OSError):
         named = error.filename is not None and error.strerror
         return f"{error.filename}: {error.strerror}" if named else error.strerror or str(error)

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 batch = typer.Typer(
     name="batch",
-    help="Ask by batches of OpenAI (or servers with its API) or Anthropic, at half the price: "
-    "write files of requests, send them, collect the answers. `btdagg judge --batch` does all of "
-    "it, and waits.\n\n"
-    "Example: btdagg batch write pairs.jsonl --model gpt-5.4 -n 4",
+    help="Ask in batches of OpenAI (or servers with its API) or Anthropic, at half the price: "
+    "write files of requests, send them, collect the answers. `btdagg judge --batch` does all "
+    "of it, and waits.\n\nExample: btdagg batch write pairs.jsonl --model gpt-5.4 -n 4",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -54,7 +53,7 @@ _FAULT = 2  # exit status, as of any other error
 def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: Json = False) -> int:
     """Write files of requests, beside the store, for the votes that the store does not have.
 
-    What is in a file is not asked for by anything else, until it is collected or cancelled.
+    No other command asks for these votes until the batch is collected or cancelled.
 
     Example: btdagg batch write pairs.jsonl --model gpt-5.4 -n 12
     """
@@ -64,7 +63,9 @@ def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: J
 
     settings = JudgeFlags(**vars(flags), batch=True).settings()
     if settings.rule is not None:
-        raise InputError("--stop is for judge and run, which ask in rounds (--batch)")
+        raise InputError(
+            "batch write takes no --stop; use btdagg judge or btdagg run with --stop and --batch"
+        )
     judging, place = settings.judging, store_of(store, settings.store)
     pairs_read = read_pairs(
         *flags.tables(settings.columns, ("pairs", flags.project.place("pairs", pairs))),
@@ -90,7 +91,7 @@ def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: J
             say("nothing to ask for")
     note(
         f"{written.stored.total()} of {written.n_wanted} samples are in the store, "
-        f"{written.n_elsewhere} are under way elsewhere"
+        f"{written.n_elsewhere} are being asked for elsewhere"
     )
     if written.stopped:
         note(f"stopped early: {written.stopped}")
@@ -101,7 +102,7 @@ def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: J
 @batch.command()
 @with_flags
 def send(batches: Numbers = None, store: Store = None, config: Config = None) -> int:
-    """Send batches that are written. One that was sent is not sent again, whatever happened since.
+    """Send the batches that are written. A batch is never sent twice.
 
     Example: btdagg batch send
     """
@@ -122,20 +123,22 @@ def send(batches: Numbers = None, store: Store = None, config: Config = None) ->
 def collect(
     batches: Numbers = None,
     store: Store = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until all have ended.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until all batches have ended.")
+    ] = False,
     config: Config = None,
 ) -> int:
     """Write the answers of batches that have ended to the store.
 
-    What came without an answer is free again: write asks for it anew. The exit status is 3 while
-    some are under way.
+    Requests without an answer are asked for again by the next btdagg batch write. The exit status
+    is 3 while batches are still running.
 
     Example: btdagg batch collect --wait
     """
 
     async def step(batch: Batch, desk: BatchDesk) -> bool | None:
         if batch.remote is None:
-            note(f"batch {batch.id} is not sent: btdagg batch send {batch.id}")
+            note(f"batch {batch.id} is not sent yet: btdagg batch send {batch.id}")
             return False
         collected = await (desk.collect_at_end if wait else desk.collect)(batch)
         if collected is None:
@@ -149,7 +152,7 @@ def collect(
 @batch.command("list")
 @with_flags
 def list_batches(store: Store = None) -> None:
-    """List batches that are not collected.
+    """List batches that are not collected yet.
 
     Example: btdagg batch list
     """
@@ -161,7 +164,7 @@ def list_batches(store: Store = None) -> None:
         where = f"{batch.remote} at {batch.endpoint}" if batch.remote else batch.file
         say(f"batch {batch.id}: {batch.state}, {batch.n_requests} requests, {where}")
     if not batches:
-        say("no batch is under way")
+        say("no batch is running")
 
 
 @batch.command()
@@ -173,12 +176,16 @@ def cancel(
         bool,
         typer.Option(
             "--forget",
-            help="Free the samples without telling the endpoint: it may still answer, and charge.",
+            help="Free the samples without cancelling at the endpoint, which may still answer and "
+            "charge.",
         ),
     ] = False,
     config: Config = None,
 ) -> int:
-    """Cancel batches: what was not sent is free, what was sent ends and can then be collected.
+    """Cancel batches.
+
+    Samples of batches that were not sent can be asked for again; a batch that was sent ends, and
+    then its answers can be collected.
 
     Example: btdagg batch cancel 3
     """
@@ -227,13 +234,15 @@ def _each_batch(
             done = await step(batch, BatchDesk(owner, BatchEndpoint.of(client)))
         except EndpointError as error:
             owner.roll_back()
-            freed = f"if it is lost, btdagg batch cancel --forget {batch.id} frees what is in it"
+            freed = (
+                f"if the batch is lost, btdagg batch cancel --forget {batch.id} frees its samples"
+            )
             note(f"batch {batch.id}: {error}; {freed}")
             return _FAULT
         finally:
             await client.close()
         if done is None:
-            note(f"batch {batch.id}: another process is at it")
+            note(f"batch {batch.id}: another process is working on it")
         return 0 if done else INCOMPLETE
 
     async def take_all(batches: list[Batch], owner: Owner) -> list[int]:
@@ -243,11 +252,12 @@ def _each_batch(
         batches = opened.batches()
         if unknown := set(numbers or ()) - {batch.id for batch in batches}:
             raise InputError(
-                f"{opened.name}: no batch {min(unknown)} is under way: btdagg batch list"
+                f"{opened.name}: no batch {min(unknown)} is running; btdagg batch list shows "
+                "those that are"
             )
         batches = [batch for batch in batches if not numbers or batch.id in numbers]
         if not batches:
-            say("no batch is under way")
+            say("no batch is running")
             return 0
         with opened.owner() as owner:
             statuses = asyncio.run(take_all(batches, owner))
@@ -267,7 +277,7 @@ def _say(collected: Collected) -> None:
     n, remote, run = collected.batch.id, collected.remote, collected.run
     if not remote.has_ended:
         total = collected.batch.n_requests
-        say(f"batch {n}: {remote.status}, {remote.done} of {total} requests are done")
+        say(f"batch {n}: {remote.status}, {remote.done} of {total} requests done")
         return
     by_status = ", ".join(f"{k} {status}" for status, k in run.statuses.most_common())
     say(f"batch {n}: {remote.status}, {by_status or 'no answers'}; {tokens_and_cost(run)}")
@@ -275,7 +285,10 @@ def _say(collected: Collected) -> None:
         note(f"batch {n}: without a vote: {_most_common(run.reasons)}")
     if collected.why:
         why = _most_common(collected.why)
-        note(f"batch {n}: {collected.why.total()} samples without an answer are free again: {why}")
+        note(
+            f"batch {n}: {collected.why.total()} samples got no answer and can be asked for "
+            f"again: {why}"
+        )
     if remote.reason:
         note(f"batch {n}: {remote.reason}")
 

@@ -27,15 +27,14 @@ def bias(
     labels: LabelsFile = None,
     json: Json = False,
 ) -> None:
-    """Say what the judge favours: what its votes follow more, or less, than people's labels.
+    """Say what the judge favours more, or less, than people do.
 
-    For the length, and each column of --covariates, it compares two slopes, of people's labels and
-    of the judge's mean votes on the same items. Where the data name systems it also compares what
-    the judge gives to the responses of each with what people do. A judge that is merely less
-    decisive than people follows all that they follow less strongly. Labels must be of items that
-    were drawn by chance, as btdagg choose draws them.
-
-    Which of two positions a judge favours needs no labels: btdagg evaluate --report has it.
+    For the length, and for each column of --covariates, the command compares two slopes on the same
+    items: that of people's labels and that of the judge's mean votes. If the data name systems, it
+    also compares how the judge and people rate the responses of each system. A judge that is merely
+    less decisive than people has smaller slopes throughout. The labelled items must be a random
+    sample, such as btdagg choose draws. Positional bias needs no labels: btdagg evaluate --report
+    shows it.
 
     Example: btdagg bias votes.csv labels.csv --covariates length
     """

@@ -51,8 +51,8 @@ def calibrate(
         Path | None,
         typer.Argument(
             metavar="LABELS",
-            help="Gold labels (columns item, label; optional group, task). Left out if VOTES is a "
-            "histogram of btdagg sql --labels.",
+            help="Gold labels (columns item, label; optional group, task). Not needed if VOTES is "
+            "a histogram from btdagg sql --labels.",
         ),
     ] = None,
     output: Annotated[
@@ -66,11 +66,11 @@ def calibrate(
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
 
-    Ten labelled items are enough if the files hold other tasks or judges, a few dozen otherwise.
-    All votes that pass the filters are pooled, so filter for one judge and one task; the others are
-    then neighbours, and so are other criteria of grades.
+    Ten labelled items are enough if the files also hold other tasks or judges; otherwise label a
+    few dozen. All votes that pass the filters are pooled, so filter for one judge and one task. The
+    other tasks, judges and criteria then serve as neighbours, which inform the prior.
 
-    A histogram of btdagg sql --labels, which has counts and labels, stands for both files.
+    A histogram from btdagg sql --labels has both counts and labels, and replaces the two files.
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
@@ -149,15 +149,15 @@ def _read(
         return data.votes, items, neighbours, about_strength(items, warn=True)
     if not is_histogram:
         raise InputError(
-            f"LABELS is missing: {raw[0].source} has no column 'number', which a histogram of "
-            "btdagg sql --labels has"
+            f"LABELS is missing: name a file of labels. ({raw[0].source} is not a histogram from "
+            "btdagg sql --labels: it has no column 'number'.)"
         )
     said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
     said["--set full_margin"] = project.keys.get("full_margin")
     said |= {"--covariates": covariates, "--set panel": panel}
     for option, value in said.items():
         if value is not None:
-            raise InputError(f"{option} is for single votes, and {raw[0].source} is a histogram")
+            raise InputError(f"{option} needs single votes, but {raw[0].source} is a histogram")
     everything = btdagg.votes.read_histogram(raw[0])
     table = everything.filter(parse_filters(reading.filters))
     counts, gold = table.items()

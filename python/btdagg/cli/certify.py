@@ -36,13 +36,14 @@ def certify(
     votes: VotesFile = None,
     labels: LabelsFile = None,
     agreement: Annotated[
-        float, typer.Option(help="How often trusted labels are to agree with people.")
+        float, typer.Option(help="Share of trusted labels that must agree with people.")
     ] = 0.8,
-    confidence: Annotated[
-        float, typer.Option(help="With what probability that has to hold.")
-    ] = 0.9,
+    confidence: Annotated[float, typer.Option(help="Probability with which that must hold.")] = 0.9,
     within: Annotated[
-        int, typer.Option(help="Of grades, how many grades apart is still agreement.")
+        int,
+        typer.Option(
+            help="For grades: two labels agree if they are at most this many grades apart."
+        ),
     ] = 0,
     model: OwnModel = None,
     n_votes: FirstVotes = None,
@@ -50,13 +51,13 @@ def certify(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Also choose this share of the items, such as 10%, for people to look at: those "
-            "that a look helps most. Needs --to-label.",
+            help="Also pick this share of the items for human review, such as 10%: those where "
+            "review lowers the error most. Needs --to-label.",
         ),
     ] = None,
     to_label: Annotated[
         Path | None,
-        typer.Option(help="Write these items to this table, for btdagg label --drawn."),
+        typer.Option(help="Write the items for review to this table, for btdagg label --drawn."),
         TABLE,
     ] = None,
     output: Annotated[
@@ -70,20 +71,20 @@ def certify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say which labels can be used without a look, by labels of some items.
+    """Certify which labels need no human review, from the labels of some items.
 
-    The labels must be of items that were drawn by chance, as btdagg choose draws them. The promise
-    is of the trusted items together: their labels agree with people at least as often as
-    --agreement says, with the probability --confidence. If nothing can be promised, it says about
-    how many labels would be enough.
+    The labelled items must be a random sample, such as btdagg choose draws. The certificate is
+    about the trusted items as a whole: with probability --confidence their labels agree with people
+    at least as often as --agreement says. If no labels can be certified, the command says about how
+    many labels it would take.
 
-    btdagg decide reads the certificate, and adds the column trusted. Labels of items that --people
-    chose never enter a certificate: they have probability 0.
+    btdagg decide reads the certificate and adds the column trusted. Items picked by --people have
+    probability 0, so their labels never count for a certificate.
 
     Example: btdagg certify votes.csv labels.csv --agreement 0.8 -o certificate.json
     """
     if (people is None) != (to_label is None):
-        raise InputError("people and to_label are given together or not at all", argument="people")
+        raise InputError("people and to_label must be given together", argument="people")
     share = None if people is None else _share(people)
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)

@@ -22,22 +22,27 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Votes, labels or pairs: tables, vote stores, and files of other tools.",
+            help="Votes, labels or pairs: tables, vote stores, or files of other tools.",
         ),
     ],
     save: Annotated[
-        bool, typer.Option("--save", help="Write a project file, by which commands read the files.")
+        bool,
+        typer.Option(
+            "--save",
+            help="Write a project file, which tells the other commands how to read these files.",
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a project file that differs.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say what is in files, what is wrong with it, what it can support, and what to do next.
+    """Describe files, what is wrong with them, and what to do next.
 
-    Votes and labels that are named together are looked at together. A table with columns of your
-    own is read as far as its names and words tell; what they do not tell is left open with "...",
-    and in the project file of --save with a question.
+    The command also lists the questions that the files can answer.
+    Name votes and labels together to have them checked together. A table with columns of your own
+    is read as far as its column names and words allow. Open points are shown as "...", and as
+    questions in the project file of --save.
 
     Example: btdagg check votes.csv labels.csv
     """
@@ -56,7 +61,7 @@ def check(
         note(f"wrote {path}")
         step = "" if checked.questions else checked.next_with_project
         if '"?"' in text:
-            step = f"answer each question in {path} in place of its ?"
+            step = f"replace each ? in {path} by the answer to its question"
         if step and not json:
             say(f"Next: {step}")
         elif not json:

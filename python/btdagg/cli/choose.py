@@ -33,7 +33,7 @@ def choose(
         int,
         typer.Option(
             "--items",
-            help="How many items to draw, those of --after among them; with --group, how many "
+            help="Number of items to draw, including those of --after; with --group, number of "
             "groups.",
         ),
     ],
@@ -43,37 +43,39 @@ def choose(
     design: Annotated[
         Design | None,
         typer.Option(
-            help="simple: any items are as likely as any others. stratified: each stratum of items "
-            "with like votes, or with --model of like expected labels, has its share.",
-            show_default="simple, with --model stratified, or that of --after",
+            help="simple: every item is equally likely. stratified: items with similar votes (with "
+            "--model: similar expected labels) form strata, and each stratum gets its share.",
+            show_default="simple; stratified with --model; with --after that of the earlier sample",
         ),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(help="A model of other labels: strata are by the labels that it expects."),
+        typer.Option(
+            help="A model calibrated on other labels; strata then follow the labels it expects."
+        ),
     ] = None,
     group: Annotated[
         str | None,
         typer.Option(
-            help="Column of the votes, such as prompt: draw whole groups of items that share a "
-            "value.",
+            help="Draw whole groups: items that share a value of this column of the votes, such as "
+            "prompt.",
             show_default="single items",
         ),
     ] = None,
     after: Annotated[
         Path | None,
         typer.Option(
-            help="Top up: a file that this command wrote, with its labels. Its rows come first, "
-            "with the probabilities of the larger sample.",
+            help="Enlarge an earlier sample: a file that this command wrote, with its labels. Its "
+            "rows come first, with the probabilities of the larger sample.",
         ),
     ] = None,
 ) -> None:
-    """Draw the items to label by chance, and write with what probability each was drawn.
+    """Draw a random sample of items to label, and write each item's probability of being drawn.
 
-    The columns are item, task and group where there are any, unit (what was drawn as a whole: an
-    item or a group), stratum, probability, least_probability (that of the least likely item of
-    all), design, seed, round and an empty label to fill in. btdagg estimate reads the file as it is
-    then. The same votes give the same items on every machine, whatever the order of the rows.
+    The columns are item, task and group if there are any, unit (whether items or groups were
+    drawn), stratum, probability, least_probability (the lowest probability of any item), design,
+    seed, round, and an empty label to fill in. btdagg estimate reads the filled-in file. The same
+    votes give the same sample on every machine, in any order of the rows.
 
     Example: btdagg choose votes.csv --items 50 -o to_label.csv
     """
@@ -122,7 +124,7 @@ def _refuse_to_lose_labels(path: Path) -> None:
     existing = table_if_any(path)
     if existing is not None and "label" in existing and existing["label"].count():
         raise InputError(
-            f"output is {path}, which has labels; choose another name", argument="output"
+            f"output is {path}, which already has labels; choose another name", argument="output"
         )
 
 

@@ -62,12 +62,12 @@ Keys = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Any key of btdagg.toml for this command, which btdagg --project FILE reads from "
-        "elsewhere: votes.item=case reads the column case as item (item=case in every file, "
-        "item=conversation+bot makes one key of two), votes.scale=1-5 and labels.scale=pass/fail "
-        "say that votes and labels are grades, words.draw=tie what a word means, a=chat-new what A "
-        "is called; the page on the project file has the others, such as raters, strength, "
-        "population, panel and covariates. Repeat for more.",
+        help="Set a key of the project file (btdagg.toml) for this command; repeat for more keys. "
+        "Examples: votes.item=case reads the column case as item (item=case does so in every "
+        "file, item=conversation+bot joins two columns to one key); votes.scale=1-5 and "
+        "labels.scale=pass/fail say that votes and labels are grades; words.draw=tie says "
+        "what a word means; a=chat-new names A. The documentation of the project file lists "
+        "all keys, such as raters, strength, population, panel and covariates.",
     ),
 ]
 Filters = Annotated[
@@ -76,8 +76,8 @@ Filters = Annotated[
         "--filter",
         "-f",
         metavar="COLUMN=VALUE",
-        help="Use only the rows with this value, of votes and labels where they have the column; "
-        "repeat for more columns, or more values.",
+        help="Use only rows with this value, in votes and labels that have the column; repeat for "
+        "more columns or values.",
     ),
 ]
 FirstVotes = Annotated[
@@ -94,7 +94,7 @@ OwnModel = Annotated[
     Path | None,
     typer.Option(
         "--model",
-        help="A model, or a panel, that was calibrated on other labels than these.",
+        help="A model or a panel that was calibrated on labels other than these.",
         show_default="calibrated on these labels, each item without its group",
     ),
 ]
@@ -112,7 +112,7 @@ Splits = Annotated[
     int | None,
     typer.Option(
         min=2,
-        help="Calibrate on 5% of the labels, in so many random splits; the paper has 100.",
+        help="Calibrate on 5% of the labels, in this many random splits; the paper uses 100.",
         show_default="cross-validation, as btdagg evaluate",
     ),
 ]
@@ -202,7 +202,7 @@ class Reading(ProjectOption):
             said = self.project.scale(kind, table) if table is not None else None
             if said not in (None, own):
                 where = self.project.where(kind, "scale")
-                raise InputError(f"{where} is {said}, expected {own}, as in the model")
+                raise InputError(f"{where} is {said}, but the model has {own}")
         return model.scale, model.label_scale
 
     def votes(
@@ -288,9 +288,9 @@ class ReadingWithCovariates(Reading):
         typer.Option(
             "--covariates",
             metavar="NAMES",
-            help="What else is known of items: standing (of systems), group-standing (of prompts, "
-            "where votes are grades), length, any column of numbers; auto is the first three that "
-            "the data have.",
+            help="Covariates, facts known about each item besides its votes: standing (of its "
+            "systems), group-standing (of its prompt, for grades), length, or any numeric "
+            "column; auto uses those of the first three that the data have.",
             show_default="none, or covariates of btdagg.toml",
         ),
     ] = None
@@ -322,7 +322,7 @@ def _readable(table: Table, read: Callable[[Table], AnyTable]) -> AnyTable:
             read(part)
             good.append(part.numbered())
         except InputError as error:
-            note(f"{' '.join(key)} is no neighbour: {error}")
+            note(f"{' '.join(key)} is not used as a neighbour: {error}")
     return read(table.with_data(pl.concat(good).sort(NUMBER)))
 
 
@@ -433,7 +433,7 @@ def keep_what_is_no_model(output: Path, typed: CommandLine) -> None:
             model_or_panel(output)
         except InputError:
             raise InputError(
-                f"{output} exists and holds no model; name the file to write by --output"
+                f"{output} exists and is not a model; give another name with --output"
             ) from None
 
 
@@ -451,13 +451,13 @@ def say_differences(differences: Iterable[str]) -> None:
     options = []
     for text in texts:
         name, _, rest = text.partition(" is ")
-        value = rest.partition(", and the model was fitted")[0]
+        value = rest.partition(", but the model was fitted")[0]
         if (option := _NEW_JUDGE.get(name)) is not None and ", " not in value:  # one of them
             options.append(option + quote(value))
     if options:
         note(
-            "to carry the model over, by votes on labelled items: btdagg rejudge OLD_VOTES LABELS "
-            f"--pairs PAIRS {' '.join(options)}"
+            "to carry the model over to the new judge, ask it about labelled items: btdagg "
+            f"rejudge OLD_VOTES LABELS --pairs PAIRS {' '.join(options)}"
         )
 
 

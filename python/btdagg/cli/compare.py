@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 Settings: TypeAlias = "dict[str, list[str]]"
 
 _WAY = (
-    "by these settings: n=3 (the first three votes of each item), strength=none (or margin, "
-    "strength, probabilities, confidence), method=NAME of btdagg evaluate (or panel, which has "
-    "parameters for each judge), covariates=NAMES or none, and any column of the votes, such as "
-    "judge=gpt-5.4. Repeat for more."
+    "One way of deciding, as settings: n=3 (the first three votes of each item), strength=none "
+    "(or margin, strength, probabilities, confidence), method=NAME of btdagg evaluate (or panel, "
+    "which has parameters for each judge), covariates=NAMES or none, and any column of the votes, "
+    "such as judge=gpt-5.4. Repeat for more."
 )
 
 
@@ -59,7 +59,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="The other way, alike.",
+            help="The other way, in the same form.",
             show_default="strength; or the second judge or template",
         ),
     ] = None,
@@ -67,12 +67,13 @@ def compare(
 ) -> None:
     """Say which of two ways of deciding the same items is better.
 
-    Two judges or templates, signs and strength, three votes and six, two methods. Every item is
-    decided by models that were calibrated without its group, by ten-fold cross-validation with the
-    same folds for both; with the weak prior, unless a method is named. With covariates and no
-    ways, votes alone and with covariates; --first n=1 --first covariates=auto --second n=8 says
-    what they save. The interval of the difference is for new items, or of
-    these items by --set population=finite.
+    Compare two judges or templates, votes with and without strength, three votes or six, or two
+    methods.
+    Both use ten-fold cross-validation with the same folds, so that no item is decided by a model
+    calibrated on its own group. Models have the weak prior unless a method is named. With
+    --covariates alone, the comparison is of votes with and without them; --first n=1 --first
+    covariates=auto --second n=8 shows how many votes covariates replace. The interval of the
+    difference is for new items, or with --set population=finite for these items.
 
     Example: btdagg compare votes.parquet labels.csv --first n=3 --second n=6
     """
@@ -85,7 +86,7 @@ def compare(
     elif not any(both):
         both = _usual(data.votes, reading.project.setting("strength"))
     elif both[0] == both[1]:
-        raise InputError("--first and --second are the same, expected two ways")
+        raise InputError("--first and --second are the same, expected two different settings")
     names = names or [_name(*pair, data.votes) for pair in (both, both[::-1])]
     told = [way.pop("covariates", None) for way in both]
     if any(told):
@@ -105,7 +106,7 @@ def compare(
                 raise
             skipped[task] = f"{task}: not compared: {error}"
     if not results:
-        raise InputError(f"nothing could be compared; {skipped[tasks[0]]}")
+        raise InputError(f"nothing to compare: {skipped[tasks[0]]}")
     notes += skipped.values()
     # The criteria on which the better way errs most are first.
     order = sorted(results, key=lambda task: -min(interval.mean for interval in results[task].mae))
@@ -168,9 +169,9 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
         values = [*votes.values(column).drop_nulls().sort()] if column in votes.columns else []
         if len(values) == 2:
             return {column: values[:1]}, {column: values[1:]}
-    has = "signs alone by --set strength=none" if strength == "none" else "no strength of votes"
+    has = "signs alone by --set strength=none" if strength == "none" else "no vote strength"
     raise InputError(
-        f"{votes.source} has {has}, and not two judges or two templates; say what "
+        f"{votes.source} has {has}, so there are no two judges or templates to compare; say what "
         "to compare, such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
     )
 
@@ -184,7 +185,7 @@ def _way(
     own = dict(settings)
     for name in ("n", "method", "strength"):
         if len(own.get(name, ())) > 1:
-            raise InputError(f"{name} has several values in one way, expected one")
+            raise InputError(f"{name} has several values in one of the two ways, expected one")
     (kind,), (method,), (n_votes,) = (own.pop(k, [None]) for k in ("strength", "method", "n"))
     table = data.votes
     if kind == "none":

@@ -61,43 +61,43 @@ def decide(
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Labels of people, which replace those of the model; may be repeated. Adds the "
-            "column source, and prints what error is left. That takes labels of items that were "
-            "drawn by chance among them.",
+            help="People's labels, which replace those of the model; may be repeated. Adds the "
+            "column source, and prints the remaining error if some of the labels are of "
+            "randomly drawn items.",
         ),
     ] = None,
     trust_unlike: Annotated[
         bool,
         typer.Option(
             "--trust-unlike",
-            help="By a certificate: trust labels even where the votes look unlike those that were "
-            "certified.",
+            help="With a certificate: trust labels even if the votes look different from those "
+            "that were certified.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
 
-    The columns are item (or those of a key of several), label, the counts minus, tie, plus, and the
-    probabilities p_minus, p_tie, p_plus; of grades a count for each vote, their mean, and p_1, p_2,
-    ... --json without --output prints the rows as JSON lines; with --output it prints a summary.
+    The columns are item (or the columns of its key), label, the counts minus, tie, plus, and the
+    probabilities p_minus, p_tie, p_plus. For grades there is a count of each vote, their mean, and
+    p_1, p_2, ... --json prints the rows as JSON lines, or a summary if --output is given.
 
-    If MODEL is a stopping rule, items may have fewer votes than it is for. In place of the
-    probabilities there is settled, whether the rule stops there, and for settled items change_risk,
-    the probability that all votes would give another label, if the rule can tell.
+    If MODEL is a stopping rule, items may have fewer votes than its maximum. Instead of
+    probabilities there are the columns settled (whether the rule stops at these votes) and, if the
+    rule can tell, change_risk (for settled items, the probability that the maximum number of votes
+    would give another label).
 
-    If MODEL is a certificate, its model decides, and trusted says whether a label can be used
-    without a look. An item with fewer votes than those that were certified is trusted only if no
-    further votes could change that. If the votes as a whole look unlike those that were certified,
-    by a test that warns of one in a hundred that are alike, no label is trusted; --trust-unlike
-    says otherwise.
+    If MODEL is a certificate, its model decides, and the column trusted says which labels need no
+    human review. An item with fewer votes than the certified ones is trusted only if no further
+    votes could change that. If a test at the 1% level finds that the votes as a whole differ from
+    those that were certified, no label is trusted; --trust-unlike trusts them all the same.
 
-    With --labels, source says whether a label comes from people or the model, and labels of people
-    are trusted. The error that is left over all items is estimated from the labels whose items were
-    drawn by chance, which are those that --people of btdagg certify did not choose.
+    With --labels, the column source says whether a label comes from people or the model, and
+    people's labels are trusted. The remaining error over all items is estimated from the labels of
+    randomly drawn items, that is, without those that btdagg certify --people picked.
 
     A warning is printed if the votes differ from those that the model was fitted to: more votes on
-    an item, fewer on every item, or another judge, template, temperature or task.
+    some item, fewer on every item, or another judge, template, temperature or task.
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
@@ -107,7 +107,7 @@ def decide(
     kind = decider.FILE.what
     certificate: Certificate | None = decider if kind == "certificate" else None
     if trust_unlike and certificate is None:
-        raise InputError(f"--trust-unlike is of certificates, and {model} is a {kind}")
+        raise InputError(f"--trust-unlike needs a certificate, but {model} is a {kind}")
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model
@@ -115,7 +115,7 @@ def decide(
     project = reading.project
     refresh = project.setting("standings", "model") == "votes"
     if refresh and labels is not None:
-        raise InputError("--set standings=votes and --labels exclude each other")
+        raise InputError("--set standings=votes and --labels cannot be combined")
     people = (("labels", place) for place in labels or ())
     raw = project.read(("votes", project.place("votes", votes)), *people)
     raw_votes, *raw_labels = reading.filtered(*raw)
@@ -131,10 +131,10 @@ def decide(
         pvalue = _likeness(certificate, table, frame, n_votes)
         if pvalue is not None and pvalue < _UNLIKE:
             note(
-                f"the votes look unlike those that were certified (p = {pvalue:.1g}, below "
+                f"the votes differ from those that were certified (p = {pvalue:.1g}, below "
                 f"{_UNLIKE}): "
                 + (
-                    "labels are trusted as was asked for"
+                    "labels are trusted all the same, as --trust-unlike says"
                     if trust_unlike
                     else "no label is trusted; --trust-unlike trusts them all the same"
                 )
@@ -151,7 +151,7 @@ def decide(
             error_left = _error_left(table, gold, fitted, n_votes, exact)
     left = []
     if error_left is not None:
-        left = ["mean absolute error left: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
+        left = ["remaining mean absolute error: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
     parts = project.column("votes", "item") or []
     if len(parts) > 1:
         from btdagg.estimates.frames import with_key
@@ -240,9 +240,11 @@ def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     frame = with_people(frame, gold)
     n_others = len(gold.frame) - int((frame["source"] == "people").sum())
     if n_others == len(gold.frame):
-        raise InputError(f"{gold.source}: no label of an item of the votes", argument="labels")
+        raise InputError(
+            f"{gold.source}: no label belongs to an item of the votes", argument="labels"
+        )
     if n_others:
-        note(f"labels of items without votes: {n_others}")
+        note(f"labels of items without votes, not used: {n_others}")
     return frame
 
 
@@ -260,7 +262,7 @@ def _error_left(
         rows = names.is_in(own.implode()).arg_true().to_numpy()
         looks = worth_a_look(items, rows=rows, model=exact)
     except InputError as error:
-        note(f"the error that is left is not known: {error}")
+        note(f"the remaining error is not known: {error}")
         return None
     note(*looks.remarks)
     return looks.after

@@ -48,27 +48,27 @@ def demo(
         typer.Option(
             "--pairs",
             metavar="FOLDER",
-            help="Write pairs, and labels of a fifth of them, to this folder instead: to try "
-            "btdagg judge on, with --model simulated.",
+            help="Instead, write pairs, and labels for a fifth of them, to this folder: try btdagg "
+            "judge --model simulated on them.",
         ),
     ] = None,
     items: Annotated[
         int | None,
-        typer.Option(min=60, help="Items per task.", show_default="1000; of --pairs 300"),
+        typer.Option(min=60, help="Items per task.", show_default="1000; with --pairs 300"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """See what calibration does, on judges simulated after the paper's eight tasks.
+    """See what calibration does, on simulated judges that resemble the paper's eight tasks.
 
     Each judge votes on the items of one task. The model is calibrated on 5% of the labels; the
-    other labels score it and majority vote. Shares of gold labels and ties are the paper's; how the
-    judges err is made up (see docs/simulation.md). Nothing is downloaded.
+    other labels score it and majority vote. Shares of gold labels and ties are those of the paper;
+    the judges' errors are invented (see docs/simulation.md). Nothing is downloaded.
 
     Example: btdagg demo --output demo
     """
     if pairs is not None:
         if output is not None:
-            raise InputError("--pairs and --output are both given, expected one of them")
+            raise InputError("--pairs and --output cannot be combined")
         _write_pairs(OutputFolder(pairs), items or _N_PAIRS, json=json)
         return
     items = items or _N_ITEMS
@@ -120,7 +120,7 @@ def _write_pairs(folder: OutputFolder, n_items: int, *, json: bool) -> None:
         return
     say(
         f"wrote {pairs}: {n_items} pairs; {labels}: labels of {n_labelled} of them; {all_labels}: "
-        "labels of all, to check results by"
+        "labels of all, to check results against"
     )
 
 

@@ -63,17 +63,17 @@ def estimate(
         str | None,
         typer.Option(
             help="Column of the votes, such as task, criterion, system or language: also estimate "
-            "for the items of each of its values, and compare these.",
-            show_default="of grades criterion, if there are several",
+            "for each of its values, and compare them.",
+            show_default="for grades criterion, if there are several",
         ),
     ] = None,
     systems: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN,COLUMN",
-            help="Columns of the votes that name the systems whose responses are A and B, such as "
-            "system_a,system_b, or of grades one column, such as system; auto is these: rank the "
-            "systems.",
+            help="Rank the systems: the columns of the votes that name the systems of A and B, "
+            "such as system_a,system_b; for grades one column, such as system; auto means "
+            "these names.",
         ),
     ] = None,
     model: OwnModel = None,
@@ -81,37 +81,34 @@ def estimate(
     width: Annotated[
         float | None,
         typer.Option(
-            help="Say how many labels would make the interval of the net win rate, or of the mean "
-            "grade, so wide.",
+            help="Say how many labels an interval of this width takes, for the net win rate or the "
+            "mean grade.",
         ),
     ] = None,
     before: Annotated[
         str | None,
         typer.Option(
             metavar="VOTES",
-            help="Votes of a period before, by a judge of its own; LABELS are of both: say what "
-            "changed, the systems or the judge.",
+            help="Votes of an earlier period, perhaps by another judge; LABELS has items of both "
+            "periods. Says what changed: the systems or the judge.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Estimate how often A wins, or the mean grade, over all items, from labels of some.
 
-    The items with a label measure how the judge's votes err, and the votes of the other items make
-    the interval narrower. It holds for new items of the kind (or of these items, by --set
-    population=finite) whatever the judge is worth, if the labelled items were drawn by chance, as
-    btdagg choose draws them. Items without a row among the labels, or with an empty label, are
-    those without a label. Errors are by group if the labels (also rows with an empty label) or the
-    votes have a column group.
+    Labelled items show how the judge errs; the votes of the other items make the interval narrower.
+    The interval is for new items of the same kind, or with --set population=finite for these items.
+    It is valid whatever the judge is worth, provided the labelled items are a random sample, such
+    as btdagg choose draws. An item counts as unlabelled if it has no row among the labels, or an
+    empty label. If labels or votes have a column group, standard errors are clustered by group.
 
     Example: btdagg estimate votes.parquet labels.csv --filter judge=gpt-5.4 --by task
     """
     alone = {"by": by, "width": width}
     for option, value in alone.items():
         if value is not None and systems is not None:
-            raise InputError(
-                f"{option} is given with --systems, expected one of the two", argument=option
-            )
+            raise InputError(f"{option} and --systems cannot be combined", argument=option)
     if before is not None:
         beside: dict[str, Any] = {**alone, "systems": systems, "model": model}
         beside |= {"covariates": reading.known, "panel": reading.panel}
@@ -183,13 +180,13 @@ def about_drawing(data: Data, has_design: bool) -> list[str]:
     gold = data.gold
     if gold.n_missing and {*REQUIRED} <= {*gold.columns}:
         remarks.append(
-            f"{gold.n_missing} items of {gold.source} were drawn and have no label; if people left "
-            "out those that were hard, the labels are no sample of all items"
+            f"{gold.n_missing} items of {gold.source} were drawn but not labelled; if people "
+            "skipped hard items, the labels are no longer a random sample"
         )
     if not has_design:
         remarks.append(
-            f"{gold.source} does not say how its items were drawn, and they are taken as a simple "
-            "random sample; btdagg choose draws one"
+            f"{gold.source} does not say how its items were drawn; they are assumed to be a "
+            "simple random sample, such as btdagg choose draws"
         )
     return remarks
 
@@ -213,12 +210,12 @@ def over_all_items(
             items = votes.items(labels, n_votes=fewest)
         estimates = btdagg.estimate(items)
     except InputError as error:
-        note(f"no {name} over all items: {error}")
+        note(f"{name} over all items not estimated: {error}")
         return None
     # How strong they are is said beside the scores of the same votes.
     remarks = what_is_pooled(votes.signs(), "takes", ["task"], missing=False)
     if items.probabilities is not None:
-        remarks.append(f"the {name} is by the column probability of the labels")
+        remarks.append(f"the {name} is weighted by the column probability of the labels")
     estimates = with_remarks(estimates, remarks)
     # With a label on every item there is no judge in it.
     all_labelled = estimates.n_labels == estimates.n_items
@@ -248,8 +245,8 @@ def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str
         least = estimates.width_with(estimates.n_items)
         items = math.ceil(estimates.n_items * (least / width) ** 2)
         enough = (
-            f"more items, about {items:,} with a label each: labels of all {estimates.n_items:,} "
-            f"make it {least:.3g} wide"
+            f"more than these items: about {items:,} labelled ones, as labels on all "
+            f"{estimates.n_items:,} give a width of {least:.3g}"
         )
     else:
         more = n_labels - estimates.n_labels

@@ -77,7 +77,7 @@ _VARIED = ("template", "temperature")
 By = Annotated[
     str | None,
     typer.Option(
-        help="Columns to group by, separated by commas: one line for each of their values.",
+        help="Columns to group by, separated by commas; the table has a line for each group.",
         show_default="task,judge, if these columns exist",
     ),
 ]
@@ -91,7 +91,7 @@ Methods = Annotated[
         + "; and, from columns of decisions, "
         + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
         + " (gsa_4 with -n 4); neighbours, beside other tasks or judges; or those of installed "
-        "packages. all uses every method that the columns and their scale allow.",
+        "packages. all uses every method that the columns and the scale allow.",
         show_default="calibrated, its variants, threshold and majority; of grades all",
     ),
 ]
@@ -99,7 +99,8 @@ NumbersOfVotes = Annotated[
     str | None,
     typer.Option(
         "-n",
-        help="Votes per item, several separated by commas: 4,8 uses the first 4, then 8.",
+        help="Votes per item; several numbers separated by commas: 4,8 evaluates with the first 4 "
+        "votes, then with 8.",
         show_default="all",
     ),
 ]
@@ -122,10 +123,10 @@ def evaluate(
 ) -> None:
     """Compare the calibrated model with other methods on your labelled items.
 
-    Every item is decided by models that were calibrated without its group, by repeated ten-fold
-    cross-validation: mean absolute error (MAE, lower is better) and pairwise accuracy (higher is
-    better), with 95% intervals for new items. Methods that do not differ significantly share a
-    rank. The paper's random splits are btdagg paper evaluate.
+    The scores are mean absolute error (MAE, lower is better) and pairwise accuracy (higher is
+    better), with 95% intervals for new items. They come from repeated ten-fold cross-validation, so
+    no item is decided by a model calibrated on its own group. Methods that do not differ
+    significantly share a rank. For the paper's random splits use btdagg paper evaluate.
 
     Example: btdagg evaluate votes.parquet labels.csv -n 4,8 --report out
     """
@@ -256,7 +257,7 @@ def _scored(votes: Votes, labels: Labels, **options: Any) -> tuple[Scores, bool]
     except KeyboardInterrupt:
         if not finished:
             raise
-        note("interrupted: only the finished parts are shown")
+        note("interrupted: only the parts that were finished are shown")
         return finished[-1], False
 
 

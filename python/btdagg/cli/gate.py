@@ -41,36 +41,36 @@ def gate(
     candidate: Annotated[
         str,
         typer.Option(
-            help="What is to be released: a name in the columns system_a and system_b, of "
-            "--set a=... and b=..., or of grades in the column system. Sides without a name are "
-            "A and B.",
+            help="The version to release: a name from the columns system_a and system_b, from "
+            "--set a=... and b=..., or for grades from the column system. Sides without a "
+            "name are A and B.",
         ),
     ],
-    baseline: Annotated[str, typer.Option(help="What runs today, by its name.")],
+    baseline: Annotated[str, typer.Option(help="The version in use today, by its name.")],
     margin: Annotated[
         float,
         typer.Option(
-            help="The most by which the candidate may be worse: in the share of items that people "
-            "prefer it on less the share on which they prefer the baseline, or in --quantity."
+            help="How much worse the candidate may be, in the net win rate (share of items on "
+            "which people prefer the candidate minus share on which they prefer the "
+            "baseline), or in --quantity."
         ),
     ],
     votes: VotesFile = None,
     labels: LabelsFile = None,
-    level: Annotated[
-        float, typer.Option(help="How sure it has to be: of each bound by itself.")
-    ] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence of each bound.")] = 0.95,
     quantity: Annotated[
         str | None,
         typer.Option(
-            help='Of grades: "mean grade" or "share >= 4".',
-            show_default="mean grade, or of two grades pass rate",
+            help='For grades: "mean grade" or "share >= 4".',
+            show_default="mean grade; pass rate if there are two grades",
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            help="Column of the votes, such as task: a gate for each value, and all have to pass.",
-            show_default="of grades criterion, if there are several",
+            help="Column of the votes, such as task: one gate for each of its values, and all must "
+            "pass.",
+            show_default="for grades criterion, if there are several",
         ),
     ] = None,
     model: OwnModel = None,
@@ -88,12 +88,11 @@ def gate(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Say whether a candidate is not worse than a baseline by more than a margin.
+    """Test that a candidate is at most a margin worse than a baseline.
 
-    The exit status is 0 if the labels and the votes show it, and 1 if they do not: the candidate is
-    worse, or it cannot be told. Then it says how many labels would tell. The interval is that of
-    btdagg estimate, and needs labels of items that were drawn by chance, as btdagg choose draws
-    them.
+    The exit status is 0 if labels and votes show it. It is 1 if the candidate is worse, or if there
+    are too few labels to tell; the command then says how many it would take. The interval is that
+    of btdagg estimate. It needs labels of a random sample of items, such as btdagg choose draws.
 
     Example: btdagg gate votes.csv labels.csv --candidate chat-new --baseline chat-old --margin 0.03
     """

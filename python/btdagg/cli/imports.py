@@ -38,27 +38,28 @@ def import_(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="How any table is read, as in btdagg.toml: item=id,vote=winner; further names "
-            "are judge, order, sample, task, group, system_a, system_b, rater, label; answer for "
-            "texts with a verdict, score for grades, or with group and system for scores to "
-            "compare, score_a and score_b for scores of both, margin for the lead of A. "
-            "words.model_a=A, words.draw=tie, words.error=missing or of grades words.good=3 say "
-            "what words mean, and orders.yes=BA those of the column order, after which words may "
-            "be first and second. constants.judge=gpt-5.4 gives all rows one value. scale=1-10 "
-            "(pass/fail or 0,0.5,1) reads scores as grades, and x10 makes scores from 0 to 1 "
-            "grades from 0 to 10; criteria.tone=COLUMN and judges.ada=COLUMN are columns of the "
-            "grades by a criterion or judge. format, else recognized by the content, is "
-            "openai-batch, fastchat, fastchat-scores, arena-hard, lmsys, promptfoo, deepeval, "
-            "openai-evals, braintrust, langsmith, rewardbench, label-studio, argilla, inspect, "
-            "table or one of an installed package; scorer is whose scores are taken of inspect, or "
-            "which metric of promptfoo. Repeat for more.",
+            help="How to read any table, as in btdagg.toml. Columns: item=id,vote=winner; also "
+            "judge, order, sample, task, group, system_a, system_b, rater, label; answer "
+            "(texts with a verdict), score (grades, or with group and system scores to "
+            "compare), score_a and score_b (scores of both sides), margin (the lead of A). "
+            "Words: words.model_a=A, words.draw=tie, words.error=missing, for grades "
+            "words.good=3; orders.yes=BA for the column order, and then words may also mean "
+            "first and second. constants.judge=gpt-5.4 gives all rows the same value. "
+            "scale=1-10 (or pass/fail, or 0,0.5,1) reads scores as grades; scale=x10 turns "
+            "scores from 0 to 1 into grades from 0 to 10. criteria.tone=COLUMN and "
+            "judges.ada=COLUMN name the columns with the grades of a criterion or a judge. "
+            "format=NAME replaces recognition by content: openai-batch, fastchat, "
+            "fastchat-scores, arena-hard, lmsys, promptfoo, deepeval, openai-evals, "
+            "braintrust, langsmith, rewardbench, label-studio, argilla, inspect, table or the "
+            "format of an installed package. scorer=NAME picks the scorer of inspect, or the "
+            "metric of promptfoo. Repeat for more keys.",
         ),
     ] = None,
     kind: Annotated[
         Literal["votes", "ratings", "labels"] | None,
         typer.Option(
             "--as",
-            help="Write votes; ratings, one row per rater and item, as labels may be; or labels.",
+            help="What to write: votes; ratings (one row per rater and item); or labels.",
             show_default="ratings where people voted, else votes",
         ),
     ] = None,
@@ -66,7 +67,7 @@ def import_(
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Where the verdict is in texts: a regular expression with one group, such as "
+            help="Regular expression that finds the verdict in texts, with one group, such as "
             "'^Pick: (A|B)$'. The last match counts.",
             show_default="tags, JSON, labels such as Verdict: A, a last line",
         ),
@@ -74,9 +75,9 @@ def import_(
 ) -> None:
     """Import votes that other tools have collected: batch outputs, judgments, tables.
 
-    The format is recognized by the content. Votes are turned to A's point of view, where A is the
-    first of two systems in alphabetical order, or what the file calls A. What cannot be read is
-    counted by reason, and stays a missing vote; where nothing can be read, nothing is written.
+    The format is recognized by the content. A is the side that the file calls A, or else the system
+    that comes first in the alphabet. Verdicts that cannot be read become missing votes and are
+    counted by reason. If none can be read, nothing is written.
 
     Example: btdagg import gpt-4_pair.jsonl -o votes.parquet
     """
@@ -87,14 +88,16 @@ def import_(
     for place in filter(os.path.isdir, files):
         if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
             raise InputError(
-                f"output is {output}, in {place}, a folder that is read", argument="output"
+                f"output is {output}, which lies in the input folder {place}", argument="output"
             )
     project = Project().with_keys(keys or ())
     how: Any = {"kind": kind, "answer_pattern": answer_pattern}
     imported = project.imported(files, project.keys.get("format"), **how)
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
     if not imported.n_votes:
-        raise InputError("; ".join([f"no vote could be read: {unread}", *imported.remarks]))
+        raise InputError(
+            "; ".join([f"no vote could be read; reasons: {unread}", *imported.remarks])
+        )
     write_table(imported.frame, output, output.suffix)
     n_items = imported.frame["item"].n_unique()
     who = f" of {n_items} items" if imported.kind != "labels" else ""
@@ -105,5 +108,5 @@ def import_(
     say(f"{formats}: {imported.n_votes} {imported.kind}{who}; wrote {output}")
     if unread:
         missing = "votes, not ties" if "vote" in imported.frame else imported.kind
-        note(f"not read: {unread}; these are missing {missing}")
+        note(f"could not be read, and count as missing {missing}: {unread}")
     note(*imported.remarks)

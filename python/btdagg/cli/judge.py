@@ -26,7 +26,8 @@ def judge(
     method: Annotated[
         Literal["sample", "greedy", "few-shot", "gsa", "usc"],
         typer.Option(
-            help="Votes, or decisions by another method, which the votes are exported with.",
+            help="sample asks for votes; the other methods make decisions, which are exported with "
+            "the votes.",
             rich_help_panel="Judge",
         ),
     ] = "sample",
@@ -36,17 +37,17 @@ def judge(
             "--labels",
             "-l",
             metavar="LABELS",
-            help="Labels (columns item, label) of some pairs, the examples of few-shot.",
+            help="Labels (columns item, label) of some pairs, used as examples by few-shot.",
             show_default=False,
         ),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Ask a judge for votes on pairs, or grades of responses; run it again to go on.
+    """Ask a judge for votes on pairs, or grades of responses; re-run to continue.
 
-    Votes are in the store as soon as they are counted: the command may be stopped, or killed, at
-    any time. A larger -n later asks only for the missing votes. With --stop pairs get as many votes
-    as the rule of a file needs; btdagg run learns one, and btdagg decide takes it, too.
+    Every vote is stored as it comes, so the command may be stopped or killed at any time. A larger
+    -n later asks only for the missing votes. With --stop each pair gets as many votes as the
+    stopping rule of that file needs; btdagg run learns such rules, and btdagg decide applies them.
 
     Example: btdagg judge pairs.jsonl --model gpt-5.4 -n 12 --store votes.db --dry-run
     """
@@ -55,13 +56,13 @@ def judge(
     settings = flags.settings()
     judging, rule, place = settings.judging, settings.rule, store_of(store, settings.store)
     if rule is not None and method != "sample":
-        raise InputError("--stop is for --method sample")
+        raise InputError("--stop needs --method sample")
     if (labels is None) == (method == "few-shot"):
-        raise InputError("--labels and --method few-shot go together")
+        raise InputError("--labels and --method few-shot must be given together")
     if settings.examples is not None and method != "few-shot":
-        raise InputError(f"examples = {settings.examples} is for --method few-shot")
+        raise InputError(f"examples = {settings.examples} needs --method few-shot")
     if judging.batch and method == "usc":
-        raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
+        raise InputError("--method usc cannot be combined with --batch")
     place_of_pairs = flags.project.place("pairs", pairs)
     sources = (("pairs", place_of_pairs), ("labels", labels))
     tables = flags.tables(settings.columns, *sources)
@@ -74,8 +75,8 @@ def judge(
 
         if not isinstance(rule, StoppingRule):
             raise InputError(
-                f"--stop {settings.stop} is a rule to learn, which btdagg run does; judge takes "
-                "the file of a rule, which btdagg plan or run wrote"
+                f"--stop {settings.stop} is a rule to learn, which only btdagg run can do; give "
+                "the file of a rule that btdagg plan or run wrote"
             )
         refuse_other_n(rule, judging)
         say_differences(differences(pairs_read, judging, rule))
@@ -104,7 +105,7 @@ def judge(
         if rule is not None:
             say_rule(rule, len(pairs_read) - len(unsettled))
         if method in ("gsa", "usc"):
-            note(f"these are the samples; {method} makes a further call for each pair")
+            note(f"this counts the samples; {method} makes one more call for each pair")
         return 0
     from btdagg.judge.jobs import judge_pairs
     from btdagg.judge.methods import decide_by
@@ -122,5 +123,5 @@ def judge(
             ask = partial(judge_pairs, pairs_read, judging)
         run = run_asking(ask, opened, total, settings)
     if judging.confidence == "logprobs" and run.statuses["ok"] and not run.n_confident:
-        note("the endpoint gives no log-probabilities: no vote of this run has a confidence")
+        note("the endpoint returns no log-probabilities, so no vote of this run has a confidence")
     return say_run(run, settings, place, json)

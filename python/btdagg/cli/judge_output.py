@@ -61,7 +61,7 @@ def say_estimate(
     )
     say(f"about {job.prompt_tokens} tokens to send")
     if job.completion_tokens is None:
-        note("the length of answers is not known yet; max_answer_tokens limits it")
+        note("the length of answers is not known yet; max_answer_tokens would limit it")
     else:
         say(f"about {job.completion_tokens} tokens to receive")
         if job.cost is not None:
@@ -93,11 +93,11 @@ def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     """Print how many fewer votes than estimated a rule asks for."""
     from btdagg.online import StoppingRule
 
-    fewer = "asks for fewer"
+    fewer = "will ask for fewer"
     if isinstance(rule, StoppingRule) and rule.votes is not None:
-        fewer = f"is expected to ask for {rule.expected_votes:.2f} of {rule.n} a pair"
+        fewer = f"is expected to ask for {rule.expected_votes:.2f} of {rule.n} votes a pair"
     settled = f"{n_settled} pairs are settled already; " if n_settled else ""
-    note(f"{settled}the estimate counts all votes of the other pairs; the rule {fewer}")
+    note(f"{settled}the estimate assumes all votes of the other pairs; the rule {fewer}")
 
 
 def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = False) -> int:
@@ -108,15 +108,18 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
     else:
         by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.stored).most_common())
         say(
-            f"{run.statuses['ok']} new votes, {run.stored['ok']} there before: "
-            f"{by_status or 'nothing wanted'}"
+            f"{run.statuses['ok']} new votes, {run.stored['ok']} stored before: "
+            f"{by_status or 'nothing to ask for'}"
         )
         say(
             f"{run.n_calls} calls ({run.n_retries} repeated), {tokens_and_cost(run)}; "
             f"store {shown_address(store)}"
         )
     if run.n_elsewhere:
-        note(f"{run.n_elsewhere} samples are under way elsewhere; for batches: btdagg batch list")
+        note(
+            f"{run.n_elsewhere} samples are being asked for by other processes or batches (btdagg "
+            "batch list)"
+        )
     if run.n_without_vote:
         why = "".join(
             f", most often for this reason: {reason}" for reason, _ in run.reasons.most_common(1)
@@ -152,7 +155,7 @@ def say_decisions(decisions: Decisions, settings: JudgeSettings, store: str, jso
     status = max(say_run(run, settings, store) for run in decisions.runs)
     line = f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}"
     if n_examples := len(decisions.examples):
-        line += f"; {n_examples} of them are examples of the prompt, and get no decision"
+        line += f"; {n_examples} of them are examples in the prompt and get no decision"
     say(line)
     if decisions.undecided and not status:
         note(f"{len(decisions.undecided)} items are not decided, because an answer is missing")
@@ -174,7 +177,7 @@ def _too_many_missing(run: JudgeRun, allowed: float | None) -> str:
     """Say that more votes are missing than may be; empty where they are not."""
     n_failed = run.statuses["failed"] + run.stored["failed"]
     if allowed is None and n_failed:
-        return f"{n_failed} votes failed, and no allow_missing says that they may"
+        return f"{n_failed} votes failed, and allow_missing is not set"
     most = _MISSING if allowed is None else allowed
     if run.missing_share <= most:
         return ""
@@ -238,7 +241,10 @@ async def _asking(
             task.cancel()
             return
         stop.set()
-        note("stopping: calls under way have a few seconds to finish; Ctrl-C again ends them too")
+        note(
+            "stopping: running calls have a few seconds to finish; press Ctrl-C again to end them "
+            "too"
+        )
 
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread

@@ -47,8 +47,8 @@ Config = Annotated[
     Path | None,
     _flag(
         "--config",
-        help="TOML file of settings. docs/judge.md lists its keys: what is sent, limits, prices, "
-        "and these flags, which win over the file.",
+        help="TOML file of settings. docs/judge.md lists its keys: what is sent, limits and "
+        "prices. Options of the command line override the file.",
     ),
 ]
 
@@ -79,17 +79,19 @@ class JobFlags(ProjectOption):
         _flag(
             "--model",
             "-m",
-            help="PROVIDER:NAME, of openai, anthropic, google, bedrock or ollama; a bare NAME is "
-            "one of OpenAI, of the endpoint at --set judge.base_url=URL, or of an installed "
-            "package. simulated is a judge to try things on that asks no endpoint.",
+            help="PROVIDER:NAME, where PROVIDER is openai, anthropic, google, bedrock or ollama. A "
+            "bare NAME is a model of OpenAI, of the endpoint at --set judge.base_url=URL, or "
+            "of an installed package. simulated is a built-in judge for trying things out; it "
+            "makes no calls.",
         ),
     ] = None
     criteria: Annotated[
         list[str] | None,
         _flag(
             "--criterion",
-            help="NAME=RUBRIC: judge every item by it, with calls of its own; repeat for more.",
-            default="one for all, or the column criterion",
+            help="NAME=RUBRIC: judge every item by this criterion, in separate calls; repeat for "
+            "more.",
+            default="one criterion, or the column criterion",
         ),
     ] = None
     n: Annotated[
@@ -118,16 +120,16 @@ class JobFlags(ProjectOption):
         if self.criteria is not None:
             keys["criteria"] = dict(parse_pairs(self.criteria, "criteria", "NAME=RUBRIC"))
         if not keys.get("model"):
-            raise InputError(
-                "model is missing, expected the name of the judge's model", argument="model"
-            )
+            raise InputError("model is missing, expected the name of a model", argument="model")
         rule = _rule_of(keys) if "stop" in keys else None
         # An estimate looks prices up where it comes to that, since it takes a while.
         if not self.dry_run or "max_cost" in keys:
             keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
         judging = _judging(keys)
         if judging.batch and keys.get("stream"):
-            raise InputError("stream is not for batches: leave it out", argument="stream")
+            raise InputError(
+                "stream cannot be combined with batches; leave it out", argument="stream"
+            )
         own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
         return JudgeSettings(judging=judging, rule=rule, **own)
 
@@ -143,8 +145,8 @@ class JobFlags(ProjectOption):
             typed = {path[1] for path in project.typed if path[0] == "judge"}
             if (ignored := keys.keys() - typed) and self.config != project.path:
                 note(
-                    f"[judge] of {project.path} is not used ({', '.join(sorted(ignored))}): "
-                    f"--project {project.path} uses it"
+                    f"[judge] of {project.path} is not used ({', '.join(sorted(ignored))}); to "
+                    f"use it, name the file: --project {project.path}"
                 )
             keys = {name: value for name, value in keys.items() if name in typed}
         keys = {name: _value(value) for name, value in keys.items()}
@@ -167,11 +169,11 @@ class JudgeFlags(JobFlags):
         str | None,
         _flag(
             "--stop",
-            help="Ask for fewer votes on pairs without a label. The file of a rule that btdagg "
-            "plan or run wrote, or, for run, a rule to learn from the pairs of --labels: lossless "
-            "(the very labels of all votes), epsilon=0.05 (stop where the chance that all votes "
-            "would change the label is below that), price=0.01 (of a vote, in units of error) or "
-            "budget=5 (votes a pair).",
+            help="Ask for fewer votes on unlabelled pairs, by a stopping rule: a file that btdagg "
+            "plan or run wrote; or, for run, a rule to learn from the labelled pairs: "
+            "lossless (the same labels as with all votes), epsilon=0.05 (stop once the "
+            "probability that all votes would change the label is below 0.05), price=0.01 "
+            "(price of a vote, in units of error) or budget=5 (votes a pair).",
             default="all votes",
         ),
     ] = None
@@ -179,8 +181,8 @@ class JudgeFlags(JobFlags):
         bool | None,
         _flag(
             "--batch",
-            help="Ask by batches of OpenAI or Anthropic, at half the price, and wait: hours, at "
-            "most a day.",
+            help="Ask in batches of OpenAI or Anthropic, at half the price, and wait for them: "
+            "hours, at most a day.",
             panel="Run",
         ),
     ] = None
@@ -331,8 +333,6 @@ def headers_of(table: Mapping[str, str]) -> dict[str, str]:
     for name, text in table.items():
         value = os.environ.get(text[1:]) if text.startswith("$") else text
         if value is None:
-            raise InputError(
-                f"header {name}: its value names an environment variable that is not set"
-            )
+            raise InputError(f"header {name} names an environment variable that is not set")
         values[name] = value
     return values

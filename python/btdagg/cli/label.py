@@ -35,8 +35,8 @@ def label(
         typer.Option(
             "--output",
             "-o",
-            help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet. It "
-            "follows the labels as they come.",
+            help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet. The file "
+            "is updated as labels come in.",
         ),
         TABLE,
     ],
@@ -45,10 +45,10 @@ def label(
         str | None,
         typer.Argument(
             metavar="PAIRS",
-            help="Pairs (columns item, a, b; optional prompt, reference), or single responses "
-            "(item, response; optional prompt, reference, rubric, criterion), which get grades of "
-            "the scale --set labels.scale=1-5 (0,0.5,1 or pass/fail). Rows of an item with "
-            "different criteria are one page. .jsonl, .csv, .tsv or .parquet.",
+            help="Pairs (columns item, a, b; optional prompt, reference), or single responses to "
+            "grade (item, response; optional prompt, reference, rubric, criterion) on the "
+            "scale of --set labels.scale=1-5 (or 0,0.5,1, or pass/fail). Criteria of the same "
+            "item are on one page. .jsonl, .csv, .tsv or .parquet.",
             show_default="of btdagg.toml",
         ),
     ] = None,
@@ -57,15 +57,15 @@ def label(
         typer.Option(
             "--criterion",
             metavar="NAME=RUBRIC",
-            help="Grade every response by it; repeat for more.",
+            help="Criterion by which every response is graded; repeat for more.",
             show_default="the column criterion, or one grade",
         ),
     ] = None,
     drawn: Annotated[
         Path | None,
         typer.Option(
-            help="The file of btdagg choose, or another one with the items to label, in this order "
-            "(column item; optional probability and group, which go to the labels).",
+            help="The items to label, in this order: the file of btdagg choose, or another with a "
+            "column item (optional probability and group, which are copied to the labels).",
             show_default="all pairs, in a random order",
         ),
     ] = None,
@@ -76,8 +76,8 @@ def label(
     votes: Annotated[
         str | None,
         typer.Option(
-            help="Votes of the judge, for the estimate that is shown at the end. No rater sees "
-            "a vote.",
+            help="Votes of the judge, for the estimate that is printed at the end. Raters never "
+            "see them.",
         ),
     ] = None,
     store: Annotated[
@@ -85,7 +85,7 @@ def label(
         typer.Option(
             "--store",
             "-s",
-            help="Where labels are kept: a file (SQLite), or postgresql://user@host/database.",
+            help="Store of the labels: a file (SQLite), or postgresql://user@host/database.",
             show_default="the output's name with .db",
         ),
     ] = None,
@@ -93,7 +93,7 @@ def label(
         bool,
         typer.Option(
             "--export",
-            help="Write what the store has, and serve no page.",
+            help="Write the labels of the store to the output, without serving a page.",
         ),
     ] = False,
     disputed: Annotated[
@@ -101,7 +101,9 @@ def label(
     ] = False,
     host: Annotated[
         str,
-        typer.Option(help="Address to listen on. One that others reach needs --behind-proxy."),
+        typer.Option(
+            help="Address to listen on; one that other machines can reach needs --behind-proxy."
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
     behind_proxy: Annotated[
@@ -112,17 +114,17 @@ def label(
         ),
     ] = None,
 ) -> None:
-    """Label pairs by hand, or grade responses, on a page in the browser; Ctrl-C ends it.
+    """Label pairs, or grade responses, on a page in the browser; Ctrl-C ends it.
 
-    Open the address that is printed. A label is in the store before the page shows the next pair;
-    run the command again to go on. Raters give their names on the page, and several can work at
-    the same time. Responses are shown in a random order, without ids or names of models.
+    Open the address that is printed. Each label is stored before the page shows the next pair, and
+    re-running the command continues the work. Raters enter their names on the page; several can
+    work at the same time. Responses are shown in random order, without ids or names of models.
 
-    The columns are item, rater, label, seconds, note, and criterion where there is one. A skip has
-    no label. Where raters disagree, commands that read labels do as the key raters says.
+    The columns are item, rater, label, seconds, note, and criterion if there is one. A skipped pair
+    has no label. If raters disagree, the key raters says how other commands read the labels.
 
-    The address has a token, which is new each time unless the environment variable
-    BTDAGG_LABEL_TOKEN has one.
+    The address contains a token, which is new for each run unless the environment variable
+    BTDAGG_LABEL_TOKEN is set.
 
     Example: btdagg label pairs.jsonl -o human.csv --items 50
     """
@@ -169,7 +171,7 @@ def label(
                 outcome.save(answers, output)
 
         if export and not opened.answers():
-            raise InputError(f"{opened.name}: has no label to write")
+            raise InputError(f"{opened.name} has no labels to write")
         write()
         if not export:
             serve_labels(
@@ -243,7 +245,7 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
     for item, rater, criterion in existing.iter_rows():
         if (item, rater, criterion or "") not in kept:
             raise InputError(
-                f"output is {path}, with a label of item {item!r} by {rater} that {store.name} "
-                "does not have; expected the store that it came from, or another name",
+                f"output is {path}, which has a label of item {item!r} by {rater} that is not in "
+                f"{store.name}; use the store that it came from, or another output",
                 argument="output",
             )

@@ -72,7 +72,7 @@ def run(
     agreement: Annotated[
         float | None,
         typer.Option(
-            help="Also certify which labels can be used without a look: how often they are to "
+            help="Also certify which labels need no human review: the share of them that must "
             "agree with people, such as 0.8. Adds the column trusted.",
             show_default=False,
         ),
@@ -81,14 +81,14 @@ def run(
 ) -> int:
     """Judge pairs, or grade responses, calibrate on the labels, label all, and evaluate the result.
 
-    Votes that are already in the store are not asked for again, so you can run the command again
-    after a stop or with more labels. With --stop, labelled pairs get all votes and the other pairs
-    as many as a stopping rule needs; the rule is learned from the labelled pairs, or read from a
-    file. With --agreement, the column trusted says which labels can be used without a look; the
-    labels must be of pairs that were drawn by chance, as btdagg choose draws them. Labels, template
-    and folder are checked before the first call, and by --dry-run. The folder gets decided.csv, a
-    model (and rule, and certificate) for each task, evaluation.json, judged_votes.parquet and a
-    report, report/index.html.
+    Votes that are already stored are not asked for again, so you can re-run the command after a
+    stop or with more labels. With --stop, labelled pairs get all votes and the other pairs as many
+    as a stopping rule needs; the rule is learned from the labelled pairs, or read from a file. With
+    --agreement, the column trusted says which labels need no human review; the labelled pairs must
+    be a random sample, such as btdagg choose draws. Labels, template and folder are checked before
+    the first call, and by --dry-run. The folder gets decided.csv, a model (and rule, and
+    certificate) for each task, evaluation.json, judged_votes.parquet and a report,
+    report/index.html.
 
     Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
     """
@@ -171,7 +171,7 @@ def run(
         with progress_bar("evaluating") as progress:
             evaluation = run_evaluation(votes, gold, progress=progress, covariates=known, **options)
     except btdagg.InputError as error:
-        note(f"not evaluated: {error}")
+        note(f"could not be evaluated: {error}")
     else:
         about_data = (*evaluation.about_data, *about_strengths(evaluation.items))
         evaluation = replace(evaluation, about_data=about_data)
@@ -208,7 +208,7 @@ def _files(tasks: Iterable[str], kinds: Iterable[str]) -> list[str]:
     """Return the names of the files that a job may write, besides its store and its report."""
     names = [_file_of(kind, task) for task in dict.fromkeys(tasks) for kind in kinds]
     if len({name.casefold() for name in names}) < len(names):  # one file on some systems
-        raise btdagg.InputError("names of tasks differ in capitals alone; expected other names")
+        raise btdagg.InputError("two tasks have names that differ only in case; rename one")
     return [_DECIDED, _VOTES, _EVALUATION, *names]
 
 

@@ -35,7 +35,7 @@ def plan(
         typer.Option(
             "-n",
             min=1,
-            help="Votes per item at most: the number that the model is calibrated for.",
+            help="Maximum votes per item, for which the model is calibrated.",
         ),
     ],
     reading: Reading,
@@ -43,37 +43,35 @@ def plan(
         Path | None,
         typer.Argument(
             metavar="MODEL",
-            help="A model from btdagg calibrate; left out, with VOTES and LABELS, before the first "
-            "label, when --prior is a file.",
+            help="A model from btdagg calibrate. Before the first label leave out MODEL, VOTES and "
+            "LABELS, and give --prior a file.",
         ),
     ] = None,
     votes: Annotated[
         str | None,
         typer.Argument(
-            metavar="VOTES", help="As btdagg calibrate takes them.", show_default="of btdagg.toml"
+            metavar="VOTES", help="As for btdagg calibrate.", show_default="of btdagg.toml"
         ),
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Argument(
-            metavar="LABELS", help="As btdagg calibrate takes them.", show_default=False
-        ),
+        typer.Argument(metavar="LABELS", help="As for btdagg calibrate.", show_default=False),
     ] = None,
     stop: Annotated[
         str,
         typer.Option(
             metavar="RULE",
-            help="lossless (the very labels of all votes), epsilon=0.05 (stop where the chance "
-            "that all votes would change the label is below that), price=0.01 (stop when a "
-            "further vote removes less than this much expected absolute error) or budget=5 "
-            "(at most this many votes per item on average, where they help most).",
+            help="lossless (the same labels as with all votes), epsilon=0.05 (stop once the "
+            "probability that all votes would change the label is below 0.05), price=0.01 "
+            "(stop once a further vote lowers the expected absolute error by less than 0.01) "
+            "or budget=5 (at most 5 votes per item on average, where they help most).",
         ),
     ] = "lossless",
     step: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Number of votes that come together: 2 if every pair is shown in both orders.",
+            help="Number of votes asked for at a time: 2 if every pair is shown in both orders.",
         ),
     ] = 1,
     n_items: Annotated[
@@ -84,9 +82,9 @@ def plan(
         typer.Option(
             min=0,
             max=1,
-            help="Also say how many items to judge again beside the job, to find a judge that "
-            "comes to cast this share of its votes for the tie, or for one side, whatever it "
-            "reads.",
+            help="Also say how many anchor items to judge again to detect drift, that is, a judge "
+            "that begins to cast this share of its votes for the tie, or for one side, "
+            "whatever it reads.",
             show_default="not asked",
         ),
     ] = None,
@@ -105,15 +103,12 @@ def plan(
 ) -> None:
     """Make a stopping rule and forecast what it saves, before the first vote of a job.
 
-    The labelled items show how votes are distributed. From that the command forecasts votes, calls
-    and errors for each rule and number of votes, and how much more labels would help.
-
-    The job is new items; with --set population=finite the labelled ones are among its --items, take
-    no further votes and have no error.
-
-    Before the first label give --prior a saved prior, and no files: the command then forecasts
-    errors and votes from the prior's tasks, each calibrated to a few of its labels with the others
-    as neighbours.
+    From how votes are distributed on the labelled items, the command forecasts votes, calls and
+    errors for each rule and number of votes, and how much further labels would help. The job
+    consists of new items; with --set population=finite the labelled items are among its --items,
+    need no more votes and have no error. Before the first label give --prior a saved prior, and no
+    other file: the forecast is then made from the prior's tasks, each calibrated to a few of its
+    labels with the other tasks as neighbours.
 
     Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
     --stop epsilon=0.05 -o rule.json
@@ -121,17 +116,19 @@ def plan(
     population = reading.population
     if model is None:
         if output is not None or stop != "lossless" or drift is not None:
-            raise InputError("MODEL is missing: a rule is made from MODEL, VOTES and LABELS")
+            raise InputError(
+                "MODEL is missing: a stopping rule is made from MODEL, VOTES and LABELS"
+            )
         if population != "new":
-            raise InputError("--set population=finite is of a pilot: give MODEL, VOTES and LABELS")
+            raise InputError("--set population=finite needs a pilot: give MODEL, VOTES and LABELS")
         _before_the_first_label(prior, n_votes, step=step, n_items=n_items, json=json)
         return
     fitted = load_any(model, btdagg.DavidsonModel, btdagg.GradeModel)
     if fitted.provenance is not None and fitted.provenance.n_votes not in (None, n_votes):
         n_fitted = fitted.provenance.n_votes
         raise InputError(
-            f"-n is {n_votes}, and the model was calibrated at {n_fitted} votes an item; expected "
-            f"-n {n_fitted}, or a model that is calibrated at {n_votes}"
+            f"-n is {n_votes}, but the model was calibrated at {n_fitted} votes an item; use -n "
+            f"{n_fitted}, or a model calibrated at {n_votes}"
         )
     data = reading.data(votes, labels, fitted)
     known = reading.covariates_for(fitted)
@@ -214,8 +211,8 @@ def plan(
     bound = f", epsilon {kind.value:g}" if kind.name == "epsilon" else bound
     say(f"{rule.kind} rule{bound}: at most {rule.n} votes per item")
     say(
-        f"expected: {expected.votes:.2f} votes ({1 - expected.votes / rule.n:.0%} fewer), "
-        f"{expected.change_rate:.1%} of labels differ from those of {rule.n} votes, MAE "
+        f"expected: {expected.votes:.2f} votes ({1 - expected.votes / rule.n:.0%} fewer); "
+        f"{expected.change_rate:.1%} of labels differ from those with {rule.n} votes, MAE "
         f"{expected.mae:.4f} ({expected.low:.3f} to {expected.high:.3f})"
     )
     say(f"{n_items:,} items: {n_calls:,.0f} votes")
@@ -224,8 +221,8 @@ def plan(
     if output is not None:
         say(f"wrote {output}")
     say(
-        f"\nBy number of votes and rule, of the model at {rule.n} votes and of models fitted to "
-        "these items at fewer; calls include those for a calibration set:"
+        f"\nBy number of votes and rule, for the model at {rule.n} votes and for models fitted to "
+        "these items at fewer votes; calls include those for a calibration set:"
     )
     say(f"{planned}\nlabels are for calibrations; {of_prior}")
 
@@ -246,11 +243,11 @@ def _before_the_first_label(
     prior = None if option in (None, "neighbours") else chosen_prior(option, None)
     if not isinstance(prior, btdagg.Prior):
         raise InputError(
-            f"--prior is {option or 'missing'}, and without MODEL, VOTES and LABELS the plan is "
-            "from the tasks of a prior; expected the file of a saved prior"
+            f"--prior is {option or 'missing'}, expected the file of a saved prior, since there "
+            "are no MODEL, VOTES and LABELS"
         )
     if n_votes > prior.n_votes:
-        expected = f"at most {prior.n_votes}, as many as items of {option} have"
+        expected = f"at most {prior.n_votes}, the votes of each item of {option}"
         raise InputError(argument="n_votes", came=n_votes, expected=expected)
     if n_votes % step:
         expected = f"a multiple of --step, {step}"
@@ -264,8 +261,8 @@ def _before_the_first_label(
         return
     say(str(forecast))
     note(
-        f"seen on {counted(len(forecast.neighbours), 'task')}, each with the others as prior: the "
-        "mean error, and the least and the most of a task; votes and calls are those of the "
+        f"from {counted(len(forecast.neighbours), 'task')}, each with the others as prior: the "
+        "mean error, and the lowest and highest error of a task; votes and calls are those of the "
         "lossless rule"
     )
 

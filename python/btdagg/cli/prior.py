@@ -27,8 +27,8 @@ PriorOption = Annotated[
     typer.Option(
         "--prior",
         metavar="weak|neighbours|none|FILE",
-        help="What is known before the labels: plain values (weak), the other tasks and judges of "
-        "the files (neighbours), a file of btdagg.Prior.save, or nothing: the paper's fit (none).",
+        help="Prior of the fit: plain values (weak), the other tasks and judges of the files "
+        "(neighbours), a file of btdagg.Prior.save, or none, the paper's fit.",
         show_default="neighbours where there are any, else weak",
     ),
 ]
@@ -60,12 +60,12 @@ def chosen_prior(
         return "weak"
     if option == "neighbours":
         raise InputError(
-            "prior is neighbours, and the files have no other task or judge with labels; "
-            "expected weak, none or a file",
+            "prior is neighbours, but the files have no other task or judge with labels; expected "
+            "weak, none or a file",
             argument="prior",
         )
     if not scale.mirrored:
-        expected = "weak, neighbours or none, of grades"
+        expected = "weak, neighbours or none for grades"
         raise InputError(argument="prior", came=option, expected=expected)
     if not Path(option).exists():
         raise InputError(argument="prior", came=option, expected="weak, neighbours, none or a file")
@@ -194,16 +194,19 @@ def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibratio
     if calibration.shares:
         named = counted(len(prior), "neighbour") if isinstance(prior, list) else "weak"
         parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
-        return f"prior: {named}, whose parts the labels weigh: {parts}; --prior none is flat"
+        return (
+            f"prior: {named}; the weights of its parts, given the labels: {parts}; --prior none "
+            "is flat"
+        )
     text = words_of(prior)
     if not (isinstance(prior, btdagg.Prior) and calibration.n_labels):
         return text
     share = 0.0 if calibration.posterior is None else calibration.posterior.neighbours
-    text += f". It explains {share:.0%} of what the labels say"
+    text += f". It has {share:.0%} of the weight, given the labels"
     if option not in (None, "neighbours") and calibration.n_labels < _FEW:
         text += (
-            f". With fewer than {_FEW} labels a prior from elsewhere that does not fit costs up to "
-            "0.08 of mean absolute error and may not be noticed; --prior weak takes no such risk"
+            f". With fewer than {_FEW} labels, a prior from other tasks that does not fit can "
+            "raise the mean absolute error by up to 0.08 unnoticed; --prior weak avoids this risk"
         )
     return text
 

@@ -46,7 +46,7 @@ def rejudge(
     pairs: Annotated[
         str | None,
         typer.Option(
-            help="What is judged, as btdagg judge takes it.", show_default="of btdagg.toml"
+            help="Pairs or responses to judge, as for btdagg judge.", show_default="of btdagg.toml"
         ),
     ] = None,
     output: Annotated[
@@ -65,17 +65,19 @@ def rejudge(
     ] = None,
     n_items: Annotated[
         int | None,
-        typer.Option("--items", min=1, help="Ask about N labelled items.", show_default="all"),
+        typer.Option(
+            "--items", min=1, help="Number of labelled items to ask about.", show_default="all"
+        ),
     ] = None,
     filters: Filters = None,
     json: Json = False,
 ) -> int:
-    """Ask a new judge about labelled items alone, and calibrate it with the old one as neighbour.
+    """Ask a new judge about the labelled items, and calibrate it with the old one as neighbour.
 
-    VOTES are the old judge's. Labels stay true when the judge changes; its votes on labelled items
-    have to be asked for again. Items come in an order by chance, so that more of them (--items)
-    later go on from those that are judged. The model is written to --output, and it is said whether
-    the new judge is better, whether the old model holds for it, and how many items would tell.
+    VOTES are those of the old judge. Labels stay valid when the judge changes; only the votes on
+    labelled items are needed again. Items are judged in random order, so a later run with more
+    --items continues this one. The command writes the model to --output, and says whether the new
+    judge is better, whether the old model still fits, and how many items it would take to tell.
 
     Example: btdagg rejudge votes.csv labels.csv --pairs pairs.jsonl --model gpt-5.4-mini --items 50
     """
@@ -94,14 +96,14 @@ def rejudge(
     old = data.votes
     place_of_votes = str(flags.project.place("votes", votes))
     if os.path.realpath(place) == os.path.realpath(place_of_votes):
-        expected = "another than that of the old votes"
+        expected = "a template other than that of the old votes"
         raise InputError(argument="store", came=place, expected=expected)
     note(*what_is_pooled(old, "takes"))
     if reading.covariates or reading.panel:
-        note("the new model is of votes alone: covariates and panel of the project are not used")
+        note("the new model uses votes only; covariates and panel of the project file are ignored")
     if judging.scale.points != old.scale.points:
         raise InputError(
-            f"template {judging.setup.template} gives {judging.scale.in_words}, expected "
+            f"template {judging.setup.template} asks for {judging.scale.in_words}, expected "
             f"{old.scale.in_words} as in {old.source}"
         )
     place_of_pairs = flags.project.place("pairs", pairs)
@@ -127,7 +129,7 @@ def rejudge(
         say_run(run, settings, place)
     rows = _with_all_votes(new, chosen, judging.n)
     if rows.is_empty():
-        raise InputError(f"{place}: no item has its {judging.n} votes yet, run the command again")
+        raise InputError(f"{place}: no item has its {judging.n} votes yet; run the command again")
     origin = Provenance.of(old)
     how = origin.how_to_read(read_table(rows, [])) | {"scale": old.scale}
     judges = origin.judge
@@ -159,7 +161,7 @@ def _drawn(pairs: Pairs, ids: Any, n_items: int | None) -> Pairs:
     frame = pairs.frame.filter(pl.col("item").cast(pl.String).is_in(names.implode()))
     if frame.is_empty():
         raise InputError(
-            f"{pairs.source}: none of its items has a label and votes, expected the items of both"
+            f"{pairs.source}: none of its items has both a label and votes of the old judge"
         )
     drawn = frame["item"].cast(pl.String).unique().to_list()
     order = sorted(drawn, key=lambda item: sha256(item.encode()).digest())[:n_items]
@@ -184,8 +186,8 @@ def _same_judge(old: Votes, setup: Setup) -> str:
     if not own.judge or own.other_values(values):
         return ""
     return (
-        f"votes of {old.source} are of {setup.judge} too, with the same template and temperature; "
-        "unless the model behind the name has changed, there is nothing to carry over"
+        f"votes of {old.source} are by {setup.judge} too, with the same template and temperature; "
+        "unless the provider has changed that model, there is nothing to carry over"
     )
 
 

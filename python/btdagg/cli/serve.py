@@ -19,8 +19,8 @@ def serve(
         list[Path],
         typer.Argument(
             metavar="MODEL...",
-            help="Models from btdagg calibrate, each named by its file without the suffix. The "
-            "first decides where a request names none.",
+            help="Models from btdagg calibrate, each named after its file, without the suffix. The "
+            "first is used for requests that name no model.",
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -29,8 +29,8 @@ def serve(
     """Serve decisions over HTTP: POST /v1/decide with a JSON or Arrow body.
 
     The page /docs describes the API. If the environment variable BTDAGG_SERVE_TOKEN is set,
-    requests need it as bearer token. SIGTERM finishes accepted requests and exits. The proxy in
-    front limits clients and cuts off slow senders.
+    requests must send it as bearer token. On SIGTERM the server finishes accepted requests and
+    exits. Put a proxy in front to limit clients and to cut off slow senders.
 
     Example: btdagg serve model.json --port 8080
     """
@@ -39,6 +39,6 @@ def serve(
 
     named = {path.stem: path for path in models}
     if len(named) < len(models):
-        raise InputError("two models have the same name; name their files otherwise")
+        raise InputError("two models have the same name; rename one of the files")
     loaded = {name: load_any(path, DavidsonModel, GradeModel) for name, path in named.items()}
     run(loaded, host=host, port=port, token=os.environ.get(TOKEN))

@@ -33,7 +33,7 @@ def sql(
         Path | None,
         typer.Argument(
             metavar="MODEL",
-            help="A model from btdagg calibrate, or a panel that was saved; not with --labels.",
+            help="A model from btdagg calibrate, or a saved panel; not with --labels.",
         ),
     ] = None,
     dialect: Annotated[
@@ -45,9 +45,8 @@ def sql(
         typer.Option(
             "--votes",
             metavar="TABLE",
-            help="Write a query that tallies and decides this table of single votes (-1, 0, 1 or "
-            "B, tie, A; of a model of grades its column score; NULL is missing). A dot divides "
-            "schema and table.",
+            help="Table of single votes to tally and decide (-1, 0, 1 or B, tie, A; for a model of "
+            "grades its column score; NULL is missing). A dot separates schema and table.",
         ),
     ] = None,
     labels: Annotated[
@@ -55,8 +54,8 @@ def sql(
         typer.Option(
             "--labels",
             metavar="TABLE",
-            help="Table of gold labels: with --votes, write the query that counts the items of "
-            "each triple and label instead, for btdagg calibrate.",
+            help="Table of gold labels: print instead the query that counts items by votes and "
+            "label, for btdagg calibrate.",
         ),
     ] = None,
     keys: Annotated[
@@ -64,14 +63,14 @@ def sql(
         typer.Option(
             "--set",
             metavar="NAME=COLUMN",
-            help="Read a column under another name: item, vote, score, label, or minus, tie, plus, "
-            "or the mean of grades; a + joins the columns of one key. "
-            "task=COLUMN and judge=COLUMN decide items by task or judge (a panel needs judge); "
-            "label_task=COLUMN is of the labels. sample=COLUMN, repeated for each, tells the votes "
-            "of an item apart where rows may be repeated: judge, order and sample for an export of "
-            "btdagg. Equal votes of a sample count once; different ones give NULL. margin=COLUMN "
-            "and template=COLUMN are for a model that was fitted with strength, and strength=none "
-            "counts signs all the same. Covariates of the model have names, too.",
+            help="Name a column: item, vote, score, label, minus, tie, plus, mean (of grades), or "
+            "a covariate of the model; + joins the columns of one key. With task=COLUMN and "
+            "judge=COLUMN each task or judge is decided by itself (a panel needs judge); "
+            "label_task=COLUMN is the task of the labels. If rows may be repeated, "
+            "sample=COLUMN, given once for each column, says which columns identify a vote of "
+            "an item: judge, order and sample for an export of btdagg. Equal votes of a "
+            "sample count once; different ones give NULL. margin=COLUMN and template=COLUMN "
+            "are for models fitted with strength; strength=none counts signs only.",
         ),
     ] = None,
     filters: Filters = None,
@@ -81,12 +80,11 @@ def sql(
 ) -> None:
     """Print a SQL query that tallies votes and decides every item, or the decision alone.
 
-    With --votes the query has the columns item, minus, tie, plus and label, or of grades the number
-    of votes of each and their mean. Without it, the decision is printed as one expression over
-    three columns of counts, or a column of means. --labels needs no model: it
-    writes a query of votes and labels, whose few hundred rows btdagg calibrate reads. Of
-    btdagg.toml the names of the columns of items, votes and labels are taken, as in tables that its
-    files were loaded into.
+    With --votes the query has the columns item, minus, tie, plus and label; for grades, the number
+    of votes of each grade and their mean. Without it, the decision is printed as one expression
+    over three columns of counts, or over a column of means. With --labels, and no model, it prints
+    a query over votes and labels whose result, a few hundred rows, btdagg calibrate reads. Column
+    names are those of btdagg.toml, for tables that its files were loaded into.
 
     Example: btdagg sql model.json --votes votes --dialect postgresql
     """
@@ -101,7 +99,7 @@ def sql(
     covariates = {name: column.pop(name) for name in known if name in column}
     strength: Any = column.pop("strength", None)
     if strength not in (None, "none"):
-        raise InputError(f"--set strength is {strength!r}, expected none: signs")
+        raise InputError(f"--set strength is {strength!r}, expected none, which counts signs only")
     if votes is None:
         for option, value in {
             "--labels": labels,
@@ -109,9 +107,9 @@ def sql(
             "--set strength": strength,
         }.items():
             if value:
-                raise InputError(f"{option} is of single votes: name their table by --votes")
+                raise InputError(f"{option} needs single votes: name their table with --votes")
         if probabilities:
-            raise InputError("--probabilities is for a query, expected --votes too")
+            raise InputError("--probabilities needs --votes")
     table = None
     if votes is not None:
         project = typed.project
@@ -142,7 +140,9 @@ def sql(
         )
     if labels is not None and table is not None:
         if fitted is not None or probabilities:
-            raise InputError("--labels is for calibrating, expected no MODEL and --probabilities")
+            raise InputError(
+                "--labels writes a query for calibration; expected no MODEL and no --probabilities"
+            )
         gold = LabelsTable(
             _parts(labels, dialect),
             item=parts("labels", "item", "item"),

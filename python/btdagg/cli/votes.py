@@ -70,7 +70,8 @@ def votes(
         str | None,
         typer.Option(
             "--method",
-            help="Methods whose votes are exported, separated by commas.",
+            help="With --export: methods of the judge whose votes are exported, separated by "
+            "commas.",
             show_default="sample",
         ),
     ] = None,
@@ -88,8 +89,8 @@ def votes(
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(
-                "--export writes the votes of a store, those of --method; other options are for "
-                "the exported file"
+                "--export writes the votes of a store by --method and takes no other option; use "
+                "other options on the exported file"
             )
         _export_store(votes, export, [name.strip() for name in (methods or "sample").split(",")])
     elif is_store(votes) and not looks:
@@ -140,7 +141,7 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
         for column, number in sums.items():
             cells[_LETTERS.get(column, column)] = f"{100 * number / max(n_votes, 1):.1f}"
         rows.append(Row(labels, cells, [record | sums]))
-    note = "Shares are of the votes that are not missing, in percent."
+    note = "Shares are in percent of the votes that are not missing."
     return ReportTable.of_rows("votes", "Votes", note, (*tasks, "judge"), rows)
 
 

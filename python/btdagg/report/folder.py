@@ -168,7 +168,7 @@ class ReportFolder:
     @property
     def _section(self) -> _Section:
         if not self._sections:
-            raise InputError("no section was begun, expected section() before add()")
+            raise InputError("no section was started; call section() before add()")
         return self._sections[-1]
 
     def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
@@ -198,7 +198,7 @@ class ReportFolder:
             self._files.remove(set(earlier) - {_MARKER, _PAGE, *self._collected})
             return
         by_hand = isinstance(error, KeyboardInterrupt)
-        reason = "stopped by hand" if by_hand else str(error) or type(error).__name__
+        reason = "stopped by the user" if by_hand else str(error) or type(error).__name__
         with suppress(OSError):  # a full disk, say, which is the error that is on its way
             self._write("interrupted", reason)
 
@@ -261,7 +261,7 @@ def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> Output
     others = not earlier and path.is_dir()
     if others and not all(entry.name.startswith(".btdagg-") for entry in path.iterdir()):
         raise InputError(
-            f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
+            f"{path} is not empty and has no earlier report; expected a new or an empty folder"
         )
     for name in _FOLDERS:
         require_folder(path / name)

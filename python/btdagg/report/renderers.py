@@ -101,7 +101,9 @@ def _panel(result: PanelModel, note: str = "", _: None = None) -> Parts:
         for judge, beta, gamma in zip(result.judges, result.beta, result.gamma, strict=True)
     }
     if result.unheard:
-        note += f" Without a vote in the calibration, and ignored: {', '.join(result.unheard)}."
+        note += (
+            f" Ignored, since they have no vote on the labelled items: {', '.join(result.unheard)}."
+        )
     if result.provenance is not None:
         note += f" Fitted to: {result.provenance}."
     yield tables.parameters_table(judges, label="judge", note=note.strip())

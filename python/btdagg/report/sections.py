@@ -121,7 +121,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
     _refuse_long(study)
     models = {name: calibration.model for name, calibration in calibrations.items()}
     more = {name: {"labels": f"{fit.n_labels:,}"} for name, fit in calibrations.items()}
-    note = "Of the model fitted to all labels"
+    note = "For the model fitted to all labels"
     if not study.votes.scale.mirrored:
         table = tables.grades_table(models, more, label="task", note=f"{note}.")
     else:
@@ -136,7 +136,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
             },
             more,
             label="task",
-            note=f"{note}, with 95% intervals by the profile of the loss where it has a prior.",
+            note=f"{note}, with 95% intervals (by the profile of the loss if there is a prior).",
         )
     # The parts are by the columns that the evaluation goes by.
     header = (", ".join(study.scores.by) or "items", *table.header[1:])
@@ -215,41 +215,41 @@ def _fits(scores: Scores) -> dict[str, Calibrated]:
 QUESTIONS = (
     Question(
         "votes",
-        "How many votes are worth their price",
-        "The error against the number of votes per item, on the same items.",
+        "How many votes are enough",
+        "The error by the number of votes per item, on the same items.",
         _vote_sweep,
     ),
     Question(
         "calibration",
         "How many labels are enough",
-        "The error against the number of labels to calibrate on. Every number is scored on the "
-        "same items, and smaller calibration sets are parts of larger ones.",
+        "The error by the number of labels to calibrate on. Every number is scored on the same "
+        "items, and larger calibration sets contain the smaller ones.",
         _calibration_sweep,
     ),
     Question(
         "parameters",
         "What calibration finds",
-        "The numbers of the model. Of pairs, a high nu moves labels towards ties, and a low nu "
-        "leaves the votes as they are; of grades, where in the mean vote each begins.",
+        "The parameters of the model. For pairs, a high nu moves labels towards ties, and a low "
+        "nu leaves the votes as they are. For grades: the mean vote at which each grade begins.",
         _parameters,
     ),
     Question(
         "labels",
-        "Which labels are mistaken for which",
-        "Labels of people against those of the calibrated model and of the plain vote.",
+        "Which labels are confused",
+        "People's labels against those of the calibrated model and of the plain vote.",
         _labels,
     ),
     Question(
         "order",
         "Whether the judge favours a position",
-        "Votes for the response that was shown first against those for the second.",
+        "Votes for the response shown first, against votes for the second.",
         _orders,
         paired=True,
     ),
     Question(
         "behaviour",
         "How each method decides",
-        "What becomes of all possible votes on an item.",
+        "The decision for every possible combination of votes on an item.",
         _behaviour,
     ),
 )
@@ -261,9 +261,8 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     report.section(
         "scores",
         "What to do",
-        f"{scores.answer}. One line for each part, such as a judge and task; calibrated is the "
-        "model fitted to all these labels. The sections below answer further questions; open those "
-        "that you have.",
+        f"{scores.answer}. There is one line for each part, such as a judge and task; calibrated "
+        "is the model fitted to all these labels. The sections below answer further questions.",
     )
     report.remark(*scores.remarks)
     report.add(tables.answers_table(scores), tables.scores_table(scores))
@@ -310,7 +309,7 @@ def write_estimates(
 
 def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
     """Write which labels can be used without a look, and coverage against agreement."""
-    title = "Which labels can be used without a look"
+    title = "Which labels need no human review"
     report.section("certificate", f"{title}: {task}" if task else title, f"{certificate.answer}.")
     report.remark(*certificate.remarks)
     report.add(figures.certificate_figure(certificate), tables.certificate_table(certificate))
@@ -318,9 +317,9 @@ def write_certificate(report: ReportFolder, certificate: Certificate, task: str 
 
 def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
     """Write how good systems are, with the judge and without."""
-    text = f"{systems.answer}. By labels of some items and the votes of all."
+    text = f"{systems.answer}. Estimated from labels of some items and votes of all."
     if systems.tie_parameter is not None:
-        text += " Strengths allow for opponents, win rates do not."
+        text += " Strengths account for the opponents, win rates do not."
     report.section("systems", "Which system is best", text)
     report.remark(*systems.remarks)
     report.add(tables.systems_table(systems), figures.systems_figure(systems))

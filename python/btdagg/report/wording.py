@@ -85,6 +85,6 @@ def swept_over(scores: Scores) -> SweptOver:
         raise InputError("there is no sweep: nothing could be evaluated")
     if scores.cells[0].n_labels is None:
         return SweptOver("votes", "n_votes", "votes", "votes per item", "")
-    same = " The items evaluated on are the same for every number."
+    same = " Every number is evaluated on the same items."
     what = "labels calibrated on"
     return SweptOver("calibration", "n_labels", what, what, same)

@@ -11,9 +11,9 @@ from btdagg.cli.paper.votes import votes
 
 paper = typer.Typer(
     name="paper",
-    help="What serves the paper's tables alone: random splits, raters left out one by one, "
-    "tie rates, errors by order.\n\n"
-    "Example: btdagg paper raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out",
+    help="Reproduce the paper's tables: random splits, raters left out one by one, tie rates, "
+    "errors by order.\n\nExample: btdagg paper raters ratings.csv votes.parquet --filter "
+    "judge=gpt-5.4 --report out",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -20,7 +20,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="weak|neighbours|none|FILE",
-            help="As of btdagg evaluate.",
+            help="As for btdagg evaluate.",
             show_default="none, the paper's fit",
         ),
     ] = None,

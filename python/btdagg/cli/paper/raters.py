@@ -37,7 +37,7 @@ def raters(
         str | None,
         typer.Argument(
             metavar="VOTES",
-            help="Votes or counts of one judge on the same items. Without them only raters are "
+            help="Votes or counts of one judge on the same items; without them only raters are "
             "compared.",
             show_default="of btdagg.toml, if it has any",
         ),
@@ -59,10 +59,10 @@ def raters(
 ) -> None:
     """Score every human rater, and a judge, against the majority vote of the other raters.
 
-    Each rater in turn is left out, and the majority vote of the others is the gold label, a tie if
-    labels share the most. The judge is cross-fitted on these labels, and judge and rater are scored
-    on items that it was not calibrated on. A --filter applies to the ratings and to the judge's
-    votes, whichever have the column.
+    Each rater in turn is left out, and the majority vote of the others is the gold label (a tie if
+    several labels have the most votes). The judge is cross-fitted on these labels; judge and rater
+    are scored on held-out items. --filter applies to the ratings, to the judge's votes, or to both,
+    depending on which have the column.
 
     Example: btdagg paper raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out
     """
@@ -71,7 +71,7 @@ def raters(
     votes = project.file("votes") if votes is None else votes
     if votes is None and n_votes is not None:
         raise InputError(
-            "n_votes is of the votes of a judge, and none are given", argument="n_votes"
+            "n_votes needs the votes of a judge, and none are given", argument="n_votes"
         )
     budgets = numbers_of_votes(n_votes)
     sources = (("labels", ratings), ("votes", votes))
@@ -104,8 +104,8 @@ def raters(
     if n_disputed:
         remarks.append(
             f"raters disagree on {n_disputed} of {int((n_raters.sum(axis=1) > 1).sum())} items "
-            "that several rated: gold is the label of most of the other raters, a tie where labels "
-            "share the most"
+            "with several raters; gold is the label of most of the other raters, or a tie if "
+            "several labels have the most votes"
         )
     show_exhibits(
         [printed],

@@ -35,20 +35,24 @@ def votes(
     votes: VotesFile = None,
     labels: Annotated[
         Path | None,
-        typer.Option(help="Gold labels, to compare votes in one order, in the other, and in both."),
+        typer.Option(
+            help="Gold labels: compare the errors of votes in one order, in the other, and in both."
+        ),
     ] = None,
     gold_ties: Annotated[
         bool,
         typer.Option(
-            "--gold-ties", help="Count only items that --labels calls a tie, as in the paper."
+            "--gold-ties",
+            help="Count only items whose gold label (--labels) is a tie, as in the paper.",
         ),
     ] = False,
     splits: Splits = None,
     json: Json = False,
 ) -> None:
-    """Tabulate tie rates and positional bias, and with labels the error by order.
+    """Tabulate tie rates, positional bias and, with labels, the error by order.
 
-    If the votes have a column setting, which says whether ties were allowed, the bias is by it.
+    If the votes have a column setting (whether ties were allowed), the bias is given for each
+    setting.
 
     Example: btdagg paper votes votes.csv --labels labels.csv --report out
     """
@@ -58,7 +62,7 @@ def votes(
     table = selection.votes(raw_votes)
     gold = btdagg.read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
     if gold_ties and gold is None:
-        raise InputError("gold_ties is given without --labels", argument="gold_ties")
+        raise InputError("gold_ties needs --labels", argument="gold_ties")
     folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
     exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol_of(splits))
     show_exhibits(exhibits, folder, "votes", "What votes look like", json=json)
@@ -82,7 +86,7 @@ def _exhibits(
     try:
         yield _orders(table, gold, protocol)
     except InputError as error:
-        note(f"orders are not compared: {error}")
+        note(f"orders not compared: {error}")
 
 
 def _orders(table: Votes, gold: Labels, protocol: Protocol) -> ReportTable:
@@ -91,7 +95,9 @@ def _orders(table: Votes, gold: Labels, protocol: Protocol) -> ReportTable:
     present = table.frame.drop_nulls("vote")
     orders = present["order"].unique().sort().to_list()
     if len(orders) < 2:
-        raise InputError(f"all votes have order {orders[0] if orders else 'none'}, expected both")
+        raise InputError(
+            f"all votes have order {orders[0] if orders else 'none'}, expected votes in both orders"
+        )
     per_order = present.group_by("item", "order", *by).len()["len"]
     n_votes = int(per_order.median() or 0)  # type: ignore[arg-type]
     n_votes -= n_votes % 2

@@ -61,14 +61,14 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
             "; ".join(left_out.values()) or "aggregators is empty, expected at least one"
         )
     note = (
-        f"What becomes of {n_votes} votes, of which those that are neither for A nor for B are "
+        f"Decision for every split of {n_votes} votes; votes that are neither for A nor for B are "
         "ties."
     )
     if left_out:
         note += f" Not drawn: {'; '.join(f'{name} ({why})' for name, why in left_out.items())}."
     return ReportFigure(
         "voting-behaviour",
-        f"How {n_votes} votes are decided",
+        f"Decisions for {n_votes} votes",
         note,
         partial(_draw, maps),
     )
@@ -78,8 +78,8 @@ def grades_figure(model: GradeModel) -> ReportFigure:
     """Draw how likely people give each grade by the mean vote, and where the decision changes."""
     return ReportFigure(
         "grades",
-        "What people say by the mean vote",
-        f"How likely each grade is. Dashed: the means at which the decision changes. {model}",
+        "People's grades by the mean vote",
+        f"Probability of each grade. Dashed: mean votes at which the decision changes. {model}",
         partial(_draw_grades, model),
     )
 

@@ -32,13 +32,13 @@ def judge_bias_figure(found: JudgeBias) -> ReportFigure:
             bias.of: {who: Interval(*getattr(bias, who)) for who in ("people", "judge")}
             for bias in found.systems
         }
-        note = f"What people and the judge give to systems, with {level} intervals."
+        note = f"Scores of each system by people and by the judge, with {level} intervals."
         label = _LABELS[found.unit]
         draw = partial(draw_intervals, points, ("people", "judge"), "", label, None, unit)
-        return ReportFigure(name, "Systems by people and by the judge", note, draw)
-    note = f"Lines of least squares with {level} bands, other covariates held where they are."
+        return ReportFigure(name, "Scores of systems by people and by the judge", note, draw)
+    note = f"Least-squares lines with {level} bands, at fixed values of the other covariates."
     draw = partial(_draw, found.covariates, unit, _LABELS[found.unit])
-    return ReportFigure(name, "What people and the judge follow", note, draw)
+    return ReportFigure(name, "Slopes of people and of the judge", note, draw)
 
 
 def _draw(covariates: Sequence[Bias], unit: int, label: str) -> Figure:

@@ -131,8 +131,8 @@ def plan_figure(plan: Plan) -> ReportFigure:
     return ReportFigure(
         "plan",
         "Expected error by votes",
-        "Expected mean absolute error against votes of an item on average. The points of a rule "
-        "are numbers of votes at most, which rise along its line.",
+        "Expected mean absolute error against the average votes per item. Each point of a rule is "
+        "a maximum number of votes, which rises along the line.",
         partial(_draw_plan, lines),
     )
 
@@ -153,9 +153,9 @@ def certificate_figure(certificate: Certificate) -> ReportFigure:
     return ReportFigure(
         "certificate",
         "Agreement by coverage",
-        "How often the labels of the surest items agree with people, by their share of all items, "
-        f"with {100 * certificate.confidence:.4g}% lower bounds. Bounds are pointwise: each holds "
-        "by itself, and not for a point that is picked here.",
+        "Agreement with people of the most certain labels, by their share of all items, with "
+        f"{100 * certificate.confidence:.4g}% lower bounds. The bounds are pointwise: each is "
+        "valid for a point chosen in advance, not for one picked from this figure.",
         partial(_draw_certificate, certificate),
     )
 
@@ -170,7 +170,7 @@ def _draw_certificate(certificate: Certificate) -> Figure:
     axis.axhline(100 * certificate.agreement, color="#888888", linewidth=0.8)
     if certificate.coverage:
         axis.axvline(100 * certificate.coverage, color="#888888", linewidth=0.8, linestyle=":")
-    axis.set_xlabel("share of items in percent, the surest first")
+    axis.set_xlabel("share of items in percent, most certain first")
     axis.set_ylabel("agreement in percent")
     figure.legend(loc="outside upper center", ncols=2)
     return figure

@@ -78,7 +78,7 @@ def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigur
     rows = {named(name): of for name, of in estimates.estimates.items() if name != estimates.main}
     wins = "win rate" in rows
     if wins:
-        title, label = f"How often {a} or {b} is better", "share or win rate"
+        title, label = f"Shares of items on which {a} or {b} is better", "share or win rate"
         rows[f"win rate of {a}"] = rows.pop("win rate")
     if estimates.by:
         label = estimates.main
@@ -118,7 +118,7 @@ def _estimates(
     if any(map(_is_rate, (label, *rows))):
         note += " Dashed: no difference."
     if len(rows) > _MOST:
-        note += f" The first {_MOST} of {len(rows)}."
+        note += f" Shown are the first {_MOST} of {len(rows)}."
     series = ("with the judge", "labels alone")
     points = {
         row: {

@@ -57,8 +57,8 @@ def _distributions(name: str, title: str, cells: Mapping[str, Cell]) -> ReportFi
     return ReportFigure(
         name,
         title,
-        f"Labels in percent of the evaluation set: means over {over}. Dashed: where the gold "
-        "labels change.",
+        f"Labels in percent of the held-out items: means over {over}. Dashed: boundaries of the "
+        "gold labels.",
         partial(_draw_bars, panels, first.label_scale.names),
     )
 
@@ -68,8 +68,8 @@ def confusion_figure(task: str, cell: Cell) -> ReportFigure:
     return ReportFigure(
         stem("confusion", task),
         f"Confusion matrices: {task}",
-        "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {basis_of([cell]).over}, and percent of the row.",
+        "Held-out items by gold label (row) and predicted label (column): mean over "
+        f"{basis_of([cell]).over}, and percent of the row.",
         partial(_draw_confusions, cell.methods, cell.label_scale.names),
     )
 

@@ -51,8 +51,8 @@ def positional_bias_table(
         "positional-bias",
         "Positional bias",
         "Votes for the response shown first, for the one shown second, and ties. Bias: (first - "
-        "second) / (first + second), above 0 where the first is favoured; ± is half of its 95% "
-        "interval over items. Bold: the interval does not hold 0." + _lopsided(biases),
+        "second) / (first + second), above 0 if the first is favoured; ± is half of its 95% "
+        "interval over items. Bold: the interval excludes 0." + _lopsided(biases),
         tuple(by) or ("votes",),
         rows(),
     )
@@ -68,8 +68,8 @@ def _lopsided(biases: Sequence[PositionalBias]) -> str:
     if not listed:
         return ""
     return (
-        " Where most votes or all are of one order, the bias cannot be told from how much better "
-        f"that response is ({listed})."
+        " If all or most votes are in one order, the bias cannot be told apart from the quality "
+        f"of the responses shown first ({listed})."
     )
 
 
@@ -90,9 +90,9 @@ def judge_bias_table(found: JudgeBias) -> ReportTable:
 
     together = " together" if max(len(found.covariates), len(found.systems)) > 1 else ""
     note = (
-        f"In {found.units}: of a covariate what it gains a response, of a system what its "
-        f"responses get. Of {found.n_labels:,} items with a label. {100 * found.level:.3g}% "
-        f"intervals{together}; bold: that of the difference does not hold 0. Less strongly: as "
-        "people, and less, which a judge does that is merely less decisive."
+        f"In {found.units}: for a covariate the slope, for a system the score of its responses, "
+        f"on {found.n_labels:,} labelled items. {100 * found.level:.3g}% intervals{together}; "
+        "bold: the interval of the difference excludes 0. Less strongly: the same direction as "
+        "people but weaker, as with any judge that is merely less decisive."
     )
-    return ReportTable.of_rows("bias", "The judge beside people", note, ("of",), rows())
+    return ReportTable.of_rows("bias", "The judge compared with people", note, ("of",), rows())

@@ -71,15 +71,15 @@ def _note(estimates: Estimates) -> str:
     what, (a, b) = "", estimates.sides
     if not _of_grades(estimates):
         what = (
-            f" Net win rate: {a} less {b}; win rate: ties as half. Each is estimated by itself: "
-            "shares add up to 1 only roughly."
+            f" Net win rate: {a} minus {b}; win rate: ties count as half. Each is estimated "
+            "separately, so shares add up to 1 only roughly."
         )
-    of = "of these items" if estimates.population == "finite" else "for new items of the kind"
+    of = "of these items" if estimates.population == "finite" else "for new items of the same kind"
     return (
-        f"{counted(estimates.n_items, 'item')}, {estimates.n_labels:,} of them with a label"
-        f"{groups}. {100 * estimates.level:.3g}% intervals {of}, whatever the judge is "
-        f"worth.{what} Worth in labels: how many labels alone would give an interval as narrow"
-        f"{of_main}."
+        f"{counted(estimates.n_items, 'item')}, {estimates.n_labels:,} of them with a "
+        f"label{groups}. {100 * estimates.level:.3g}% intervals {of}, valid whatever the judge is "
+        f"worth.{what} Worth in labels: number of labels that would give as narrow an interval "
+        f"without votes{of_main}."
     )
 
 
@@ -96,9 +96,9 @@ def change_table(found: Change) -> ReportTable:
         yield Row(("votes",), {"change": f"{found.votes:+.3f}", "p": ""}, [{"value": found.votes}])
 
     note = (
-        f"Of {found.quantity}, from {found.names[0]} to {found.names[1]}, "
-        f"{100 * found.level:.3g}% intervals; bold: it does not hold 0. The judge: what votes "
-        "moved more than people did."
+        f"Change of {found.quantity} from {found.names[0]} to {found.names[1]}, with "
+        f"{100 * found.level:.3g}% intervals; bold: the interval excludes 0. The judge: change of "
+        "the votes beyond that of people's labels."
     )
     return ReportTable.of_rows("change", "What changed", note, ("of",), rows())
 
@@ -124,8 +124,8 @@ def differences_table(estimates: Estimates, by: str) -> ReportTable | None:
     return ReportTable.of_rows(
         "differences",
         f"Differences of {estimates.main}s by {by}",
-        f"Of every two values of {by}. The {100 * estimates.level:.3g}% intervals hold together, "
-        "and p is corrected for the number of pairs (Bonferroni, both).",
+        f"For every two values of {by}. The {100 * estimates.level:.3g}% intervals are "
+        "simultaneous, and p is corrected for the number of pairs (both by Bonferroni).",
         (by, "less"),
         rows(),
     )
@@ -157,14 +157,14 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
                 cells["strength"] = _strength(system.strength)
             yield Row((str(name),), cells, [systems.record(name)])
 
-    of = "of these items" if systems.population == "finite" else "for new items of the kind"
+    of = "of these items" if systems.population == "finite" else "for new items of the same kind"
     title, what = f"Systems by {systems.quantity}", ""
     if systems.tie_parameter is not None:
         against = "" if systems.baseline is None else f" against {systems.baseline}"
         title = "Systems by strength"
         what = (
-            f" Win rate{against}: ties as half, over the items of the system. Strength: log odds "
-            "of a win by the Davidson model, which allows for opponents; tie parameter "
+            f" Win rate{against}: over the items of the system, ties count as half. Strength: log "
+            "odds of a win by the Davidson model, which accounts for the opponents; tie parameter "
             f"{fixed(systems.tie_parameter.estimate)}."
         )
     return ReportTable.of_rows(
@@ -185,8 +185,10 @@ def _not_told(systems: SystemEstimates) -> str:
             alike.append(f"{names[first]} and {names[second]}")
     if len(alike) > _MOST_PAIRS:
         n_pairs = len(names) * (len(names) - 1) // 2
-        return f"{len(alike)} of {n_pairs} pairs cannot be told apart."
-    return f"Not told apart: {'; '.join(alike)}." if alike else "All can be told apart."
+        return f"{len(alike)} of {n_pairs} pairs do not differ significantly."
+    return (
+        f"No significant difference: {'; '.join(alike)}." if alike else "All differ significantly."
+    )
 
 
 def _strength(interval: ParameterInterval) -> str:
@@ -214,11 +216,10 @@ def certificate_table(certificate: Certificate) -> ReportTable:
         for point in certificate.curve
     ]
     note = (
-        f"{certificate.answer.capitalize()}. Each bound "
-        f"({100 * certificate.confidence:.4g}%) holds by itself, and not for a row that is picked "
-        "here."
+        f"{certificate.answer.capitalize()}. Each bound ({100 * certificate.confidence:.4g}%) is "
+        "valid for a row chosen in advance, not for one picked from this table."
     )
-    title = "Agreement with people of the surest items"
+    title = "Agreement with people of the most certain items"
     return ReportTable.of_rows("certificate", title, note, ("surest",), rows)
 
 
@@ -235,11 +236,13 @@ def gates_table(gates: Sequence[Mapping[str, Any]]) -> ReportTable:
             yield Row((gate["gate"],), cells, [gate])
 
     quantities = {gate["quantity"] for gate in gates if "quantity" in gate}
-    of = " or ".join(f"the {quantity} less the baseline's" for quantity in sorted(quantities))
+    of = " or ".join(
+        f"the {quantity} minus that of the baseline" for quantity in sorted(quantities)
+    )
     if NET in quantities or not quantities:
-        of = f"the {NET} of the candidate (wins less losses)"
+        of = f"the {NET} of the candidate (wins minus losses)"
     note = (
-        f"Estimate: {of}. Lower and upper: one-sided bounds. A gate passes if lower is above "
+        f"Estimate: {of}. Lower and upper are one-sided bounds. A gate passes if lower is above "
         "minus the margin."
     )
     columns = ("outcome", "estimate", "lower", "upper", "margin", "labels")

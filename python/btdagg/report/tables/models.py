@@ -74,18 +74,18 @@ def grades_table(
             records = [{**fields, "grade": grade, "from": start} for grade, start in starts.items()]
             yield Row((name,), {**cells, **(more or {}).get(name, {})}, records)
 
-    note = f"{note} The mean vote from which on each grade is decided.".strip()
+    note = f"{note} Each grade is decided from this mean vote on.".strip()
     return ReportTable.of_rows(
-        "parameters", "Least mean vote of each grade", note, (label,), rows()
+        "parameters", "Lowest mean vote of each grade", note, (label,), rows()
     )
 
 
 def plan_table(plan: Plan) -> ReportTable:
     """Tabulate the forecast of a job by number of votes and rule."""
     labels = "; ".join(f"{size} labels {excess:.4f}" for size, excess in plan.labels)
-    note = "Changed: labels that differ from those of all votes."
+    note = "Changed: labels that differ from those with all votes."
     if labels:
-        note += f" Error above that of a model of many labels: {labels}."
+        note += f" Extra error compared with a model of many labels: {labels}."
     rows = []
     for row in plan.budgets:
         cells: dict[str, str | Entry] = {

@@ -95,7 +95,7 @@ def pvalue_table(scores: Scores) -> ReportTable:
 
     return ReportTable.of_rows(
         "pvalues",
-        "P-values of every two methods",
+        "P-values of all pairs of methods",
         f"{_sentence(test.words)} Bold: below that level.",
         (*scores.by, "votes", "method", "other"),
         rows(),
@@ -184,7 +184,7 @@ def answers_table(scores: Scores) -> ReportTable:
                 [{**scores.record(best, names), **answer}],
             )
 
-    how = "on new items of a model calibrated on these labels"
+    how = "on new items, of a model calibrated on these labels"
     if first.new_items is None:
         how = (
             f"of models calibrated on {scores.n_calibration} labels, over {first.n_splits} "
@@ -195,8 +195,8 @@ def answers_table(scores: Scores) -> ReportTable:
         "answers",
         "What to use",
         f"Mean absolute error (MAE) {how}, at the largest number of votes. "
-        f"{_sentence(basis_of(scores.cells).error)} Where a row says always "
-        f"{constant}, say, that answer alone is no worse. {less.capitalize()}: the difference to "
+        f"{_sentence(basis_of(scores.cells).error)} If a row says, for example, always "
+        f"{constant}, that constant answer is no worse. {less.capitalize()}: the difference to "
         "its error."
         + (" Kappa is quadratic-weighted." if has_kappa else "")
         + " The worst come first."
@@ -224,7 +224,7 @@ def _best(cell: Cell) -> Line:
 def _advice(cells: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> str:
     """What would lower the error, or narrow its interval."""
     if beaten:
-        return "another judge or prompt: these votes add nothing to a constant answer"
+        return "another judge or prompt: these votes are no better than a constant answer"
     advice, points = [], cell.label_scale.points
     unit = (points[-1] - points[0]) / 2
     fewer = [other for other in cells if (other.n_votes or 0) < (cell.n_votes or 0)]
@@ -235,11 +235,13 @@ def _advice(cells: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> s
         is_seen = same["mae"].low > best["mae"].high  # of the same items, so that less would do
         if gain >= _WORTH * unit and is_seen:
             advice.append(
-                f"more votes: {cell.n_votes} instead of {before.n_votes} took {gain:.3f} off the "
-                "error"
+                f"more votes: {cell.n_votes} instead of {before.n_votes} lowered the error by "
+                f"{gain:.3f}"
             )
         elif gain <= _NOTHING * unit:
-            advice.append(f"not more votes: {cell.n_votes} and {before.n_votes} err about alike")
+            advice.append(
+                f"not more votes: {cell.n_votes} and {before.n_votes} have about the same error"
+            )
     half = (best["mae"].high - best["mae"].low) / 2
     if cell.new_items is not None and half > _WIDE * unit:
         advice.append(f"more labels: four times as many would halve the ±{half:.3f}")
