@@ -106,7 +106,7 @@ def test_what_is_no_such_function_is_refused(package, code):
     package("btdagg.methods", {"odd": "kit:method"}, code)
     with pytest.raises(
         btdagg.InputError,
-        match=r"^package kit: .* is no function of counts, labels, new_counts, scale, label_scale$",
+        match=r"^package kit: .* is not a function of counts, labels, new_counts, scale,",
     ):
         by_name(["odd"])
 

@@ -511,7 +511,7 @@ def test_rb2_refuses_a_bad_source(tmp_path):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 rubbish")
     short = as_jsonl([{"id": "1", "prompt": "?"}], tmp_path / "short.jsonl")
     for source in (tmp_path / "broken.parquet", short):
-        with pytest.raises(InputError, match="is not as allenai/reward-bench-2"):
+        with pytest.raises(InputError, match="does not have the form of allenai/reward-bench-2"):
             load_rewardbench2(source)
 
 

@@ -142,14 +142,18 @@ def test_weights_smoothing_and_bounds_are_used():
     ("counts", "labels", "message"),
     [
         ([[1, 2, 9]] * 5 + [[0, 9, 3]], [1] * 6, "every label is 1: beta, nu and gamma cannot"),
-        ([[1, 2, 9]], [0], "1 label: three parameters cannot be identified by fewer than three"),
-        ([[1, 2, 9], [9, 1, 2]], [1, -1], "2 labels: three parameters cannot be identified"),
+        ([[1, 2, 9]], [0], "1 label: too few to identify three parameters"),
+        ([[1, 2, 9], [9, 1, 2]], [1, -1], "2 labels: too few to identify three parameters"),
         ([[0, 0, 0]] * 4, [1, 0, -1, 0], "no item has votes: beta and gamma cannot be identified"),
-        ([[3, 1, 3], [2, 8, 2], [1, 1, 1]], [1, 0, -1], "no item leans to a side: beta cannot"),
+        (
+            [[3, 1, 3], [2, 8, 2], [1, 1, 1]],
+            [1, 0, -1],
+            "no item has more votes for one side: beta cannot",
+        ),
         (
             [[0, 0, 4], [4, 0, 0], [3, 0, 1], [1, 0, 3]],
             [1, -1, 0, 0],
-            "all items have the same share of ties: gamma cannot be told apart from nu",
+            "all items have the same share of ties, so gamma cannot be separated from nu",
         ),
     ],
 )
@@ -178,7 +182,7 @@ def test_a_neutral_gamma_does_not_cost_a_better_fit():
     counts = [[0, 0, 2], [2, 0, 0], [1, 0, 1]] * 7
     labels = [0] * 20 + [1]
     fitted = calibrate(counts, labels, bounds=Bounds(nu=(1e-4, 2.0)))
-    assert any("and makes up for it" in text for text in fitted.warnings)
+    assert any("and compensates for it" in text for text in fitted.warnings)
     assert fitted.model.gamma < 0
     held = calibrate(counts, labels, bounds=Bounds(nu=(1e-4, 2.0), gamma=(0, 0)))
     assert fitted.drps < held.drps - 1e-3
@@ -193,7 +197,7 @@ def test_bounds_that_are_hit_and_judges_that_add_nothing_are_warned_of():
     assert high.model.nu == pytest.approx(1000)
     rng = np.random.default_rng(16)
     noise = rng.multinomial(8, [0.4, 0.2, 0.4], size=500)
-    with pytest.warns(CalibrationWarning, match="with up to 8 votes a tie, however they fall"):
+    with pytest.warns(CalibrationWarning, match="with up to 8 votes a tie, whatever the votes"):
         fitted = calibrate(noise, rng.choice([-1, 0, 0, 1], size=500))
     assert not fitted.model.decide(noise).any()
 
@@ -244,7 +248,9 @@ def test_the_weak_prior_is_used_unless_bounds_are_given_which_are_of_the_papers_
         assert fit(counts, labels).model == weak
         assert fit(counts, labels, bounds=Bounds()).model == calibrate(counts, labels).model
         for prior in ("weak", btdagg.fit_prior([(counts, labels)])):
-            with pytest.raises(InputError, match=r"^bounds .* expected None with a prior: .*None"):
+            with pytest.raises(
+                InputError, match=r"^bounds .* expected None, since bounds need .*None"
+            ):
                 fit(counts, labels, prior=prior, bounds=Bounds())
     refits = btdagg.bootstrap(counts, labels, n_refits=2)
     assert refits.calibration.model == weak

@@ -214,8 +214,8 @@ def test_what_a_model_needs_is_asked_for_by_name():
     assert "length 0." in str(btdagg.calibrate(counts, labels, covariates={"length": x}))
     for columns, message in [
         (None, "covariates is nothing, expected length, mine of each item"),
-        ({"length": x}, r"covariates is \['length'\], expected length, mine, which"),
-        ({"length": x, "other": x}, "expected length, mine, which the model was fitted with"),
+        ({"length": x}, r"covariates is \['length'\], expected exactly"),
+        ({"length": x, "other": x}, "expected exactly length, mine"),
         ({"length": x, "mine": x[:5]}, r"covariates\['mine'\] has 5 rows, expected 80"),
         ({"length": x, "mine": np.where(x > 1, np.inf, x)}, r"covariates\['mine'\].* is inf"),
         (np.ones((80, 3)), r"expected \(n, 2\)"),
@@ -391,12 +391,12 @@ def test_standings_that_nobody_knows():
     # Of one system it would be the own votes turned round.
     np.testing.assert_allclose(btdagg.standing(some, ["x"] * 4, scale=SCALE), 7 / 3)
     for wrong, message in [
-        ({"system_a": ["x"] * 5}, "system_b is 'none', expected an array where votes are pairs"),
+        ({"system_a": ["x"] * 5}, "system_b is 'none', expected an array, since votes are pairs"),
         ({"system_a": ["x"] * 5, "system_b": ["y"] * 4}, "system_b has 4 rows, expected 5"),
     ]:
         with pytest.raises(InputError, match=message):
             btdagg.standing(counts, **wrong)
-    with pytest.raises(InputError, match="system_b is 'given', expected none of grades"):
+    with pytest.raises(InputError, match="system_b is 'given', expected none for grades"):
         btdagg.standing(counts, ["x"] * 5, ["y"] * 5, scale=SCALE)
 
 

@@ -180,7 +180,7 @@ def test_a_model_is_a_value_that_is_saved(tmp_path):
         path.write_text(json.dumps({**saved, field: value}))
         with pytest.raises(InputError, match=r"grades\.json: "):
             GradeModel.load(path)
-    with pytest.raises(InputError, match="no btdagg model of grades"):
+    with pytest.raises(InputError, match="not a btdagg model of grades"):
         GradeModel.from_json(DavidsonModel(1, 2, 3).to_json())
 
 
@@ -260,7 +260,7 @@ def test_a_model_is_drawn_and_tabulated():
     for result in (MODEL, fit):
         assert result.plot().name == "grades"
         assert "from a mean of" in result.plot().note
-        assert "Least mean vote of each grade" in result._repr_html_()
+        assert "Lowest mean vote of each grade" in result._repr_html_()
     assert "Calibrated on 40 labels" in fit._repr_html_()
 
 
@@ -287,7 +287,7 @@ def test_bad_numbers_of_a_model_are_errors():
     with pytest.raises(InputError, match=r"scale is 5, expected a btdagg\.Scale"):
         GradeModel(1, (1,), 5)
     for scales, message in (
-        ((PAIRS,), "expected scales of grades; a DavidsonModel has sides"),
+        ((PAIRS,), "expected scales of grades; for pairs use DavidsonModel"),
         ((three, PAIRS), "votes are grades and labels are of pairs"),
     ):
         with pytest.raises(InputError, match=message):
@@ -510,10 +510,10 @@ def test_votes_that_separate_pass_from_fail_are_said(rows):
     counts = np.eye(10, dtype=int)[[vote for vote, _ in rows]]
     labels = [label for _, label in rows]
     fit = quiet(counts, labels, TEN, label_scale=PASS_FAIL, prior=None)
-    assert any("beta has no end" in text for text in fit.warnings)
+    assert any("beta has no finite estimate" in text for text in fit.warnings)
     counts, labels = np.concatenate([counts, counts]), [*labels, *(1 - np.array(labels))]
     fit = quiet(counts, labels, TEN, label_scale=PASS_FAIL, prior=None)
-    assert not any("beta has no end" in text for text in fit.warnings)
+    assert not any("beta has no finite estimate" in text for text in fit.warnings)
 
 
 def test_means_that_differ_by_rounding_or_say_little_separate_nothing():
@@ -524,7 +524,7 @@ def test_means_that_differ_by_rounding_or_say_little_separate_nothing():
     counts = np.eye(5, dtype=int)[[0, 4] * 2000]
     labels = np.array([1, 2, *[1, 2, 2, 1] * 999, 1, 2])
     fit = quiet(counts, labels, **scales, prior=None)
-    assert not any("beta has no end" in text for text in fit.warnings)
+    assert not any("beta has no finite estimate" in text for text in fit.warnings)
 
 
 def test_a_flat_prior_does_not_depend_on_the_unit_of_the_votes():

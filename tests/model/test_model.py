@@ -58,7 +58,7 @@ VALID = json.loads(MODEL.to_json())
     ("text", "message"),
     [
         ("", "m.json: not JSON"),
-        ("[1, 2]", 'm.json: no btdagg model, expected an object with "format": "btdagg.davidson"'),
+        ("[1, 2]", 'm.json: not a btdagg model, expected an object with "format"'),
         (json.dumps({**VALID, "delta": 1}), r"m.json: fields is \['alpha', .*, expected \["),
         (json.dumps({**VALID, "beta": math.nan}), "beta is nan, expected a finite number"),
         (json.dumps({**VALID, "kappa": 0}), "kappa is 0, expected a finite number above 0"),

@@ -180,7 +180,7 @@ def test_files_keep_every_bit(tmp_path):
     saved = json.loads((tmp_path / "panel.json").read_text())
     assert (saved["format"], saved["version"]) == ("btdagg.panel", 1)
     for changed, text in [
-        ({"format": "btdagg.davidson"}, 'no btdagg panel, expected an object with "format"'),
+        ({"format": "btdagg.davidson"}, 'not a btdagg panel, expected an object with "format"'),
         ({"beta": [1.0]}, "beta has 1 rows, expected 3 as in judges"),
         ({"more": 1}, "fields is ["),
         ({"eta0": None}, "eta0 is nothing"),
@@ -190,10 +190,10 @@ def test_files_keep_every_bit(tmp_path):
             PanelModel.load(tmp_path / "bad.json")
         assert str(raised.value).startswith(f"{tmp_path}/bad.json: ")
         assert text in str(raised.value)
-    with pytest.raises(InputError, match="no btdagg model"):
+    with pytest.raises(InputError, match="not a btdagg model"):
         btdagg.DavidsonModel.load(tmp_path / "panel.json")
     with pytest.warns(
-        btdagg.votes.ProvenanceWarning, match="items have up to 24 votes, and the model"
+        btdagg.votes.ProvenanceWarning, match="items have up to 24 votes, but the model"
     ):
         again.decide(3 * counts)
 
@@ -252,9 +252,9 @@ def test_votes_and_labels_as_they_were_read():
     alone = only.items(panel="judge", judges=["x", "y"]).counts
     assert (alone[:, 0] == 0).all()
     assert (by_frame.model.decide(only) == by_frame.model.decide(alone)).all()
-    with pytest.raises(InputError, match=r"judge 'y' is not of the panel \(x, z\)"):
+    with pytest.raises(InputError, match=r"judge 'y' is not in the panel \(x, z\)"):
         votes.items(panel="judge", judges=["x", "z"])
-    with pytest.raises(InputError, match=r"weights is array.*, expected None for votes; pass the"):
+    with pytest.raises(InputError, match=r"weights is array.*, expected None with votes"):
         calibrate_panel(votes, gold, weights=np.ones(60))
 
 
@@ -296,7 +296,7 @@ def test_counts_with_an_axis_of_judges_are_calibrated_as_a_panel():
     fitted = btdagg.calibrate(counts, sample.labels, alpha=0.5)
     assert fitted == btdagg.calibrate_panel(counts, sample.labels, alpha=0.5)
     for name, came in (("bounds", btdagg.Bounds()), ("prior", None)):
-        with pytest.raises(btdagg.InputError, match="of a panel") as error:
+        with pytest.raises(btdagg.InputError, match="for a panel") as error:
             btdagg.calibrate(counts, sample.labels, **{name: came})
         assert error.value.argument == name
     sides = btdagg.Scale((-2, 0, 2), ("no", "even", "yes"), mirrored=True)

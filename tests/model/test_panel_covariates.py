@@ -67,7 +67,7 @@ def test_an_offset_of_each_item_is_added(items):
         (None, "expected standing, price of each item"),
         (
             {"standing": known["standing"]},
-            r"covariates is \['standing'\], expected standing, price",
+            r"covariates is \['standing'\], expected exactly standing, price",
         ),
         ({k: v[:5] for k, v in known.items()}, "has 5 rows, expected 3000"),
     ]:
@@ -239,7 +239,7 @@ def test_tables_arrays_and_commands_agree(tables, cli):
     )
     trusted = certificate.trusted(items.counts, covariates={"length": known["length"]})
     assert trusted.mean() == pytest.approx(certificate.coverage)
-    with pytest.raises(InputError, match="what is known of an item by itself"):
+    with pytest.raises(InputError, match="covariates that an item has by itself"):
         btdagg.certify(items, covariates="standing")
 
 

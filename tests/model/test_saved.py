@@ -70,7 +70,7 @@ def test_other_formats_and_versions_are_refused_alike(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(with_header(SAVED / name, format="btdagg.other"))
     with pytest.raises(
-        InputError, match=f'^{path}: no btdagg {what}, expected an object with "format'
+        InputError, match=f'^{path}: not a btdagg {what}, expected an object with "format'
     ):
         load(path)
     path.write_bytes(with_header(SAVED / name, version=3))
@@ -80,7 +80,7 @@ def test_other_formats_and_versions_are_refused_alike(tmp_path, name):
         f"{path}: {what} version 3, this btdagg reads version 1; a newer btdagg may read it"
     )
     path.write_bytes(with_header(SAVED / name, version=0))
-    with pytest.raises(InputError, match=r"can be made anew, from votes and labels$"):
+    with pytest.raises(InputError, match=r"make it again from votes and labels$"):
         load(path)
     path.write_bytes(with_header(SAVED / name, version="1"))
     with pytest.raises(InputError, match=f"{what} version '1', this btdagg reads version 1$"):
@@ -92,7 +92,7 @@ def test_what_lacks_a_field_can_be_made_anew(tmp_path, name):
     saved = json.loads((SAVED / name).read_text())
     del saved[{"model.json": "beta", "rule.json": "model", "monitor.json": "level"}[name]]
     (tmp_path / name).write_text(json.dumps(saved))
-    with pytest.raises(InputError, match=r"can be made anew, from votes and labels$"):
+    with pytest.raises(InputError, match=r"make it again from votes and labels$"):
         WHAT[name][1](tmp_path / name)
 
 
@@ -158,7 +158,7 @@ def test_grades_of_an_older_version_are_to_be_made_anew(tmp_path):
         (Certificate, {"format": "btdagg.certificate", "version": 1, "model": model}),
     ):
         path.write_text(json.dumps(fields))
-        with pytest.raises(InputError, match=r"can be made anew, from votes and labels$"):
+        with pytest.raises(InputError, match=r"make it again from votes and labels$"):
             loads.load(path)
 
 

@@ -192,7 +192,7 @@ def test_what_cannot_be_written_is_refused():
 
 @pytest.mark.parametrize("name", ["", [], None, "a\0b"])
 def test_what_is_no_name_is_refused(name):
-    message = re.escape(f"{name!r} is no name of a column or table")
+    message = re.escape(f"{name!r} is not a name of a column or table")
     with pytest.raises(InputError, match=message):
         MODEL.to_sql("sqlite", plus=name)
     with pytest.raises(InputError, match=message):

@@ -126,8 +126,8 @@ def test_no_scale_is_guessed_from_the_grades_that_are_there(read, scores, came, 
     rows = {"item": range(len(scores)), "score": scores}
     with pytest.raises(InputError) as error:
         read(rows)
-    say = f"say it: scale={Scale(likely)!r}"
-    assert str(error.value) == f"data frame: scores are {came} and their scale is not said; {say}"
+    say = f"state it: scale={Scale(likely)!r}"
+    assert str(error.value) == f"data frame: scores are {came}, and their scale is not given; {say}"
     if len({*scores} - {None}) > 1 and 2.5 not in scores:
         assert read(rows, scale=Scale(likely)).scale == Scale(likely)
 
@@ -138,8 +138,8 @@ def test_criteria_say_their_scales_one_by_one():
     with pytest.raises(InputError) as error:
         btdagg.read_votes(rows)
     assert str(error.value).endswith(
-        "scores are 0, 1, 4, 10 and their scale is not said; criteria differ (x 1-4, y 0-10), so "
-        "say it of one at a time: where={'criterion': 'x'}, scale=Scale('1-4')"
+        "scores are 0, 1, 4, 10, and their scale is not given; criteria differ (x 1-4, y 0-10), so "
+        "choose one: where={'criterion': 'x'}, scale=Scale('1-4')"
     )
 
 
@@ -167,7 +167,7 @@ def test_words_are_numbers():
 
 def test_grades_have_no_strength():
     for argument in ({"strength": "margin"}, {"full_margin": 3}):
-        with pytest.raises(InputError, match="expected no strength of grades"):
+        with pytest.raises(InputError, match="expected no strength for grades"):
             btdagg.read_votes(SCORES, scale=FIVE, **argument)
 
 
@@ -202,7 +202,7 @@ def test_votes_and_labels_are_joined_on_their_scales():
     assert items.shares.tolist() == [[0, 1], [1, 0]]
     own = items.labelled()
     assert (own.labels.tolist(), own.scale, own.label_scale) == ([1, 0], FIVE, PASS_FAIL)
-    assert own.remarks[0] == "items without a vote that could be read are left out: 1"
+    assert own.remarks[0] == "1 items without a readable vote are left out"
 
 
 def test_grades_are_not_joined_with_pairs():
@@ -236,13 +236,13 @@ def test_the_scales_of_two_tables(scores, labels, scale, label_scale, expected):
 def test_labels_do_not_inherit_the_scale_of_the_judge():
     votes = read_table({"item": ["a", "b"], "score": [2, 9]}, [])
     gold = read_table({"item": ["a", "b"], "label": [1, 5]}, [])
-    with pytest.raises(InputError, match="scores are 2, 9 and their scale is not said"):
+    with pytest.raises(InputError, match="scores are 2, 9, and their scale is not given"):
         scales_in(votes, gold)
     with pytest.raises(InputError) as error:
         scales_in(votes, gold, Scale("1-10"))
     assert error.value.argument == "label_scale"
     assert str(error.value).endswith(
-        "labels are 1, 5 and their scale is not said; say it: label_scale=Scale('1-5')"
+        "labels are 1, 5, and their scale is not given; state it: label_scale=Scale('1-5')"
     )
     with pytest.raises(InputError, match=r"label_scale=Scale\(\'1-5\'\)"):
         btdagg.decide(votes.frame, gold.frame, scale=Scale("1-10"))
@@ -275,7 +275,7 @@ def test_tables_of_pairs_have_their_scale():
     votes = read_table({"item": ["a"], "vote": [1], "score": [7]}, [])
     assert scales_in(votes, None) == (PAIRS, PAIRS)
     assert btdagg.read_votes(votes).scale == PAIRS
-    with pytest.raises(InputError, match=r"read with scale=Scale\(\'1-7\'\)"):
+    with pytest.raises(InputError, match=r"pass scale=Scale\(\'1-7\'\)"):
         btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})
 
 

@@ -113,11 +113,11 @@ def test_what_needs_items_says_so(tables, tmp_path, cli):
     pl.DataFrame(sorted(counted(tmp_path), key=str), NAMES, orient="row").write_csv(file)
     for line, message in (
         (("evaluate", file, tmp_path / "labels.csv"), "no column 'item'"),
-        (("calibrate", file, "-n", "3"), "-n is for single votes, and"),
-        (("calibrate", file, "--set", "strength=none"), "--set strength is for single votes, and"),
+        (("calibrate", file, "-n", "3"), "-n needs single votes, but"),
+        (("calibrate", file, "--set", "strength=none"), "--set strength needs single votes, but"),
         (
             ("calibrate", file, "--set", "full_margin=3"),
-            "--set full_margin is for single votes, and",
+            "--set full_margin needs single votes, but",
         ),
         (("calibrate", tmp_path / "votes.csv"), "LABELS is missing"),
     ):

@@ -122,7 +122,7 @@ def test_a_file_of_which_nothing_is_read_is_an_error(cli):
     line = ["import", "votes.csv", "-o", "out.csv", "--set", "answer=text"]
     said = one_line(*cli(*line))
     assert said.startswith(
-        "no vote could be read: 2 unparsed; an unparsed answer ends in 'My pick "
+        "no vote could be read; reasons: 2 unparsed; an unparsed answer ends in 'My pick "
     )
     assert not Path("out.csv").exists()
     pattern = ["--answer-pattern", r"^My pick >> (\w+)$", "--set", "words.first=A,words.second=B"]
@@ -155,7 +155,9 @@ def test_texts_are_read_by_the_parser_of_answers():
     ]  # fmt: skip
     assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
     (remark,) = found.remarks
-    assert remark.startswith("an unparsed answer ends in 'I prefer [[C]]'; words says")
+    assert remark.startswith(
+        "an unparsed answer ends in 'I prefer [[C]]'; set words to the meaning"
+    )
     found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
     assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
     found = read(file, columns={"answer": "judgment"}, constants={"order": "ba"})
@@ -196,7 +198,7 @@ def test_a_margin_alone_is_a_vote_and_beside_one_it_is_kept():
     signed = table(id=[*"xyzuv"], winner=["B", "A", "tie", "", "B"], margin=[-2, 3, -1, -1, -5])
     found = read(signed, "table", columns={"item": "id", "vote": "winner"})
     assert found.frame["margin"].to_list() == [2, 3, 1, 1, 5]
-    sign = "a margin of the sign of its vote, or sizes of at least 0 in all rows"
+    sign = "a margin with the same sign as its vote, or sizes of at least 0 in all rows"
     with pytest.raises(InputError, match=f"row 2, column margin: got 2.0, expected {sign}"):
         read(table(item=["x", "y"], vote=["B", "B"], margin=[-2, 2]))
     for name, values, expected in (
@@ -237,7 +239,7 @@ def test_labels_and_ratings_of_a_table(cli):
     assert btdagg.paper.read_ratings("people.csv").raters.tolist() == ["p", "q"]
     assert btdagg.read_labels("people.csv").labels.tolist() == [1, 0]
     table(item=["x", "x"], gold=["A", "B"])
-    expected = r"rows 1 and 2: both have item 'x', with labels 1 and -1; where .*'rater'"
+    expected = r"rows 1 and 2: both have item 'x', with labels 1 and -1; if .*'rater'"
     with pytest.raises(InputError, match=expected):
         read("votes.csv", columns={"label": "gold"})
 
@@ -327,7 +329,7 @@ def test_a_sample_has_one_vote():
     failed = lines([request("q1-AB-0", status=500), request("q2-AB-0", status=500)], "c.jsonl")
     found = read([failed, second, f"./{second}", lines(again[1:], "d.jsonl")])
     assert rows(found, "item", "vote", "status") == [("q1", -1, "ok"), ("q2", None, "failed")]
-    assert found.remarks == ("left out, since they repeat a sample: 2 rows",)
+    assert found.remarks == ("2 rows repeat a sample and are left out",)
     assert dict(found.unread) == {"failed": 1}
 
 
@@ -365,7 +367,7 @@ def test_fastchat_pairs_are_two_votes_each():
         ("81|1|m1|m2", None, "AB", 1, "failed"),
     ]
     assert set(rows(found, "judge", "template", "group")) == {("gpt-4", "pair-v2", "81")}
-    with pytest.raises(InputError, match="row 2: not as the format fastchat has it, or damaged"):
+    with pytest.raises(InputError, match="row 2: not in the format fastchat, or damaged"):
         read(lines([game("tie", "tie"), {"question_id": 1, "model_1": "x"}]))
 
 
@@ -405,7 +407,7 @@ def test_arena_hard_of_before_does_not_name_the_baseline():
     file = lines([{"question_id": "q", "model": "m", "judge": "gpt-4", "games": games}])
     found = read(file)
     assert found.frame["item"].to_list() == ["q|baseline|m"] * 2
-    assert found.remarks == ("the files do not name the baseline; the constant baseline does",)
+    assert found.remarks == ("the files do not name the baseline; set constants.baseline",)
     found = read(file, constants={"baseline": "gpt-4-0314", "judge": "other"})
     assert set(rows(found, "item", "judge", "vote")) == {("q|gpt-4-0314|m", "other", 0)}
     assert found.remarks == ()
@@ -463,17 +465,21 @@ def test_ids_of_requests_can_be_made_in_any_way():
         InputError, match=r"column custom_id: got 'BA:x:y:1', expected \{item\}-\{order\}$"
     ):
         read(file, custom_id="{item}-{order}")
-    with pytest.raises(InputError, match=r"custom_id is '\{order\}', expected \{item\} in it"):
+    with pytest.raises(
+        InputError, match=r"custom_id is '\{order\}', expected a group \{item\} in it"
+    ):
         read(file, custom_id="{order}")
     found = read(lines([request("x", completion("[[A]]"))] * 2))
     assert rows(found, "item", "sample", "vote") == [("x", 0, 1), ("x", 1, 1)]
-    assert found.remarks == ("custom_id does not tell the order: A is taken to be shown first",)
+    assert found.remarks == (
+        "custom_id does not contain the order: A is assumed to be shown first",
+    )
 
 
 @pytest.mark.parametrize("ids", [["task-1", "q1-BA-0"], ["q1-BA-0", "task-1"]])
 def test_ids_of_requests_are_of_one_shape(ids):
     file = lines([request(each, completion("[[A]]")) for each in ids])
-    message = rf"row 2, column custom_id: got '{ids[1]}', expected all ids to name item and order"
+    message = rf"row 2, column custom_id: got '{ids[1]}', expected custom ids that all"
     with pytest.raises(InputError, match=message):
         read(file)
     assert read(file, custom_id="{item}").frame["item"].to_list() == ids
@@ -497,7 +503,7 @@ def test_odd_answers_of_a_batch(cli):
     damaged["choices"][0]["message"]["content"] = 5
     file = lines([request("x-AB", parts), request("y-AB", damaged), request("z-AB", parts)])
     assert one_line(*cli("import", file, "-o", "out.csv")).startswith(
-        "rows.jsonl, row 2: not as the format openai-batch has it, or damaged: "
+        "rows.jsonl, row 2: not in the format openai-batch, or damaged: "
     )
 
 
@@ -583,7 +589,7 @@ def test_promptfoo_scores_of_a_rubric():
         ("test-1|helpful|same prompt 0|same prompt 1", None, "judge", "failed", "same prompt 1"),
     ]
     assert found.frame["margin"].to_list() == [pytest.approx(0.65), None]
-    with pytest.raises(InputError, match="no two outputs of a test have results of 'other' of"):
+    with pytest.raises(InputError, match="no test has two outputs with results of 'other' of"):
         read(promptfoo(results), name="other")
 
 
@@ -635,7 +641,7 @@ def test_a_column_of_scores_is_grades_and_what_is_no_number_is_missing():
     assert (imported.kind, imported.n_votes, dict(imported.unread)) == (
         "grades", 2, {"unparsed": 1},
     )  # fmt: skip
-    with pytest.raises(InputError, match="scores are 1, 4 and their scale is not said"):
+    with pytest.raises(InputError, match="scores are 1, 4, and their scale is not given"):
         imported.votes  # noqa: B018
     worded = read("votes.csv", columns={"score": "accuracy"}, words={"N/A": 2, "4": "missing"})
     assert worded.frame["score"].to_list() == [None, 2, 1]
@@ -718,7 +724,7 @@ def test_promptfoo_grades():
             (item(1), "helpful", scores[2], "judge", "failed"),
             (item(1), "g-eval", scores[3], None, "ok"),
         ]
-    with pytest.raises(InputError, match="no two outputs of a test have results"):
+    with pytest.raises(InputError, match="no test has two outputs with results"):
         read("document.json")
 
 
@@ -771,7 +777,7 @@ def test_ratings_as_of_rewardbench2():
 
 def test_grades_and_pairs_are_imported_apart():
     lines([game("tie", "tie")], "a.jsonl")
-    with pytest.raises(InputError, match="some files have grades, some votes on pairs"):
+    with pytest.raises(InputError, match="some files have grades, others votes on pairs"):
         read(["a.jsonl", table(id=["x"], score=[1])])
 
 
@@ -785,7 +791,7 @@ def test_from_a_table_of_scores_to_a_mean(cli):
         "import", "scores.csv", "--set", "label=human", "--set", "scale=1-5", "-o", "labels.csv"
     )  # fmt: skip
     assert (status, out) == (0, "table: 30 labels; wrote labels.csv\n")
-    assert err == "not read: 30 empty; these are missing labels\n"
+    assert err == "could not be read, and count as missing labels: 30 empty\n"
 
 
 # What is refused
@@ -808,7 +814,7 @@ def test_from_a_table_of_scores_to_a_mean(cli):
         (
             {"columns": {"item": "id", "vote": "winner"}, "custom_id": "{item}"},
             "custom_id",
-            "custom_id is not used by the format table, but by openai-batch",
+            " the format table does not use custom_id; openai-batch",
         ),
     ],
 )
@@ -841,7 +847,7 @@ def test_records_that_are_none_are_named_by_row(row, column, expected):
 
 def test_a_folder_without_files(folder):
     (folder / "empty").mkdir()
-    with pytest.raises(InputError, match="empty: nothing to import in this folder, expected files"):
+    with pytest.raises(InputError, match="empty: no file to import in this folder, expected files"):
         read("empty")
     pl.DataFrame({"item": ["x"], "vote": [1]}).write_parquet("empty/votes.parquet")
     assert rows(read("empty"), "item", "vote") == [("x", 1)]
@@ -854,7 +860,7 @@ def test_formats_may_be_mixed_but_not_judges_and_people():
     judged = lines([game("tie", "tie")], "a.jsonl")
     people = lines([{"question_id": 1, "model_a": "x", "model_b": "y", "winner": "tie",
                      "judge": "expert_1"}], "b.jsonl")  # fmt: skip
-    with pytest.raises(InputError, match="some votes are of judges, some of people"):
+    with pytest.raises(InputError, match="some votes are by judges, others by people"):
         read([judged, people])
     found = read([judged, people], kind="votes")
     assert found.formats == ("fastchat", "lmsys")
@@ -868,8 +874,8 @@ def test_what_is_written_is_not_read_the_next_time(cli, folder):
     (folder / "linked").symlink_to("judged")
     for output in ("judged/votes.csv", "linked/votes.csv"):
         said = one_line(*cli("import", "judged", "-o", output))
-        assert said == f"--output is {output}, in judged, a folder that is read"
-    assert "a file that is read" in one_line(*cli("import", "judged", "-o", "out.jsonl"))
+        assert said == f"--output is {output}, which lies in the input folder judged"
+    assert "an input file" in one_line(*cli("import", "judged", "-o", "out.jsonl"))
 
 
 def test_a_question_and_an_id_of_nested_annotations(tmp_path):
@@ -883,7 +889,7 @@ def test_a_question_and_an_id_of_nested_annotations(tmp_path):
     task = {"id": 1, "data": {"qid": "q1"}, "annotations": annotations}
     path = tmp_path / "tasks.json"
     path.write_text(json.dumps([task]))
-    with pytest.raises(InputError, match="questions best, stars; columns="):
+    with pytest.raises(InputError, match="questions best, stars; choose one by columns="):
         read(path)
     imported = read(path, columns={"item": "qid", "label": "best"})
     assert (imported.formats, imported.kind) == (("label-studio",), "ratings")

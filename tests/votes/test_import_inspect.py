@@ -47,7 +47,7 @@ def test_logs_are_votes_by_epoch(cli):
         assert (status, out) == (
             0, "inspect: 3 votes of 2 items by 1 judge; wrote votes.csv\n"
         )  # fmt: skip
-        assert err == "not read: 1 no answer; these are missing votes, not ties\n"
+        assert err == "could not be read, and count as missing votes, not ties: 1 no answer\n"
         votes = read_votes("votes.csv").frame.sort("item", "sample")
         assert votes.select("item", "sample", "vote", "judge", "group").rows() == [
             ("p", 1, 1, "mockllm/model", "of p"), ("p", 2, 0, "mockllm/model", "of p"),

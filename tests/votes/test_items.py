@@ -113,12 +113,14 @@ def test_items_say_what_they_lack():
     for call in (lambda: btdagg.estimate(bare, None), lambda: btdagg.evaluate(bare)):
         with pytest.raises(InputError, match="no item has a label"):
             call()
-    with pytest.raises(InputError, match="labels is given with items, which have their own"):
+    with pytest.raises(
+        InputError, match="labels cannot be given with items, which already have it"
+    ):
         btdagg.estimate(strong().items(gold()), gold())
     known = Items(counts=[[1, 0, 3], [2, 1, 1]], labels=[1, None])
     assert known.shares.tolist()[0] == [0, 0, 1]
     assert len(known[:1]) == len(known.labelled()) == 1
-    with pytest.raises(InputError, match="labels is nothing, expected one label of each item"):
+    with pytest.raises(InputError, match="labels is nothing, expected one label per item"):
         replace(known, labels=None).labelled()
 
 

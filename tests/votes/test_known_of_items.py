@@ -63,7 +63,7 @@ def test_tables_items_and_arrays_give_one_model(pairs):
         ("lenght", "covariates is 'lenght', expected standing, length, or a column"),
         ("group-standing", "expected standing, length, or a column"),
         (["system_a"], "expected a number in column system_a"),
-        (["chars_b"], "covariates is 'chars_b', expected chars, which is chars_a less chars_b"),
+        (["chars_b"], "covariates is 'chars_b', expected chars, which is chars_a minus chars_b"),
     ]:
         with pytest.raises(InputError, match=message):
             votes.items(labels).with_covariates(wanted)
@@ -138,7 +138,7 @@ def test_sides_that_are_swapped_turn_covariates_round(pairs):
     assert gate.n_items == len(rows)
     with pytest.raises(InputError, match=r"\['standing', 'length'\], expected items without"):
         btdagg.estimates.worth_a_look(items)
-    with pytest.raises(InputError, match="covariates is 'standing', expected what is known of an"):
+    with pytest.raises(InputError, match="covariates is 'standing', expected covariates that an"):
         btdagg.certify(items)
 
 

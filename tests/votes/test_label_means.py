@@ -29,7 +29,7 @@ def test_a_mean_is_shares_of_both_points_and_the_nearer_label(kind):
     np.testing.assert_allclose(labels.shares, SHARES[kind], atol=1e-3)
     assert labels.labels.tolist() == NEAREST[kind]
     assert (labels.n_disputed, labels.n_missing) == (3, 1)
-    assert labels.remarks[0].startswith("raters disagree on 3 of 5 labelled items: each has the ")
+    assert labels.remarks[0].startswith("raters disagree on 3 of 5 labelled items: each gets the ")
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -142,7 +142,7 @@ def test_counts_of_several_tasks_are_not(scale):
     rows, _ = (JUDGES, 0) if scale is PAIRS else (OF_GRADES, 0)
     rows = {name if name != "judge" else "task": column for name, column in rows.items()}
     votes = read_votes(rows, scale=scale)
-    with pytest.raises(InputError, match="item 'x' is in task 'g' and in task 'h'"):
+    with pytest.raises(InputError, match="item 'x' is in two tasks, 'g' and 'h'"):
         votes.counts()
     assert votes.filter({"task": "h"}).counts()[0].tolist() == rows["item"][2:]
     label = scale.points[0]

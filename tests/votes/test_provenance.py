@@ -90,13 +90,13 @@ def test_a_calibration_says_what_it_knows():
 
 def test_more_votes_are_a_difference_and_fewer_of_every_item():
     of_two = Provenance(n_votes=2)
-    more = "items have up to 8 votes, and the model was fitted for 2 an item"
+    more = "items have up to 8 votes, but the model was fitted for 2 votes an item"
     assert of_two.differences([[0, 1, 1], [0, 0, 8], [0, 0, 0]]) == (more,)
     assert of_two.differences([[0, 1, 1], [0, 0, 1], [0, 0, 0]]) == ()
     assert of_two.differences(np.empty((0, 3))) == ()
     assert Provenance().differences([[9, 9, 9]]) == ()
     # Where no item has as many as the model was fitted for they are systematically fewer.
-    fewer = "no item has more than 1 vote, and the model was fitted for 2 an item"
+    fewer = "no item has more than 1 vote, but the model was fitted for 2 votes an item"
     assert of_two.differences([[0, 1, 0], [0, 0, 1]]) == (fewer,)
     first = votes_of(2).counts(1)[1]
     assert of_two.differences(first, votes_of(2)) == (fewer,)
@@ -109,10 +109,10 @@ def test_other_values_of_a_column_are_a_difference():
     assert KNOWN.differences(counts, alike) == ()
     other = votes_of(8, judge="h", template="c", temperature=0.7, task="ties")
     assert KNOWN.differences(counts, other) == (
-        "judge is h, and the model was fitted for g",
-        "template is c, and the model was fitted for a, b",
-        "temperature is 0.7, and the model was fitted for 0.5",
-        "task is ties, and the model was fitted for math",
+        "judge is h, but the model was fitted for g",
+        "template is c, but the model was fitted for a, b",
+        "temperature is 0.7, but the model was fitted for 0.5",
+        "task is ties, but the model was fitted for math",
     )
     # What either side does not say is not compared.
     assert KNOWN.differences(counts, votes_of(8)) == ()
@@ -121,7 +121,7 @@ def test_other_values_of_a_column_are_a_difference():
     assert KNOWN.differences(counts, nothing) == ()
     wide = {"item": [1], "minus": [0], "tie": [0], "plus": [8], "judge": ["h"]}
     assert KNOWN.differences([[0, 0, 8]], read_votes(wide)) == (
-        "judge is h, and the model was fitted for g",
+        "judge is h, but the model was fitted for g",
     )
 
 
@@ -132,7 +132,7 @@ def test_a_rule_for_another_number_of_votes_is_warned_of(tmp_path):
     path = tmp_path / "rule.json"
     StoppingRule.lossless(MODEL, 8).save(path)
     assert StoppingRule.load(path).model.provenance == KNOWN
-    message = "^12 votes an item are planned, and the model was fitted for 8 an item$"
+    message = "^12 votes an item are planned, but the model was fitted for 8 votes an item$"
     with pytest.warns(ProvenanceWarning, match=message) as caught:
         rule = StoppingRule.lossless(MODEL, 12)
     assert caught[0].filename == __file__

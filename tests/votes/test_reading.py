@@ -158,7 +158,7 @@ FILES = {
     ),
     "d.csv": ("Vote,item,vote \n1,x,1\n", "two columns are called 'vote'"),
     "e.csv": ("item,vote\nx,1\nx\n", "row 2: number of values: got 1, expected 2"),
-    "i.csv": ('item,vote\nx,"1\n', "a quote inside a value, or one that is not closed"),
+    "i.csv": ('item,vote\nx,"1\n', "a quote inside a value, or a quote that is not closed"),
     "j.csv": (b"item,vote\nx,1\n\xff,1\n", "line 3: not UTF-8 text"),
     "a.jsonl": ('{"item": 1}\n{"item": \n', "row 2: got '{\"item\":', expected a JSON object"),
     "c.jsonl": ("[" * 99999, f"row 1: got '{'[' * 56}..., expected a JSON object"),
@@ -356,7 +356,7 @@ def test_items_of_two_tasks_are_not_added_up():
     with pytest.raises(InputError) as error:
         votes.counts()
     assert str(error.value) == (
-        "data frame: item 'x' is in task 'p' and in task 'q'; filter or partition by task first"
+        "data frame: item 'x' is in two tasks, 'p' and 'q'; filter or partition by task first"
     )
     assert votes.filter({"task": "p"}).counts()[1].tolist() == [[0, 0, 1], [0, 1, 0]]
 
@@ -465,8 +465,8 @@ def label(*items, **columns) -> Labels:
     ("ids", "shape", "labels", "message"),
     [
         (["x", "y"], (2, 3), label("p", "q"),
-         "no item has both votes and a label: votes begin with item 'x', labels of data frame with "
-         "item 'p'"),
+         ("no item has both votes and a label: the first item of the votes is item 'x', "
+             "that of data frame is item 'p'")),
         ([7], (1, 3), read_labels({"item": ["p"], "label": [None]}),
          "data frame: no item has a label"),
         (["x"], (2, 3), label("x"),
@@ -518,10 +518,10 @@ def test_ratings_of_people_are_labels():
     people = {"item": ["x", "x", "y"], "rater": ["p", "q", "p"], "vote": ["A", "A", "tie"]}
     assert read_labels(people).frame.select("item", "label").rows() == [("x", 1), ("y", 0)]
     renamed = {("who" if name == "rater" else name): values for name, values in people.items()}
-    with pytest.raises(InputError, match="whose they are"):
+    with pytest.raises(InputError, match="no column of raters"):
         read_labels(renamed)
     assert read_labels(renamed, columns={"rater": "who"}).labels.tolist() == [1, 0]
-    with pytest.raises(InputError, match="both have item 'x'; where several people"):
+    with pytest.raises(InputError, match="both have item 'x'; if several people"):
         read_labels(renamed, columns={"label": "vote"})
 
 
@@ -542,7 +542,7 @@ NAMES, GOLD = {"item": "qid", "vote": "winner"}, {"item": "qid", "label": "gold"
          "column shown: got 'ours', .* order={'...': 'AB'"),
         (read_labels, MINE, GOLD | {"label": "winner"}, "words", "row 1, column winner: .*words={"),
         (read_labels, {"qid": [1, 2], "gold": ["4", "5"]}, GOLD, "scale",
-         "column gold: got '4', .* grades are read with scale="),
+         "column gold: got '4', .* to read grades pass scale="),
         (read_labels, {"qid": [1, 1], "gold": ["A", "B"]}, GOLD, "columns", "both have qid 1;"),
     ],
 )  # fmt: skip

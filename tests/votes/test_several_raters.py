@@ -199,8 +199,9 @@ BY_RULE = {
 }
 SAYS = {
     "mean": "each counts as the mean of its raters",
-    "majority": "each has the label of most of its raters, a tie where labels share the most",
-    "drop": "they are left out, and results are of items on which people agree",
+    "majority": "each gets the label of most of its raters, or a tie if several labels "
+    "have the most votes",
+    "drop": "they are left out, so results are about items on which people agree",
 }
 
 

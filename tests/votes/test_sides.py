@@ -56,7 +56,7 @@ def test_names_that_contradict_the_columns_are_refused(names, text):
 
 @pytest.mark.parametrize("names", [{"a": "x", "b": " x"}, {"a": "B"}, {"b": "A"}])
 def test_both_sides_have_different_names(names):
-    with pytest.raises(btdagg.InputError, match="expected another name than that of A") as error:
+    with pytest.raises(btdagg.InputError, match="expected a name other than that of A") as error:
         btdagg.read_votes(PLAIN, **names)
     assert error.value.argument == "b"
 
@@ -65,7 +65,7 @@ def test_single_responses_have_no_sides():
     scores = {"item": ["x", "y"], "score": [1, 2], "system_a": ["p"] * 2, "system_b": ["q"] * 2}
     scale = btdagg.Scale("1-2")
     assert btdagg.read_votes(scores, scale=scale).sides == Sides()
-    with pytest.raises(btdagg.InputError, match="no names where votes are grades"):
+    with pytest.raises(btdagg.InputError, match="no names, since votes are grades"):
         btdagg.read_votes(scores, scale=scale, a="p")
 
 

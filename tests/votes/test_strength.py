@@ -187,11 +187,11 @@ def test_a_model_counts_votes_as_those_that_it_was_fitted_to():
     few = {"item": ["x"], "vote": [1], "margin": [5]}
     expected = btdagg.tally(["x"], [5], full_margin=margin.margin)[1]
     assert np.array_equal(model.predict_proba(read_votes(few)), model.predict_proba(expected))
-    with pytest.warns(ProvenanceWarning, match="count by their sign, and the model"):
+    with pytest.warns(ProvenanceWarning, match="count by their sign, but the model"):
         model.decide(read_votes({"item": ["x"], "vote": [1]}))
     of_signs = btdagg.calibrate(votes.signs(), labels, prior="weak")
     with pytest.warns(
-        ProvenanceWarning, match="votes have a margin, and the model was fitted to signs"
+        ProvenanceWarning, match="votes have a margin, but the model was fitted to signs"
     ):
         shares = of_signs.model.predict_proba(votes)
     assert np.array_equal(shares, of_signs.model.predict_proba(votes.signs()))
@@ -233,10 +233,10 @@ def test_bad_strengths_name_their_row(case):
         ({"margin": [1]}, {"full_margin": 0}, "full_margin is 0, expected a number above 0"),
         ({"margin": [1]}, {"full_margin": math.nan}, "full_margin is nan"),
         ({}, {"full_margin": 2}, "no column 'margin'"),
-        ({}, {"strength": "margin"}, "strength is margin, and there is no column margin"),
+        ({}, {"strength": "margin"}, "strength is margin, but there is no column margin"),
         ({"margin": [1]}, {"strength": "much"}, "strength is 'much', expected one of margin"),
-        ({"strength": [1]}, {"full_margin": 2}, "full_margin is for a column margin"),
-        ({"margin": [1], "strength": [1]}, {}, "there are columns for margin and strength; none"),
+        ({"strength": [1]}, {"full_margin": 2}, "full_margin needs a column margin"),
+        ({"margin": [1], "strength": [1]}, {}, "columns for margin and strength; choose one by"),
         (
             {"margin": [1], "judge": ["a"]},
             {"full_margin": {"b": 2}},
@@ -299,7 +299,7 @@ def test_what_was_chosen_is_kept_and_said():
     rows = {"item": ["x", "x"], "vote": [1, 1], "margin": [1.0, 2.0]}
     votes = read_votes(rows)
     for chosen, text in (
-        (read_votes(rows, full_margin=2), "a whole win is a margin of 2, and the model was fitted"),
+        (read_votes(rows, full_margin=2), "a full win is a margin of 2, but the model was fitted"),
         (read_votes(rows, strength="none"), "votes count by their sign"),
         (votes.signs(), "votes count by their sign"),
     ):
@@ -313,7 +313,7 @@ def test_what_was_chosen_is_kept_and_said():
 
 
 def test_a_strength_that_was_asked_for_has_to_be_there():
-    with pytest.raises(InputError, match="expected a margin of at least one vote"):
+    with pytest.raises(InputError, match="expected a margin for at least one vote"):
         read_votes({"item": ["x"], "vote": [1], "margin": [None]}, strength="margin")
     with pytest.raises(InputError, match=r"full_margin is 'a', expected a number: there is no"):
         read_votes({"item": ["x"], "vote": [1], "margin": [1]}, full_margin={"a": 7})

@@ -59,8 +59,8 @@ REFUSED = {
     ),
     "two kinds": (
         [own | {"strength": 1} for own in VOTES], "",
-        "votes.csv: --set strength is not chosen, and there are columns for margin and "
-        "strength; none",
+        ("votes.csv has columns for margin and strength; choose one by --set strength "
+            "(none"),
     ),
     "full margin 0": (VOTES, "--set full_margin=0",
                       "--set full_margin is 0.0, expected a number above 0"),
@@ -69,12 +69,12 @@ REFUSED = {
     ),
     "no such column": (
         VOTES, "--set strength=strength",
-        "votes.csv: --set strength is strength, and there is no column",
+        "votes.csv: --set strength is strength, but there is no column",
     ),
     "counts": (
         [{"item": item, "minus": 1, "tie": 0, "plus": 2} for item in ITEMS],
         "--set strength=margin",
-        "--set strength needs single votes, and these are counts",
+        "--set strength needs single votes, but these are counts",
     ),
 }  # fmt: skip
 
@@ -91,14 +91,14 @@ def test_what_is_wrong_is_refused_in_a_sentence(folder, cli, case):
 def test_the_full_margin_is_printed_kept_and_used_again(folder, cli):
     status, _, err = cli("calibrate", write(VOTES), "labels.csv", "-o", "model.json")
     assert status == 0
-    assert "votes count by their margin; a whole win is 4 (j)" in err
+    assert "votes count by their margin; a full win is 4 (j)" in err
     provenance = json.loads((folder / "model.json").read_text())["provenance"]
     assert provenance["full_margins"] == [["j", "", 4.0]]
     few = [{"item": "x", "judge": "j", "vote": 1, "margin": 1.0}]
     status, _, err = cli("decide", "model.json", write(few, "few.csv"), "-o", "out.csv")
     assert status == 0
     assert pl.read_csv("out.csv").select("minus", "tie", "plus").rows() == [(0, 0.75, 0.25)]
-    assert "a whole win is 4 (j)" in err
+    assert "a full win is 4 (j)" in err
 
 
 def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
@@ -106,10 +106,10 @@ def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
         assert cli("calibrate", write(VOTES), "labels.csv", "-o", path, *options)[0] == 0
     write(without_margins(), "signs.csv")
     _, _, err = cli("decide", "strong.json", "signs.csv", "-o", "out.csv")
-    assert err.count("votes count by their sign, and the model was fitted to their margin") == 1
+    assert err.count("votes count by their sign, but the model was fitted to their margin") == 1
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
     _, _, err = cli("decide", "signs.json", "votes.csv", "-o", "out.csv")
-    assert err.count("votes have a margin, and the model was fitted to signs") == 1
+    assert err.count("votes have a margin, but the model was fitted to signs") == 1
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
     _, _, err = cli("decide", "strong.json", "votes.csv", "-o", "out.csv", "--set", "strength=none")
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]

@@ -270,11 +270,11 @@ def test_labels_of_the_votes_task_are_taken():
 
 def test_what_has_no_order_in_common_is_refused():
     votes, labels = read_votes(LONG), read_labels(GOLD)
-    with pytest.raises(InputError, match=r"^labels are a table and counts an array"):
+    with pytest.raises(InputError, match=r"^labels are a table but counts is an array"):
         calibrate(SAMPLE.counts, labels)
-    with pytest.raises(InputError, match=r"^labels are a table and weights an array"):
+    with pytest.raises(InputError, match=r"^labels are a table but weights is an array"):
         calibrate(votes, labels, weights=np.ones(60))
     wide = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
     counts = read_votes({"item": SAMPLE.items, **wide})
-    with pytest.raises(InputError, match=r"n_votes needs single votes, and these are counts$"):
+    with pytest.raises(InputError, match=r"n_votes needs single votes, but these are counts$"):
         counts.counts(3)

@@ -61,7 +61,7 @@ class Registry(Mapping[str, _T]):
         try:
             signature(function).bind(*self._parameters.split(", "))
         except (TypeError, ValueError):
-            raise InputError(f"{where} is no function of {self._parameters}") from None
+            raise InputError(f"{where} is not a function of {self._parameters}") from None
         return self._adapted(function, name, where)
 
     def __iter__(self) -> Iterator[str]:
@@ -78,10 +78,13 @@ class Registry(Mapping[str, _T]):
         for point in entry_points(group=self.group):
             name = point.name.lower()
             if name in self.built_in:
-                raise InputError(f"{_where(point)} has a name of btdagg's own; uninstall it")
+                raise InputError(
+                    f"{_where(point)} has a name that btdagg itself uses; uninstall that package"
+                )
             if other := points.get(name):
                 raise InputError(
-                    f"{_where(point)} and {_where(other)} have one name; uninstall one"
+                    f"{_where(point)} and {_where(other)} have the same name; uninstall one "
+                    "of the packages"
                 )
             points[name] = point
         return points

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 Build = Callable[[dict[str, Any]], Value]
-MADE_ANEW = "what an older btdagg wrote can be made anew, from votes and labels"
+MADE_ANEW = "this file is from an older btdagg: make it again from votes and labels"
 _DAMAGE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
@@ -92,7 +92,7 @@ class FileFormat(NamedTuple):
         if came != self.name:
             other = f', not "{came}"' if isinstance(came, str) else ""
             raise InputError(
-                f'no btdagg {self.what}, expected an object with "format": "{self.name}"{other}'
+                f'not a btdagg {self.what}, expected an object with "format": "{self.name}"{other}'
             )
         version = parsed.get("version")
         if isinstance(version, bool) or version != self.version:
@@ -107,7 +107,7 @@ class FileFormat(NamedTuple):
 
     def damaged(self, source: str, error: Exception) -> InputError:
         """Return the error of a file whose parts are missing or do not belong together."""
-        came = f"no btdagg {self.what}, or a damaged one: {error}"
+        came = f"not a btdagg {self.what}, or a damaged one: {error}"
         return InputError(f"{source}: {came}; {MADE_ANEW}")
 
 

@@ -26,7 +26,9 @@ def require_file(
 ) -> None:
     """Check, before the work, that the file of an argument can be written."""
     if _is_read(path, reads):
-        raise InputError(f"{argument} is {path}, a file that is read", argument=argument)
+        raise InputError(
+            f"{argument} is {path}, an input file; choose another name", argument=argument
+        )
     if path.is_dir():
         raise InputError(f"{argument} is {path}, a folder; expected a file", argument=argument)
     if not path.exists() or path.is_file():  # neither a device nor a pipe
@@ -119,9 +121,11 @@ class OutputFolder:
     def _refuse(self, name: str) -> None:
         target = self.path / name
         if _is_read(target, self._reads):
-            raise InputError(f"{target} is a file that is read, and would be overwritten")
+            raise InputError(
+                f"{target} is an input file and would be overwritten; choose another folder"
+            )
         if target.is_dir():
-            raise InputError(f"{target} is a folder; expected a file or nothing of this name")
+            raise InputError(f"{target} is a folder; expected a file, or nothing at this path")
         if os.path.lexists(target) and name not in {MANIFEST, *self._manifest()}:
             raise InputError(f"{target} was not written by btdagg; choose another folder")
 
@@ -144,7 +148,7 @@ class OutputFolder:
 def _names_in(manifest: dict[str, Any]) -> set[str]:
     names = manifest["files"]
     if not all(isinstance(name, str) for name in names):
-        raise TypeError("files is no list of names")
+        raise TypeError("files is not a list of names")
     return set(names)
 
 

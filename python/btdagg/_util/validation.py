@@ -45,7 +45,7 @@ class CountsItself:
 # Arrays of numbers
 
 
-def as_numbers(values: ArrayLike, name: str, expected: str = "a number of 64 bits") -> NDArray[Any]:
+def as_numbers(values: ArrayLike, name: str, expected: str = "a 64-bit number") -> NDArray[Any]:
     """Return values as an aligned array of booleans or numbers of native byte order."""
     values = unmasked(values, name)
     try:
@@ -166,8 +166,8 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
     if sorted(sides) != sorted(COUNT_COLUMNS):
         shown = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
         raise InputError(
-            f"{name} has columns {shown or 'none'}, expected minus, tie, plus (or b, same, a) and "
-            "no other, in any order",
+            f"{name} has columns {shown or 'none'}, expected minus, tie, plus (or b, same, a), in "
+            "any order, and no other columns",
             argument=name,
         )
     if sides == list(COUNT_COLUMNS):
@@ -246,7 +246,7 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
     named = in_label_order(weights, "weights", "p_") if soft else weights
     array = np.ascontiguousarray(as_numbers(named, "weights"), dtype=np.float64)
     if soft:
-        return shaped(array, "weights", (3,), "(n, 3), a weight for each label, without labels")
+        return shaped(array, "weights", (3,), "(n, 3), a weight for each label (and labels=None)")
     return shaped(array, "weights", (), "(n,); for soft labels of shape (n, 3) give labels=None")
 
 
@@ -384,7 +384,9 @@ def as_id_array(items: Any, *, name: str = "items") -> NDArray[Any]:
         items = array.tolist()
         array = shaped(np.asarray(items), name, (), "one dimension")
     if isinstance(items, list | tuple) and array.dtype.kind == "U":
-        raise InputError(f"{name} mixes strings and numbers, expected one kind", argument=name)
+        raise InputError(
+            f"{name} mixes strings and numbers, expected all strings or all numbers", argument=name
+        )
     if not array.size and array.dtype.kind != "U":
         return np.empty(0, dtype=np.int64)
     if array.dtype.kind not in "iuU":
@@ -461,7 +463,7 @@ def columns_of(
         columns = [f"x{place}" for place in range(array.shape[1])] if names is None else [*names]
         covariates = dict(zip(columns, array.T, strict=True))
     elif names is not None and {*columns} != {*names}:
-        expected = f"{', '.join(names)}, which the model was fitted with, and no other"
+        expected = f"exactly {', '.join(names)}, as in the model"
         raise InputError(argument="covariates", came=[*map(str, columns)], expected=expected)
     read = {}
     for name in columns if names is None else names:

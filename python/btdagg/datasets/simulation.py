@@ -159,8 +159,8 @@ def _mixture(regime: Regime) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not (weights > -1e-9).all():
         raise InputError(
             f"regime {regime.name!r} has gold shares {regime.gold_shares.round(3).tolist()} and "
-            f"judge_tie_rate {regime.judge_tie_rate}, expected ones that a mixture of its items "
-            "gives"
+            f"judge_tie_rate {regime.judge_tie_rate}, expected values that a mixture of its items "
+            "can give"
         )
     weights = weights.clip(min=0)
     return kinds, weights / weights.sum()

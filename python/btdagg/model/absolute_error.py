@@ -129,7 +129,7 @@ def calibrate_by_mae(
         drps = scores.loss(point, 1)[0]
         if (reached, drps) < (errors, best):
             errors, best, model = reached, drps, candidate
-    unproven = f"absolute error {errors} on {n} labels, and {least} is not ruled out"
+    unproven = f"absolute error {errors} on {n} labels, where {least} is not ruled out"
     return MaeCalibration(
         model=replace(model, scale=scale, label_scale=label_scale),
         mae=errors / n,

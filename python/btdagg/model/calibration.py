@@ -168,13 +168,13 @@ def calibrate(
     counts, labels, weights, _, known, *scales, provenance, _ = rows
     scale, label_scale = scales
     if not isinstance(counts, CountsItself) and has_judges(counts):
-        _require({"bounds": bounds, "prior": prior}, "of a panel", bounds=None, prior=WEAK)
+        _require({"bounds": bounds, "prior": prior}, "for a panel", bounds=None, prior=WEAK)
         return quiet(calibrate_panel)(rows, alpha=alpha, kappa=kappa)
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         named = {"alpha": alpha, "kappa": kappa, "bounds": bounds}
-        _require(named, "where votes are grades", alpha=1, kappa=1, bounds=None)
-        expect(labels is not None, "labels", None, "one of every item of grades")
+        _require(named, "for grades", alpha=1, kappa=1, bounds=None)
+        expect(labels is not None, "labels", None, "a label for every item of grades")
         of_items: dict[str, Any] = {"weights": weights, "provenance": provenance, "known": known}
         return fit_cuts(counts, labels, *scales, prior=prior, **of_items)
     smoothing: Any = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
@@ -243,7 +243,7 @@ def prior_beside(prior: Any, bounds: Bounds | None) -> Any:
     expect(isinstance(bounds, Bounds | None), "bounds", bounds, "a btdagg.Bounds or None")
     if bounds is None or prior is None:
         return prior
-    expected = "None with a prior: bounds are of the paper's fit, which is prior=None"
+    expected = "None, since bounds need the paper's fit (prior=None)"
     expect(prior is WEAK, "bounds", bounds, expected)
     return None
 
@@ -310,8 +310,8 @@ def _constant_of(items: CalibrationSet, model: DavidsonModel) -> list[str]:
     if not (items.max_votes and model.always_ties(items.max_votes)):
         return []
     return [
-        f"the fitted model calls every item with up to {items.max_votes} votes a tie, however "
-        "they fall: the judge adds nothing that a constant would not"
+        f"the fitted model calls every item with up to {items.max_votes} votes a tie, whatever "
+        "the votes: the judge is no better than a constant answer"
     ]
 
 
@@ -326,19 +326,18 @@ def _unidentified(
         notes.append(f"every label is {labels[0]}: beta, nu and gamma cannot be identified")
     if items.n_items < len(PARAMETERS):
         plural = "label" if items.n_items == 1 else "labels"
-        notes.append(
-            f"{items.n_items} {plural}: three parameters cannot be identified by fewer than three"
-        )
+        notes.append(f"{items.n_items} {plural}: too few to identify three parameters")
     if items.max_votes == 0:
         notes.append("no item has votes: beta and gamma cannot be identified and are left neutral")
         return notes
     if not items.has_margins:
         notes.append(
-            f"no item leans to a side: beta cannot be identified and is left at {model.beta:g}"
+            "no item has more votes for one side: beta cannot be identified and stays at "
+            f"{model.beta:g}"
         )
     if not items.has_tie_contrast:
         notes.append(
-            "all items have the same share of ties: gamma cannot be told apart from nu "
-            + (f"and is left at {model.gamma:g}" if gamma_is_neutral else "and makes up for it")
+            "all items have the same share of ties, so gamma cannot be separated from nu "
+            + (f"and stays at {model.gamma:g}" if gamma_is_neutral else "and compensates for it")
         )
     return notes

@@ -89,12 +89,12 @@ def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
         return None
     names = [covariate.name for covariate in own]
     if not own:
-        expected = "none, as the model was fitted without any"
+        expected = "none, since the model was fitted without covariates"
         raise InputError(
             argument="covariates", came=[*columns_of(covariates, n_items)], expected=expected
         )
     if covariates is None:
-        expected = f"{', '.join(names)} of each item, which the model was fitted with"
+        expected = f"{', '.join(names)} of each item, as in the model"
         raise InputError(argument="covariates", came=None, expected=expected)
     columns = columns_of(covariates, n_items, names)
     offsets = np.zeros(n_items)
@@ -125,7 +125,10 @@ def used_in_words(model: Any, intervals: Mapping[str, ParameterInterval]) -> str
     if not texts:
         return ""
     is_standing = any("standing" in own.name for own in model.covariates)
-    warning = " Labels that lean on standing are no evidence of who is better." * is_standing
+    warning = (
+        " Labels that depend on standing are no independent evidence of which system is better."
+        * is_standing
+    )
     return f"Covariates: {'; '.join(texts)}.{warning}"
 
 

@@ -139,7 +139,7 @@ class FittedModel(SavedAsJson, Displayed):
         """Refuse a model that needs covariates for who has votes alone."""
         if self.covariates:
             names = ", ".join(covariate.name for covariate in self.covariates)
-            expected = f"a model of votes alone for {user}; this one needs {names} of each item"
+            expected = f"a model without covariates for {user}; this one needs {names} of each item"
             raise InputError(argument="model", came=f"one with {names}", expected=expected)
 
     def _labels(self, decided: Any) -> Any:

@@ -343,16 +343,19 @@ def _notes(
         names = listed(absent) if len(absent) > 1 else str(absent[0])
         notes.append(f"no label is {names}: {hint.replace('it rests', 'when it is said rests')}")
     if np.ptp(rows.means) == 0:
-        notes.append("all labelled items have the same mean vote, which beta cannot be told from")
+        notes.append("all labelled items have the same mean vote, so beta cannot be identified")
     elif not has_prior and given.sum() > 1:
         size = theta[0] * rows.spread[1]
         if size < 10 * _LEAST_BETA:
-            notes.append("higher votes do not go with higher grades: beta is at its least")
+            notes.append("higher votes do not go with higher grades: beta is at its lower bound")
         elif size > 1 and rows.has_no_end(theta):
-            notes.append('the votes separate the labels, and beta has no end; pass prior="votes"')
+            notes.append(
+                "the votes separate the labels perfectly, so beta has no finite estimate; pass "
+                'prior="votes"'
+            )
     if len(model.reachable) == 1 and not model.covariates:
         notes.append(
             f"the fitted model says {next(iter(model.reachable))} whatever the votes: the judge "
-            "adds nothing that a constant would not"
+            "is no better than a constant answer"
         )
     return tuple(notes)

@@ -96,7 +96,7 @@ class GradeModel(FittedModel, Drawn):
         beta = as_number(self.beta, "beta")
         expect(beta > 0, "beta", beta, "a number above 0")
         scale, label_scale = self.scale, self.label_scale
-        expected = "scales of grades; a DavidsonModel has sides"
+        expected = "scales of grades; for pairs use DavidsonModel"
         expect(not scale.mirrored, "scale", str(scale), expected)
         n_cuts = len(label_scale.points) - 1
         try:
@@ -234,7 +234,7 @@ class GradeModel(FittedModel, Drawn):
         return grades_to_sql(self, dialect, mean, covariates)
 
     def __str__(self) -> str:
-        known = " where nothing else is known of an item" if self.covariates else ""
+        known = " for an item with average covariates" if self.covariates else ""
         (lowest, _), *higher = self.reachable.items()
         if not higher:
             return f"People say {lowest}, whatever the votes{known}."

@@ -326,7 +326,7 @@ def calibrate_panel(
     if isinstance(counts, CountsItself):
         table: Any = counts
         votes = with_task(table, labels)
-        expected = "None for votes; pass the arrays of votes.items(panel=...) with weights"
+        expected = "None with votes; for weights pass the arrays of votes.items(panel=...)"
         expect(weights is None, "weights", weights, expected)
         given["provenance"] = Provenance.of(votes) if provenance is None else provenance
         counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None

@@ -47,7 +47,7 @@ def _kernel_of(
         raise InputError(argument="prior", came=prior, expected='a Prior, "weak" or None')
     for name, ours in {"alpha": alpha, "kappa": kappa}.items():
         its = getattr(prior, name)
-        expected = f"{its:g} as of the prior, or fit_prior(..., {name}={ours:g})"
+        expected = f"{its:g} as in the prior, or a prior of fit_prior(..., {name}={ours:g})"
         expect(ours == its, name, ours, expected)
     learned = prior.learned(min(prior.n_votes, items.max_votes))
     return _core.Posterior(items, worth, learned, prior.weak_share)
@@ -62,13 +62,13 @@ def _doubts(
         return
     if 0 < worth < ENOUGH and share < _FIT:
         yield (
-            f"the neighbours do not fit: they explain {share:.0%} of what {items.n_items} labels "
-            "say, and the rest is by the weak prior; are they of a like task and judge?"
+            f"the neighbours do not fit these {items.n_items} labels: they have {share:.0%} of "
+            "the weight, the weak prior the rest; are they from a similar task and judge?"
         )
     if items.max_votes > prior.n_votes:
         yield (
-            f"items have up to {items.max_votes} votes, and the prior was learned from "
-            f"{prior.n_votes} an item"
+            f"items have up to {items.max_votes} votes, but the prior was learned from "
+            f"{prior.n_votes} votes an item"
         )
 
 
@@ -268,5 +268,5 @@ class Posterior(Readable):
     def __str__(self) -> str:
         lines = [f"{name} {interval}" for name, interval in self.intervals().items()]
         if self.neighbours > 0:
-            lines.append(f"{self.neighbours:.0%} of the posterior is the neighbours'")
+            lines.append(f"neighbours have {self.neighbours:.0%} of the posterior")
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])

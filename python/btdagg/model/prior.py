@@ -264,14 +264,14 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
         names += [items.ids, *([] if items.groups is None else [items.groups])]
     votes, gold = labelled_items(counts, labels)
     if held_out:
-        expect(names, "leave_out", held_out, "None for items without ids or groups")
+        expect(names, "leave_out", held_out, "None, since the items have no ids or groups")
         kept = np.ones(len(votes), dtype=np.bool_)
         for of_items in names:
             same_length("groups", len(of_items), "counts", len(votes))
             kept &= [str(name) not in held_out for name in np.asarray(of_items).tolist()]
         votes, gold = votes[kept], gold[kept]
         if not len(gold):
-            raise InputError("leave_out leaves none of its items")
+            raise InputError("leave_out leaves it no items")
     first, place = distinct_rows(*votes.T)
     table = np.bincount(3 * place + gold + 1, minlength=3 * len(first))
     return Neighbour(votes[first], table.reshape(-1, 3))

@@ -24,7 +24,7 @@ _MOST = 12  # points that are listed
 def refuse_grades(table: Table, *columns: str) -> None:
     """Refuse scores where there are no votes on pairs, in one of these columns."""
     if "score" in table.columns and not {*columns} & {*table.columns}:
-        text = f"{table.source}: column score has grades, and votes on pairs are expected"
+        text = f"{table.source}: column score has grades, expected votes on pairs"
         raise InputError(text)
 
 
@@ -128,15 +128,15 @@ def _not_said(
     came = ", ".join(seen).replace("..., ", "... ") or "missing"
     parts = table.partition(["task"] if "task" in table.columns else [])
     by_task = {" ".join(key): likely_scale(part, column, words) for key, part in parts}
-    say = "say it: {advice}"
+    say = "state it: {advice}"
     advice: dict[str, object] = {argument: likely_scale(table, column, words)}
     if len({*by_task.values()}) > 1:
         each = listing(f"{task} {scale}" for task, scale in by_task.items())
         task, scale = next(iter(by_task.items()))
         advice = {"where": {"criterion": task}, argument: scale}
-        say = f"criteria differ ({each}), so say it of one at a time: {{advice}}"
+        say = f"criteria differ ({each}), so choose one: {{advice}}"
     return InputError(
-        f"{table.source}: {table.title(column)}s are {came} and their scale is not said; {say}",
+        f"{table.source}: {table.title(column)}s are {came}, and their scale is not given; {say}",
         argument=argument,
         advice=advice,
     )

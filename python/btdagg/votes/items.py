@@ -296,7 +296,7 @@ class Items(Readable):
 
     def labelled(self) -> Self:
         """Return the items that have a label, of which there has to be one."""
-        expected = "one label of each item, beside the shares of its raters"
+        expected = "one label per item, as well as the shares of its raters"
         expect(self.labels is not None or self.shares is None, "labels", None, expected)
         rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
         if not len(rows):
@@ -346,7 +346,7 @@ class Items(Readable):
 
     def require_votes_alone(self, user: str) -> Self:
         """Refuse items with covariates for who uses votes alone; return the items."""
-        expected = f"items without covariates, which {user} does not use"
+        expected = f"items without covariates, since {user} does not use them"
         expect(not self.covariates, "counts", [*self.covariates], expected)
         return self
 
@@ -405,13 +405,15 @@ class Items(Readable):
             if self.no_confidences:
                 raise InputError(f"{method}: {self.no_confidences}")
             raise InputError(
-                f"{needs}, and there are none: name their column", argument="confidence"
+                f"{needs}, but there are none: name their column", argument="confidence"
             )
         absent = np.isnan(self.confidences.total)
         if absent.any():
             row, column = np.argwhere(absent)[0]
             item = self.ids[row : row + 1].tolist()[0]
-            raise InputError(f"{needs}: item {item!r} has a vote ({_SIDES[column]}) without one")
+            raise InputError(
+                f"{needs}: item {item!r} has a vote ({_SIDES[column]}) without confidence"
+            )
         return self.confidences
 
     def of_judges(self, names: Sequence[str]) -> NDArray[Any]:
@@ -439,8 +441,8 @@ class Items(Readable):
         if absent.any():
             (item, *_) = self.ids[absent].tolist()
             raise InputError(
-                f"{name!r} has no decision of item {item!r}, as of {absent.sum()} of {len(self)} "
-                "items"
+                f"{name!r} has no decision for item {item!r} (and for {absent.sum()} of "
+                f"{len(self)} items in all)"
             )
         return decided.astype(np.int8)
 
@@ -453,7 +455,9 @@ class Items(Readable):
         scales = [(run.scale, run.label_scale) for run in runs]
         if len(own) == 1 or scales[0] != scales[1]:
             what = "scale" if len(own) != 1 else "column probability"
-            raise InputError(f"than has another {what}, expected that of the run", argument="than")
+            raise InputError(
+                f"than has another {what} than the run, expected the same", argument="than"
+            )
         alone = [(run, run.ids if run.alone is None else run.alone) for run in runs]
         groups = [name if run.groups is None else run.groups for run, name in alone]
         columns: dict[str, Any] = {
@@ -484,7 +488,9 @@ class Items(Readable):
             return self
         rows = np.flatnonzero([{*own} == {*pair} for own in self.systems.tolist()])
         if not len(rows):
-            expected = f"two of {listing(sorted({*self.systems.ravel().tolist()}))} that meet"
+            expected = (
+                f"two of {listing(sorted({*self.systems.ravel().tolist()}))} that are compared"
+            )
             text = f"no item compares {pair[0]} with {pair[1]}, expected {expected}"
             raise InputError(text, argument="candidate")
         sides = Sides(*self.systems[rows[0]])
@@ -521,8 +527,8 @@ def tables_only(counts: Any, weights: Any = None) -> Any:
     if not isinstance(counts, CountsItself) or weights is not None:
         name = "counts" if weights is None else "weights"
         raise InputError(
-            f"labels are a table and {name} an array: pass what read_votes returned, or the arrays "
-            "of btdagg.align(ids, counts, labels)",
+            f"labels are a table but {name} is an array: pass the votes from read_votes, or the "
+            "arrays of btdagg.align(ids, counts, labels)",
             argument=name,
         )
     return counts

@@ -41,7 +41,7 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     has_label = counted.scale.decidable(counted.pooled)
     if not has_label.all():
         counted, n_empty = counted[has_label], int((~has_label).sum())
-        remarks = (f"items without a vote that could be read are left out: {n_empty}",)
+        remarks = (f"{n_empty} items without a readable vote are left out",)
     ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)
@@ -51,7 +51,7 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
     voted, named = _keys(items, as_text), _keys(everything["item"], as_text)
     if voted["key"].is_duplicated().any():
-        raise InputError("ids has an item twice, expected each once", argument="ids")
+        raise InputError("ids has an item twice, expected every item once", argument="ids")
     twice = named[:n_labels].filter(named["key"][:n_labels].is_duplicated())
     if twice.height:
         raise InputError(
@@ -136,7 +136,7 @@ def labelled_items(
 def require_labels(labels: object) -> None:
     """Check that labels are a table."""
     if not isinstance(labels, Labels):
-        raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
+        raise InputError(f"labels is a {type(labels).__name__}, expected labels from read_labels")
 
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
@@ -181,8 +181,8 @@ def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str
         return f"{labels.source}: no row has task {''.join(task)!r}; found {listing(tasks)}"
     voted = f"item {ids[:1].tolist()[0]!r}" if len(ids) else "no item"
     return (
-        f"no item has both votes and a label: votes begin with {voted}, labels of {labels.source} "
-        f"with item {labels.frame['item'][0]!r}"
+        f"no item has both votes and a label: the first item of the votes is {voted}, that of "
+        f"{labels.source} is item {labels.frame['item'][0]!r}"
     )
 
 
@@ -237,8 +237,8 @@ def all_items(
         remarks.append(f"{tasks} {', '.join(bare)} left out: no item there has a label")
     if n_looks:
         remarks.append(
-            f"{n_looks} labels of {labels.source} are left out: their items were not drawn by "
-            "chance, and have probability 0"
+            f"{n_looks} labels of {labels.source} are left out: their items were not drawn at "
+            "random (probability 0)"
         )
     groups = [name for name in ("group", "group of votes") if name in rows.columns]
     rows = rows.with_columns(group=pl.coalesce(*groups, pl.lit(None, pl.String)))
@@ -248,17 +248,17 @@ def all_items(
     is_shared = rows.select(key).is_duplicated().any()
     if is_shared and "task" not in labels.columns:
         raise InputError(
-            f"{labels.source}: no column criterion or task, expected one, since "
-            f"{votes.source} has grades of one item by several"
+            f"{labels.source} has no column criterion or task, expected one, since {votes.source} "
+            "has several for an item"
         )
     remarks += rater_remarks(labels.scale, labels.raters, n_apart, n_labelled, of_estimates=True)
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
-        remarks.append(f"{n_without_votes} labels of {labels.source} are of items without votes")
+        remarks.append(f"{n_without_votes} labels of {labels.source} belong to items without votes")
     if 0 < n_without_group < len(rows):
         remarks.append(
-            f"{n_without_group} items have no group and are taken as one by themselves; rows of "
-            "the labels with a group and an empty label tell it"
+            f"{n_without_group} items have no group and count as groups of their own; to give "
+            "them a group, add rows with an empty label"
         )
     names = _objects(rows.select(alone))[:, 0]
     in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
@@ -335,7 +335,8 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
             source=labels.source,
             column="probability",
             came=0,
-            expected="a number above 0 where an item was drawn by chance, as none was here",
+            expected="a number above 0 for at least one item, since no labelled item was drawn at "
+            "random",
         )
     drawn, others = labels.frame.filter(~is_look), labels.unlabelled
     if drawn["probability"].is_null().all():  # the column is of the looks alone

@@ -37,8 +37,8 @@ _SHARES, RATERS = "label_shares", "label_raters"
 _MEAN = "\0mean"  # of raters, where it is between two points
 
 UNKNOWN_UNIT = (
-    "labels have no column unit, expected one that says what was drawn as a whole: item or group, "
-    "in each row"
+    "labels have no column unit, expected one that says in each row whether an item or a group "
+    "was drawn"
 )
 
 # What is made of an item on which raters disagree.
@@ -169,8 +169,8 @@ def read_labels(
     if "label" not in table.columns and "vote" in table.columns:
         if "rater" not in table.columns:
             raise InputError(
-                f"{table.source}: no column 'label', and votes do not say whose they are; "
-                f"{{advice}} reads who they are from a column NAME; found {listing(table.columns)}",
+                f"{table.source}: no column 'label', and no column of raters for its votes; name "
+                f"that column by {{advice}}; found {listing(table.columns)}",
                 advice={"columns": {"rater": "NAME"}},
             )
         table = read_table(table, [], columns={"label": "vote"})
@@ -185,7 +185,7 @@ def read_labels(
     if "rater" in rows.columns:
         rows = _merged(rows, scale)
     remedy = (
-        "; where several people labelled it, {advice} reads who they are from a column NAME; found "
+        "; if several people labelled it, name the column of their names by {advice}; found "
         + listing(rows.columns)
     )
     refuse_duplicates(rows, LABELS.key_of(rows), remedy, advice={"columns": {"rater": "NAME"}})
@@ -276,15 +276,17 @@ def rater_remarks(
     """Say on how many of the items with a label raters disagree, and what is made of these."""
     if not n_disputed:
         return ()
-    treatment = "each has the label of most of its raters, a tie where labels share the most"
+    treatment = (
+        "each gets the label of most of its raters, or a tie if several labels have the most votes"
+    )
     if not scale.mirrored:
         treatment = (
-            "each has the median of its raters, of two the one nearer to the middle, and where "
-            "only their mean is known the grade nearest to it"
+            "each gets the median of its raters (of two medians, the one nearer to the middle of "
+            "the scale; the grade nearest to the mean if only that is known)"
         )
     if raters == "drop":
         n_labelled += n_disputed
-        treatment = "they are left out, and results are of items on which people agree"
+        treatment = "they are left out, so results are about items on which people agree"
     elif raters == "mean" and of_estimates:
         treatment = "each counts as the mean of its raters"
     return (f"raters disagree on {n_disputed} of {n_labelled} labelled items: {treatment}",)

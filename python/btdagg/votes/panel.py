@@ -27,7 +27,7 @@ def panel_items(
     Items are in the order in which they are first seen, judge by judge, and counts are zeros where
     a judge is absent. Votes that name no judge, or one who is not among `judges`, are refused.
     """
-    expected = "no panel where votes are grades, whose judges are pooled"
+    expected = "no panel, since the votes are grades, and judges of grades are pooled"
     expect(votes.scale.mirrored, "panel", panel, expected)
     column = panel or "judge"
     parts = {key[0]: part for key, part in votes.partition([column])}
@@ -37,7 +37,7 @@ def panel_items(
     for name in parts:
         if name not in names:
             raise InputError(
-                f"{votes.source}: {column} {name!r} is not of the panel ({', '.join(names)})"
+                f"{votes.source}: {column} {name!r} is not in the panel ({', '.join(names)})"
             )
     tallied = (
         parts[name].tally(n_votes).with_columns(judge=place)

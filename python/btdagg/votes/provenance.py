@@ -154,10 +154,10 @@ class Provenance:
         most = np.rint(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
-                differences.append(f"items have up to {most:.0f} votes, and {self._fitted_for()}")
+                differences.append(f"items have up to {most:.0f} votes, but {self._fitted_for()}")
             elif fewer and most < self.n_votes:
                 more = f"no item has more than {most:.0f} vote{'s' * bool(most != 1)}"
-                differences.append(f"{more}, and {self._fitted_for()}")
+                differences.append(f"{more}, but {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
             own = self.of(votes)
@@ -168,7 +168,7 @@ class Provenance:
         """Return a text if a number of votes per item is not that of the model."""
         if self.n_votes in (None, n_votes):
             return ()
-        return (f"{n_votes} votes an item are planned, and {self._fitted_for()}",)
+        return (f"{n_votes} votes an item are planned, but {self._fitted_for()}",)
 
     def other_values(self, columns: Mapping[str, object]) -> tuple[str, ...]:
         """Return a text for each column with values that the model was not fitted to."""
@@ -178,7 +178,7 @@ class Provenance:
             others = [v for v in _texts(name, columns.get(name, ())) if v not in fitted]
             if fitted and others:
                 texts.append(
-                    f"{name} is {listing(others, _LISTED)}, and the model was fitted for "
+                    f"{name} is {listing(others, _LISTED)}, but the model was fitted for "
                     f"{listing(fitted, _LISTED)}"
                 )
         return tuple(texts)
@@ -193,14 +193,14 @@ class Provenance:
             fitted = {own[:2]: own.margin for own in self.full_margins}
             others = [own for own in full_margins if fitted.get(own[:2], own.margin) != own.margin]
             return tuple(
-                f"a whole win is a margin of {own.margin:.4g}, and the model was fitted to "
+                f"a full win is a margin of {own.margin:.4g}, but the model was fitted with "
                 f"{fitted[own[:2]]:.4g}"
                 for own in others
             )
         if self.strength == "none":
-            return (f"votes have a {kind}, and the model was fitted to signs",)
+            return (f"votes have a {kind}, but the model was fitted to signs",)
         own = "sign" if kind == "none" else kind
-        return (f"votes count by their {own}, and the model was fitted to their {self.strength}",)
+        return (f"votes count by their {own}, but the model was fitted to their {self.strength}",)
 
     def unused_strength(self, votes: Table) -> tuple[str, ...]:
         """Return a text if votes have a strength, and the model was fitted to signs."""
@@ -220,7 +220,7 @@ class Provenance:
         return {"strength": self.strength, "full_margin": self.full_margins}
 
     def _fitted_for(self) -> str:
-        return f"the model was fitted for {self.n_votes} an item"
+        return f"the model was fitted for {self.n_votes} votes an item"
 
 
 def warn_of(differences: Iterable[str]) -> None:

@@ -116,8 +116,8 @@ class Scale:
         expect(len(names) == len(points) and len(texts) == len(points), "names", names, expected)
         if self.mirrored and (len(points) != 3 or sum(points[::2]) != 2 * points[1]):
             expected = (
-                "three points at equal distances where a scale is mirrored: Davidson's model, "
-                "which gives ties a share of their own, knows no other"
+                "three equally spaced points for a mirrored scale, the only ones that Davidson's "
+                "model of ties allows"
             )
             raise InputError(argument="points", came=points, expected=expected)
         self.__dict__.update(points=points, names=names, mirrored=bool(self.mirrored))
@@ -162,7 +162,7 @@ class Scale:
 
         With `partial`, missing values (NaN, None, masked) are -1.
         """
-        expected = listed(self.points) + (", or NaN where there is none" if partial else "")
+        expected = listed(self.points) + (", or NaN for a missing label" if partial else "")
         array = values if isinstance(values, list | tuple) else np.asarray(values)
         if isinstance(array, list | tuple) or array.dtype.kind in "OUS":
             for row, value in enumerate(array):
@@ -246,8 +246,8 @@ class Scale:
         places = {column_text(column): column for column in columns}
         if sorted(places) != sorted(texts) or len(columns) != len(texts):
             raise InputError(
-                f"{name} has columns {', '.join(map(str, columns[:12])) or 'none'}, expected the "
-                f"votes {', '.join(texts)} and no other, in any order",
+                f"{name} has columns {', '.join(map(str, columns[:12])) or 'none'}, expected "
+                f"exactly the votes {', '.join(texts)}, in any order",
                 argument=name,
             )
         return with_columns(counts, [places[text] for text in texts])

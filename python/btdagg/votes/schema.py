@@ -251,7 +251,7 @@ numbers_of_raters = _floats(1, 1e6, "a number of raters of at least 1, or nothin
 finite_numbers = _floats(-sys.float_info.max, sys.float_info.max, "a number, or nothing")
 
 
-_ORDERS = "AB or BA; {advice} says what other words mean"
+_ORDERS = "AB or BA; for other words pass {advice}"
 
 
 def orders(table: Table, column: str) -> Parser:

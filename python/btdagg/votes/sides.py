@@ -53,7 +53,7 @@ def sides_of(
     names = {side: name for side, name in {"a": a, "b": b}.items() if name is not None}
     if not scale.mirrored:
         for side, name in names.items():
-            expected = "no names where votes are grades of single responses"
+            expected = "no names, since votes are grades of single responses"
             raise InputError(argument=side, came=name, expected=expected)
         return UNNAMED
     for side, name in names.items():
@@ -64,7 +64,7 @@ def sides_of(
             refuse(table, is_other, column, f"{name.strip()!r}, the name of {side.upper()}")
     if names:
         sides = UNNAMED._replace(**names)
-        expect(sides.a != sides.b, "b", sides.b, "another name than that of A")
+        expect(sides.a != sides.b, "b", sides.b, "a name other than that of A")
         return sides
     if not {*_COLUMNS.values()} <= {*table.columns}:
         return UNNAMED

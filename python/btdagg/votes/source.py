@@ -142,7 +142,7 @@ def with_item(table: Table) -> Table:
     if len(names) > 1:
         both = " and ".join(map(repr, names))
         raise InputError(
-            f"{table.source}: columns {both} may both be the item; say which, as in {{advice}}",
+            f"{table.source}: columns {both} could both be the item; choose one, as in {{advice}}",
             advice={"columns": {"item": names[0]}},
         )
     return _renamed(table, {"item": names[0]})
@@ -314,7 +314,7 @@ def content_of(place: str, name: str) -> bytes:
         try:
             return _unpacked(content, name) if has_rows else gzip.decompress(content)
         except (OSError, EOFError, zlib.error):
-            raise InputError(f"{name}: a damaged gzip file") from None
+            raise InputError(f"{name}: the gzip file is damaged") from None
     return content
 
 
@@ -329,7 +329,7 @@ def _unpacked(content: bytes, name: str) -> bytes:
             quotes = piece.count(b'"')
             is_one_value = b"\n" not in piece or (n_quotes % 2 and not quotes)
             if len(piece) == _LONGEST and is_one_value:
-                raise InputError(f"{name}, line {n_lines + 1}: a value of more than 100 MB")
+                raise InputError(f"{name}, line {n_lines + 1}: a value is larger than 100 MB")
             n_lines += piece.count(b"\n")
             n_quotes += quotes
             unpacked.write(piece)
@@ -367,7 +367,7 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     except pl.exceptions.PolarsError:
         decoded(content, name)
         _blank_rows(lines.decode(), separator, name)
-        raise InputError(f"{name}: a quote inside a value, or one that is not closed") from None
+        raise InputError(f"{name}: a quote inside a value, or a quote that is not closed") from None
     names = _lower([cell or "" for cell in frame.row(0)], name)
     frame = frame[1:].rename(dict(zip(frame.columns, names, strict=True)))
     if tuple(names[:5]) == LABEL_COLUMNS:
@@ -404,7 +404,7 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
         # The other error is a value too long for this reader; polars accepts it.
         if "new-line" in str(error):
             raise InputError(
-                f"{name}, row {number + 1}: a carriage return inside a value that is not quoted"
+                f"{name}, row {number + 1}: a carriage return inside an unquoted value"
             ) from None
     return blank
 

@@ -81,9 +81,9 @@ def _standing(
     """Return the standing of each item, and of each system without leaving an item out."""
     given = {"system_a": system_a} | ({} if system_b is None else {"system_b": system_b})
     if len(given) != len(scale.systems):
-        came, expected = "given", "none of grades"
+        came, expected = "given", "none for grades"
         if system_b is None:
-            came, expected = "none", "an array where votes are pairs"
+            came, expected = "none", "an array, since votes are pairs"
         raise InputError(argument="system_b", came=came, expected=expected)
     counts = as_panel_counts(counts).sum(axis=1) if has_judges(counts) else counts
     array = scale.counts(counts)
@@ -181,7 +181,10 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
         own = {} if model is None else {c.name: c.standings for c in model.covariates}
         values = found[name] if name in found else _column(items, name)
         if values is None:
-            has = ", ".join([*found, *items.covariates]) or "none, as the items have nothing"
+            has = (
+                ", ".join([*found, *items.covariates])
+                or "none, since the items have no columns for them"
+            )
             expected = f"{has}, or a column {', or '.join(sources_of(name, items.scale))}"
             raise InputError(argument="covariates", came=name, expected=expected)
         if name in found and name in STANDINGS:
@@ -225,7 +228,9 @@ def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
     if covariates is not None:
         items = items.with_covariates(covariates, model=model)
     for name in items.covariates:
-        expected = "what is known of an item by itself: a standing is made of other items' votes"
+        expected = (
+            "covariates that an item has by itself; a standing depends on the votes of other items"
+        )
         expect(name not in STANDINGS, "covariates", name, expected)
     return items
 
@@ -270,7 +275,7 @@ def _column(items: Any, name: str) -> Floats | None:
         return np.asarray(np.subtract.reduce(known)) if len(known) == len(sides) else None
     for stem in {name.removesuffix(side) for side in sides} - {name}:
         if all(_facts(items, f"{stem}{side}") is not None for side in sides):
-            expected = f"{stem}, which is {stem}_a less {stem}_b"
+            expected = f"{stem}, which is {stem}_a minus {stem}_b"
             raise InputError(argument="covariates", came=name, expected=expected)
     return values
 

@@ -99,7 +99,7 @@ class Strength:
             f"{margin:.4g}{f' ({whose})' if (whose := ', '.join(filter(None, names))) else ''}"
             for *names, margin in self.full_margins
         ]
-        full = f"; a whole win is {listing(margins, 5)}" if margins else ""
+        full = f"; a full win is {listing(margins, 5)}" if margins else ""
         return f"votes count by their {self.kind}{full}"
 
 
@@ -123,14 +123,14 @@ def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
         ] or present[:1]
     if len(present) > 1:
         raise InputError(
-            f"{table.source}: {{advice}} is not chosen, and there are columns for {present[0]} and "
-            f"{present[1]}; none counts signs",
+            f"{table.source} has columns for {present[0]} and {present[1]}; choose one by "
+            "{advice} (none counts signs only)",
             advice={"strength": None},
         )
     if strength and not present:
         column = " and ".join(STRENGTH_COLUMNS[strength])
         raise InputError(
-            f"{table.source}: {{advice}} is {strength}, and there is no column {column}; found "
+            f"{table.source}: {{advice}} is {strength}, but there is no column {column}; found "
             f"{listing(table.columns)}",
             advice={"strength": None},
         )
@@ -168,7 +168,7 @@ def strength_of(
     vote, (low, tie, high) = pl.col("vote"), scale.points
     if full_margin not in (None, ()) and kind != "margin":
         raise InputError(
-            f"{table.source}: {{advice}} is for a column margin, and votes count by their {kind}",
+            f"{table.source}: {{advice}} needs a column margin, but votes count by their {kind}",
             advice={"full_margin": None},
         )
     column = STRENGTH_COLUMNS[kind][0]
@@ -204,7 +204,7 @@ def strength_of(
         expected = f"a {column} of {of_whom} ({few}); {{advice}} none counts signs"
         refuse(table, is_bad, column, expected, {"strength": None})
     if (sums["least"] < 0).any():
-        expected = f"a {column} of the sign of its vote, or sizes of at least 0 in all rows"
+        expected = f"a {column} with the same sign as its vote, or sizes of at least 0 in all rows"
         refuse(table, (vote == high) & (size < 0), column, expected)
         are_sizes = ((vote == low) & (size > 0)).any()
         refuse(table, (vote == low) & (size < 0) & are_sizes, column, expected)

@@ -366,8 +366,8 @@ def facts_of(
     for name in dict.fromkeys(columns):
         if name == "item":
             raise InputError(
-                f"{votes.source}: column item is the name of items, expected a column that says "
-                "something of items"
+                f"{votes.source}: column item has the ids of items, expected a column that "
+                "describes items"
             )
         value = pl.col(name).cast(pl.String)
         values = votes.collect(votes.data.lazy().select("item", value).unique(maintain_order=True))
@@ -378,13 +378,13 @@ def facts_of(
             first, second = twice.filter(pl.col("item") == item)[name].sort()[:2]
             raise InputError(
                 f"{votes.source}, column {name}: item {item!r} has {first!r} and {second!r}, "
-                "expected a column that says something of items and not of their votes"
+                "expected a column of items, with one value for all votes of an item"
             )
         rows = rows.join(values, on="item", how="left", maintain_order="left")
         if name in required and rows[name].null_count():
             item = rows["item"][int(rows[name].is_null().arg_true()[0])]
             raise InputError(
-                f"{votes.source}: item {item!r} has no {name}, expected one of every item, those "
-                "without a label too"
+                f"{votes.source}: item {item!r} has no {name}, expected one for every item, "
+                "labelled or not"
             )
     return rows

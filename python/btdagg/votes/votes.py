@@ -280,12 +280,12 @@ class Votes(Table, CountsItself):
             return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
         if panel is not None or judges:
             for name, value in more.items():
-                expect(not value, name, value, "nothing of a panel")
+                expect(not value, name, value, "no votes of a panel")
             return panel_items(self, **of_panel)
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences = self.data.lazy(), ""
         if not self.scale.mirrored:
-            expect(confidence is None, "confidence", confidence, "no confidences of grades")
+            expect(confidence is None, "confidence", confidence, "no confidences for grades")
         elif confidence is not None:
             values = checked(self, {confidence: schema.amounts})[0]
             data = data.with_columns(values.alias(_CONFIDENCE))
@@ -336,7 +336,7 @@ class Votes(Table, CountsItself):
         """Raise an :class:`InputError` if something that only single votes have is not None."""
         for name, value in arguments.items():
             if value is not None and self.are_counts:
-                text = f"{self.source}: {{advice}} needs single votes, and these are counts"
+                text = f"{self.source}: {{advice}} needs single votes, but these are counts"
                 raise InputError(text, advice={name: None})
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
@@ -419,8 +419,8 @@ class Votes(Table, CountsItself):
             item = shared["item"][0]
             first, second = shared.filter(pl.col("item") == item)["task"][:2]
             raise InputError(
-                f"{self.source}: item {item!r} is in task {first!r} and in task {second!r}; "
-                "filter or partition by task first"
+                f"{self.source}: item {item!r} is in two tasks, {first!r} and {second!r}; filter "
+                "or partition by task first"
             )
 
 
@@ -517,7 +517,7 @@ def read_votes(
     scale = scale or own or scale_in(table, words=words)
     if not scale.mirrored:
         for name, value in {"strength": strength, "full_margin": full_margin}.items():
-            expect(value in (None, "none"), name, value, "no strength of grades")
+            expect(value in (None, "none"), name, value, "no strength for grades")
         present = [name for name in order_of_columns if name in table.columns]
         column = None if are_counts(table) or not present else present[0]
         return named(_grades_of(table, column, scale, words))
@@ -534,7 +534,7 @@ def read_votes(
     kind = kind_in(table, strength)
     if full_margin is not None and kind is None:
         require(table, ["margin"])
-        raise InputError("full_margin is given, and strength is none", argument="full_margin")
+        raise InputError("full_margin is given, but strength is none", argument="full_margin")
     if "vote" not in table.columns:
         signed = kind_in(table, None) if kind is None else kind
         if signed is not None and signed != "confidence":
@@ -550,7 +550,7 @@ def read_votes(
     # A model is used on votes without its strength, with a warning.
     is_needed = is_chosen and not isinstance(full_margin, tuple)
     if kind is not None and votes.strength is None and is_needed:
-        expected = f"a {STRENGTH_COLUMNS[kind][0]} of at least one vote"
+        expected = f"a {STRENGTH_COLUMNS[kind][0]} for at least one vote"
         raise InputError(source=table.source, expected=expected, argument="strength")
     return named(replace(votes, is_chosen=is_chosen))
 

@@ -74,9 +74,11 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
         expected = f"{listing(list(words))} or {expected}" if words else expected
         if max(map(len, numbers)) > _LONGEST:
             how = {"columns": {"answer": "..."}}
-            refuse(added, is_bad, column, f"{expected}; {{advice}} reads verdicts in texts", how)
+            refuse(
+                added, is_bad, column, f"{expected}; to find verdicts in texts pass {{advice}}", how
+            )
         if all(re.fullmatch(r"-?[\d.]+", word) for word in numbers):
-            text = f"{expected}; grades are read with {{advice}}"
+            text = f"{expected}; to read grades pass {{advice}}"
             refuse(added, is_bad, column, text, {"scale": likely_scale(table, column)})
         words_to_say = {"words": dict.fromkeys([*numbers][:_MOST_WORDS], "...")}
         refuse(added, is_bad, column, f"{expected}; {_unknown(numbers)}", words_to_say)

@@ -55,7 +55,7 @@ class Dialect:
         """Quote a name, or the parts of a qualified one, so that it is a name and nothing else."""
         parts = [name] if isinstance(name, str) or not isinstance(name, Sequence) else name
         if not parts or not all(isinstance(p, str) and p and "\0" not in p for p in parts):
-            raise InputError(f"{name!r} is no name of a column or table")
+            raise InputError(f"{name!r} is not a name of a column or table")
         return ".".join(_enclosed(part, self.quote, self.escapes_names) for part in parts)
 
     def texts(self, values: Iterable[str]) -> str:

@@ -228,7 +228,7 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
     )
     if not files and not any(Path(path).rglob("*.parquet")):
         raise InputError(
-            f"{path}: nothing to import in this folder, expected files that end in "
+            f"{path}: no file to import in this folder, expected files that end in "
             f"{listing([*_SUFFIXES, '.parquet'])}"
         )
     logs = [file for file in files if suffix_of(file) == ".eval"]  # other files beside are no logs

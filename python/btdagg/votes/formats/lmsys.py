@@ -63,7 +63,7 @@ def _games(content: Content, judged: Mapping[str, Any]) -> Iterator[dict[str, An
         "system_b": content.name_in(judged, "model_2"),
     }
     if pair["system_a"] == pair["system_b"]:
-        raise content.refusal("model_2", judged["model_2"], "another one than model_1")
+        raise content.refusal("model_2", judged["model_2"], "a model other than model_1")
     if "m1_score" in judged:  # answers were scored alone: one comparison, not two
         first, second = (content.number_in(judged, key) for key in ("m1_score", "m2_score"))
         if first is None or second is None or min(first, second) < 0:
@@ -129,7 +129,7 @@ def _read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataF
                     "task": row.get("category"),
                 }
             )
-    remark = "the files do not name the baseline; the constant baseline does" if unnamed else None
+    remark = "the files do not name the baseline; set constants.baseline" if unnamed else None
     return pl.DataFrame(rows, infer_schema_length=None), remark
 
 
@@ -190,7 +190,12 @@ def _of_flags(table: Table) -> Table:
     """Read the three columns of which one is 1."""
     table = parse(table, dict.fromkeys(_WINNERS, schema.whole_numbers))
     flags = [pl.col(name) for name in _WINNERS]
-    refuse(table, pl.sum_horizontal(flags) != 1, "winner_tie", "a 1 in one of the three columns")
+    refuse(
+        table,
+        pl.sum_horizontal(flags) != 1,
+        "winner_tie",
+        "a 1 in exactly one of the three columns",
+    )
     return table.with_columns([(flags[0] - flags[1]).cast(pl.Int8).alias(VOTE)])
 
 

@@ -74,8 +74,7 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
             kinds.add("score" if is_grade else "label")
     if len(kinds) != 1:
         raise InputError(
-            f"{content.name}: questions {listing(by_question)}; {{advice}} says which of them to "
-            "read",
+            f"{content.name}: questions {listing(by_question)}; choose one by {{advice}}",
             advice={"columns": {"label": "..."}},
         )
     rows = [

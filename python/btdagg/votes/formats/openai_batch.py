@@ -36,8 +36,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         custom_id = str(reply["custom_id"])
         if _OURS.fullmatch(custom_id):
             raise InputError(
-                f"{content.name}, row {content.row}: a request of btdagg batch write; btdagg batch "
-                "collect reads its answers into the store"
+                f"{content.name}, row {content.row}: a request of btdagg batch write; use btdagg "
+                "batch collect to read its answers into the store"
             )
         if pattern is None:  # by the first
             pattern = _USUAL if not options.grades and _USUAL.fullmatch(custom_id) else _ITEMS
@@ -45,7 +45,9 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         is_other = not (options.custom_id or options.grades) and pattern is _ITEMS
         is_other = is_other and _USUAL.fullmatch(custom_id) is not None
         if match is None or is_other:
-            usual = "all ids to name item and order, or none; custom_id says how they are made"
+            usual = (
+                "custom ids that all name item and order, or none; custom_id describes their form"
+            )
             raise content.refusal("custom_id", custom_id, options.custom_id or usual)
         body = _body(reply)
         order = match.groupdict().get("order") or options.constants.get("order", "AB")
@@ -63,7 +65,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     if options.grades:
         frame = frame.rename({"vote": "score"})
     elif "order" not in (*names, *options.constants):
-        remark = remark or "custom_id does not tell the order: A is taken to be shown first"
+        remark = remark or "custom_id does not contain the order: A is assumed to be shown first"
     if "judge" not in names:
         frame = frame.with_columns(judge=_MODEL)
     return frame.drop(_MODEL), remark
@@ -80,7 +82,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     except re.error:
         pattern = None
     if pattern is None or "item" not in names:
-        expected = "{item} in it, and no name twice"
+        expected = "a group {item} in it, and no group twice"
         raise InputError(argument="custom_id", came=template, expected=expected)
     return pattern
 

@@ -73,8 +73,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
     if not votes.height:
         named = f" of {options.name!r}" if options.name is not None else ""
         raise InputError(
-            f"{content.name}: no two outputs of a test have results{named} of select-best, or "
-            "scores of a model, such as llm-rubric; read_grades takes scores as grades",
+            f"{content.name}: no test has two outputs with results{named} of select-best, or with "
+            "scores of a model such as llm-rubric; to read scores as grades, use read_grades",
             argument="grades",
         )
     place = {name: place for place, name in systems.items()}

@@ -260,27 +260,31 @@ def _imported(
             remarks += [remark] if remark else []
     files_read = tuple(places) if len(places) > 1 else ()
     if 0 < n_graded < len(parts):
-        raise InputError("some files have grades, some votes on pairs; import them apart")
+        raise InputError("some files have grades, others votes on pairs; import them separately")
     rows = Table(finished(parts, n_graded > 0), places[0][0], files=files_read)
     n_repeats = 0
     people = "rater" in rows.columns
     if people and "judge" in rows.columns and kind != "votes":
-        raise InputError("some votes are of judges, some of people; import their files apart")
+        raise InputError(
+            "some votes are by judges, others by people; import their files separately"
+        )
     if options.are_labels and (kind == "labels" or not people):
         frame, kind_read = as_labels(rows), "labels"
     elif kind == "ratings" or (people and kind is None):
         if not people and "judge" not in rows.columns:
-            raise InputError("ratings have a rater, which columns or constants name")
+            raise InputError(
+                "ratings need a rater: name its column in columns, or the rater in constants"
+            )
         frame, kind_read = as_ratings(rows), "ratings"
     else:
         (frame, n_repeats), kind_read = as_votes(rows), "votes"
     if n_repeats:
-        remarks.append(f"left out, since they repeat a sample: {n_repeats} rows")
+        remarks.append(f"{n_repeats} rows repeat a sample and are left out")
     counted = rows.frame if kind_read == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     n_read = counted.height - missing.total()
     if n_read >= _MANY and not n_graded and not counted.filter(pl.col("vote") != 0).height:
-        remarks.append(f"all {n_read:,} votes are ties: look at what the words are said to mean")
+        remarks.append(f"all {n_read:,} votes are ties: check the meanings given for the words")
     if 0 < n_read < _FEW * counted.height:
         remarks.append(f"only {n_read:,} of {counted.height:,} votes could be read")
     unread = dict(missing.most_common())
@@ -353,7 +357,7 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
     for use in sorted(used.difference(found.uses)):
         others = " or ".join(other.name for other in _BUILT_IN if use in other.uses)
         raise InputError(
-            f"{content.name}: {{advice}} is not used by the format {found.name}, but by {others}",
+            f"{content.name}: the format {found.name} does not use {{advice}}; {others} do",
             advice={use: None},
         )
     return found
@@ -373,7 +377,7 @@ def _read(
             if content.path and not content.is_json:
                 raise
             raise InputError(
-                f"{content.where}: not as the format {format.name} has it, or damaged: {error}"
+                f"{content.where}: not in the format {format.name}, or damaged: {error}"
             ) from None
         if not frame.height:
             raise InputError(f"{content.name}: no votes; scores need two systems for a prompt")

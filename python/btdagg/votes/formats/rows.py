@@ -84,8 +84,8 @@ def votes_of_answers(
         return frame, None
     last = unparsed.strip().rpartition("\n")[2][-80:]
     return frame, (
-        f"an unparsed answer ends in {last!r}; words says what its verdicts mean, answer_pattern "
-        "where they are"
+        f"an unparsed answer ends in {last!r}; set words to the meaning of its verdicts, or "
+        "answer_pattern to find them"
     )
 
 
@@ -231,7 +231,7 @@ def as_ratings(rows: Table) -> pl.DataFrame:
     if (frame.select(number.filter(unnamed).max()).item() or 0) > 1:
         numbered = pl.concat_str(pl.lit(f"{HUMAN}_"), number)
         frame = frame.with_columns(rater=pl.when(unnamed).then(numbered).otherwise("rater"))
-    remedy = "; as votes both count"
+    remedy = "; read as votes, both would count"
     key = [name for name in ("item", "rater", "criterion") if name in frame]
     refuse_duplicates(rows.with_data(frame), key, remedy, argument="kind")
     return _ordered(frame.drop("sample", strict=False), ("item", "rater", "vote", *_FIRST[2:]))
@@ -241,7 +241,7 @@ def as_labels(rows: Table) -> pl.DataFrame:
     """Return the label of each item, which its rows agree on, and the columns that are of items."""
     labels = rows.frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
     key = [name for name in ("item", "criterion") if name in labels]
-    remedy = "; where several people labelled it, {advice} reads who they are"
+    remedy = "; if several people labelled it, name them by {advice}"
     advice = {"columns": {"rater": "NAME"}}
     whole = rows.with_data(labels)
     frame = without_repeats(whole, key, "label", remedy=remedy, advice=advice).frame

@@ -142,7 +142,7 @@ def _refuse_other_signs(rows: Table) -> None:
     vote, margin = pl.col("vote"), pl.col("margin")
     is_signed = ((vote == -1) & (margin < 0)).any()
     is_other = ((vote == 1) & (margin < 0)) | ((vote == -1) & (margin > 0) & is_signed)
-    expected = "a margin of the sign of its vote, or sizes of at least 0 in all rows"
+    expected = "a margin with the same sign as its vote, or sizes of at least 0 in all rows"
     refuse(rows, is_other, "margin", expected)
 
 
@@ -155,10 +155,10 @@ def _verdict(table: Table, mapped: Sequence[str]) -> str:
     needed = {"score_a": ("score_b",), "p_minus": PROBABILITIES}.get(str(verdict), ())
     if verdict is None or not {*needed} <= {*table.columns}:
         raise InputError(
-            f"{table.source}: no column of votes among {listing(table.columns)}; {{advice}} says "
-            "which is which: vote, answer for texts, score (with system) for scores of responses, "
-            "score_a and score_b for scores of both, margin for A's score less B's, or p_minus, "
-            "p_tie and p_plus",
+            f"{table.source}: no column of votes among {listing(table.columns)}; name it by "
+            "{advice}: vote, answer (texts with a verdict), score (with system: scores of "
+            "responses), score_a and score_b (scores of both sides), margin (A's score minus "
+            "B's), or p_minus, p_tie and p_plus",
             advice=WHICH,
         )
     return verdict
@@ -178,7 +178,7 @@ def _require_items(table: Table, verdict: str, options: ImportOptions) -> None:
 def _without(table: Table, absent: Sequence[str]) -> InputError:
     return InputError(
         f"{table.source}: no column for {' and '.join(absent)} among {listing(table.columns)}; "
-        "{advice} says which is which",
+        "name it by {advice}",
         advice=WHICH,
     )
 
