@@ -62,7 +62,7 @@ class Check:
             zip(kinds, self.files, strict=True), key=lambda pair: TABLES.index(pair[0])
         ):
             if f"[{kind}]" in lines or (own.kind == "unknown" and not own.command):
-                lines.append(f"# {own.source} is not read: one file of {kind} is")
+                lines.append(f"# {own.source} is not used: only one file of {kind} can be")
                 continue
             lines += ["", f"[{kind}]", f"file = {as_toml(own.source)}"]
             # Tables within a table come after its keys.
@@ -171,13 +171,17 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
     most = int(max(_facts_of_votes(votes)["votes an item"]))
     fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
     commands = {
-        f"{what}, and how many more labels make its interval so wide": "estimate --width 0.1",
+        f"{what}, and how many more labels give an interval of this width": "estimate --width 0.1",
         **(ranking if len(systems) > len(votes.scale.systems) else {}),
-        **({"a gate for CI: is a candidate worse than the baseline": gate} if is_gated else {}),
-        **({"are fewer votes of an item enough": fewer} if most > 1 else {}),
+        **(
+            {"a release gate for CI: is a candidate worse than the baseline": gate}
+            if is_gated
+            else {}
+        ),
+        **({"would fewer votes an item be enough": fewer} if most > 1 else {}),
         "which labels need no review": "certify --agreement 0.8 -o certificate.json",
         "a label for every item": "calibrate -o model.json",
-        "the same in a database, by this query": "sql model.json --votes TABLE",
+        "the same in a database, with this query": "sql model.json --votes TABLE",
         "a report": "evaluate --report report",
     }
     return {question: f"btdagg {command}{where}" for question, command in commands.items()}
@@ -236,7 +240,7 @@ def _rows_of(
         facts |= {"of each criterion": of_kind, **({"means of raters": means} if means else {})}
     own.facts = facts | own.facts
     if not own.facts[own.kind]:
-        raise InputError(f"{own.source}: no row has a {own.kind[:-1]}")
+        raise InputError(f"{own.source}: every {own.kind[:-1]} is missing")
     if is_votes:
         own.facts |= _absent(table)
     return rows
@@ -258,7 +262,7 @@ def _absent(table: Table) -> dict[str, int]:
     absent = cells.join(rows, on=key, how="anti", maintain_order="left")
     cell = ", ".join(f"{name} {value}" for name, value in absent.row(0, named=True).items())
     *names, last = key
-    return {f"cells of {', '.join(names)} and {last} are absent, such as {cell}": n_absent}
+    return {f"combinations of {', '.join(names)} and {last} have no row, such as {cell}": n_absent}
 
 
 def _say_scales(
@@ -296,7 +300,7 @@ def _question(own: FileCheck, table: Table | None, other: Table | None, scale: S
     seen = _numbers_in(table)
     if len(scale.points) > 3 == len(seen) and max(seen) - min(seen) > 2:
         listed = ",".join(f"{number:g}" for number in sorted(seen))
-        what = f'{own.kind} are {listed}; which is their scale: "{listed}"'
+        what = f'{own.kind} are {listed}; what is their scale: "{listed}"'
         return f'{what} or "{written(scale.points)}"?'
     is_seen = [_ends(part) == (low, high) for part in (table, other) if part is not None]
     if is_seen[0] and (high in (5, 10, 100) or is_seen == [True, True]):
@@ -305,7 +309,7 @@ def _question(own: FileCheck, table: Table | None, other: Table | None, scale: S
     wider = next((top for top in (5, 10, 100) if top > high), None)
     other_answer = f"{low:g}-{wider}" if wider else f"{least:g}-{most:g}"
     what = f"{own.kind} are from {least:g} to {most:g}"
-    return f'{what}; which is their scale: "{written(scale.points)}" or "{other_answer}"?'
+    return f'{what}; what is their scale: "{written(scale.points)}" or "{other_answer}"?'
 
 
 def _ends(table: Table) -> tuple[float, float]:
@@ -339,8 +343,8 @@ def _likely(
         kind = "votes" if columns == VOTE_COLUMNS else "labels"
         least, most = _ends(table)
         remarks.append(
-            f"{table.source} does not say its scale, and has {least:g} to {most:g}: {scale} is "
-            f"taken for it; if it is another, say it by --set {kind}.scale=..."
+            f"{table.source} does not say its scale and has {least:g} to {most:g}, so {scale} is "
+            f"assumed; for another scale use --set {kind}.scale=..."
         )
         return scale
 
@@ -398,7 +402,7 @@ def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
     names = dict(zip(labels.scale.points, labels.scale.names, strict=True))
     each = {str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)}
     facts: dict[str, Any] = {"labels": len(labels.labels)}
-    of_each = "of each, by most raters" if labels.n_disputed else "of each"
+    of_each = "of each, by a majority of raters" if labels.n_disputed else "of each"
     facts |= {"items without a label": labels.n_missing, of_each: each}
     if "rater" not in table.columns and labels.n_disputed:
         facts["means of raters"] = labels.n_disputed
@@ -415,7 +419,10 @@ def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
 def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], str]:
     """Say what the labels can support, and which command does it."""
     if labels is None:
-        text = "Without labels nothing says how far these votes are right; a few dozen would do."
+        text = (
+            "Without labels nothing shows how reliable these votes are; a few dozen labels would "
+            "do."
+        )
         return ([], "") if votes is None else ([text], "choose")
     own, groups = labels.labels.astype(float), labels.groups
     texts = []
@@ -427,9 +434,9 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
                 parts.append(part.labelled(labels))
             except InputError as error:
                 reason = error
-                texts += [f"Nothing of {name} has a label." for name in key]
+                texts += [f"No item of {name} has a label." for name in key]
         if not parts:
-            return [f"Votes and labels do not meet: {reason}."], ""
+            return [f"Votes and labels do not match: {reason}."], ""
         own = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if groups is not None:
@@ -442,7 +449,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
     if n_labels < _FEWEST or len(np.unique(own)) < 2:
         alike = n_labels >= _FEWEST
         why = "all labels are the same" if alike else f"{_FEWEST} are the fewest"
-        texts.append(f"{counted(n_labels, 'label')}: too little to calibrate on; {why}.")
+        texts.append(f"{counted(n_labels, 'label')}: too few to calibrate on; {why}.")
         return texts, "" if votes is None else "choose"
     what, _, worth = labels.scale.measure
     values = np.array(worth)[labels.scale.places(own)]
@@ -453,20 +460,20 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         spread = max(spread, math.sqrt(float((of_groups**2).sum())) / n_labels)
     half = 1.96 * spread
     texts.append(
-        f"{counted(n_labels, 'label')} alone tell the {what} to ± {half:.2f}; votes of the other "
-        "items may narrow that. They are enough to calibrate on."
+        f"{counted(n_labels, 'label')} alone give the {what} to within ± {half:.2f}; votes on the "
+        "other items may narrow that. They are enough to calibrate on."
     )
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()
         if few := sorted(str(name) for name, number in numbers if number < _FEWEST):
-            texts.append(f"Fewer than {_FEWEST} labels are of {listing(few)}.")
+            texts.append(f"There are fewer than {_FEWEST} labels for {listing(few)}.")
     if labels.scale.mirrored:
         estimates = None if votes is None else _estimated(votes, labels)
         texts.append(_of_a_gate(estimates, spread, n_labels))
     if votes is None:
         return [
             *texts,
-            "The next thing is a judge's votes of these items: name their file too.",
+            "Next, get a judge's votes on these items, and name their file too.",
         ], ""
     return texts, "estimate" if n_labels < 2 * _FEWEST else "evaluate"
 
@@ -482,22 +489,22 @@ def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
 
 def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str:
     """Say what passes a gate: by an estimate, or by how much the labels alone vary."""
-    gate = f"a gate with a margin of {_MARGIN} passes where the net win rate comes out above"
+    gate = f"a gate with a margin of {_MARGIN} passes if the estimated net win rate is above"
     if estimates is None:  # twice the spread of the win rate is that of A less B
         needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
         least = 2 * _ONE_SIDED * spread - _MARGIN
-        takes = f"it takes about {needed:,} labels"
-        return f"By them alone {gate} {least:+.2f}; if A and B are equally good {takes}."
+        takes = f"it takes about {needed:,} labels to pass"
+        return f"With the labels alone {gate} {least:+.2f}; if A and B are equally good, {takes}."
     net = estimates.estimates[estimates.main]
     wanted = estimates.labels_for(2 * _MARGIN * _ONE_SIDED / _REACH)
-    takes = "even labels of all items would be too few"
+    takes = "even labels on all items would be too few"
     takes = takes if wanted is None else f"it takes about {wanted:,} labels"
     first, second = estimates.sides
     passing = [name for name, low in ((first, net.low), (second, -net.high)) if low > -_MARGIN]
     return (
         f"With the votes {gate} {net.value - net.low - _MARGIN:+.2f}. That of {first} is "
-        f"{net.value:+.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would pass. "
-        f"If they are equally good {takes}."
+        f"{net.value:+.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would "
+        f"pass. If they are equally good, {takes}."
     )
 
 

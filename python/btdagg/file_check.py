@@ -185,7 +185,9 @@ def _imported(own: FileCheck, files: Any, options: str = "", **how: Any) -> Tabl
     if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
         imported, options = read_grades(files, scale=10, **how), f"{options} --set scale=x10"
     if not imported.n_votes:
-        raise InputError(f"{own.source}: no vote could be read: {', '.join(imported.unread)}")
+        raise InputError(
+            f"{own.source}: no vote could be read; reasons: {', '.join(imported.unread)}"
+        )
     own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
     own.format, own.problems = imported.formats[0], list(imported.remarks)
     own.facts = {"missing": dict(imported.unread)}
@@ -234,15 +236,15 @@ def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
             return None
         missing = [] if names["item"] else ["an item"]
         missing += [] if verdict or wide else ["a vote, label or score"]
-        own.problems = [f"no column is called as {' nor '.join(missing)} is"]
+        own.problems = ["no column is named like {' or '.join(missing)}"]
         names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
     is_key = not own.problems and _has_two_parts(table, names)
     if is_key is None:
         item, names["item"] = names["item"], "..."
-        own.problems = ["a model may be whose response it is, or the judge"]
+        own.problems = ["the model may be the author of the response, or the judge"]
         own.questions["item"] = (
-            f'is model whose response it is, item = ["{item}", "model"], or the judge, '
-            f'item = "{item}" and judge = "model"?'
+            f'is model the author of the response (item = ["{item}", "model"]) or the judge '
+            f'(item = "{item}" and judge = "model")?'
         )
     wide_columns = {"criterion": wide} if wide else {}
     other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
@@ -335,14 +337,14 @@ def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
     if {*words} <= {*PASS_WORDS} or (is_grade and column in ("label", *_CALLED["label"].split())):
         return {}
     if len(words) > _MOST_WORDS and not own.problems:
-        own.problems = [f"{column} has {len(words)} different values, which are no verdicts"]
+        own.problems = [f"{column} has {len(words)} different values, too many for verdicts"]
         return {}
     sure = _SURELY | (_PLACES if {*words} & {"2", "2.0"} else {})
     # 0 and 1 without -1 may be the places of the responses.
     ours = _OWN | _NUMBERS if "-1" in words else _OWN
     unknown = [word for word in words if word not in ours and word not in sure]
     if unknown and not own.problems:
-        own.problems = [f"the words {listing(unknown)} in {column} are not known"]
+        own.problems = [f"unknown words {listing(unknown)} in {column}"]
     return {word: sure.get(word, "...") for word in words if word not in ours}
 
 

@@ -174,19 +174,21 @@ class Pipeline:
         self.full_margin = None if full_margin is None else as_full_margin(full_margin)
         self.rule = RuleKind.parse(rule) if isinstance(rule, str) else rule
         if isinstance(self.rule, StoppingRule) and (strength or full_margin):
-            expected = "None beside a rule, which counts votes as its model does"
+            expected = "None, since a rule counts votes as its model does"
             came = strength or full_margin
             name = "strength" if strength else "full_margin"
             raise InputError(argument=name, came=came, expected=expected)
         scale = judging.scale
         self.labels = labels if isinstance(labels, Labels) else labels_for(judging, labels)
         if not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)):
-            expected = "no strength, full margin or prior of pairs for a template of grades"
-            raise InputError(f"{strength or full_margin or prior} came, expected {expected}")
+            expected = (
+                "no strength, full margin or prior of pairs, since the template asks for grades"
+            )
+            raise InputError(f"got {strength or full_margin or prior}, expected {expected}")
         if scale.mode != self.labels.scale.mode:
             raise InputError(
-                f"{self.labels.source}: labels of {self.labels.scale.in_words}, and the template "
-                f"is for {scale.in_words}",
+                f"{self.labels.source} has labels of {self.labels.scale.in_words}, but the "
+                f"template asks for {scale.in_words}",
                 argument="labels",
             )
         if isinstance(self.rule, RuleKind):
@@ -196,12 +198,12 @@ class Pipeline:
         is_shared = not scale.mirrored and self.pairs.frame["item"].is_duplicated().any()
         if is_shared and "task" not in self.labels.columns:
             raise InputError(
-                f"{self.labels.source}: no column criterion, expected one, since items of "
-                f"{self.pairs.source} are graded by several"
+                f"{self.labels.source} has no column criterion, expected one, since "
+                f"{self.pairs.source} has several criteria"
             )
         self.covariates = _covariates(covariates, self.pairs, scale)
         if self.covariates and isinstance(self.rule, RuleKind) and self.rule.value is not None:
-            expected = f"none beside {self.rule.name}, whose chances depend on them, but lossless"
+            expected = f"lossless, the only rule that allows covariates ({self.rule.name} does not)"
             raise InputError(argument="covariates", came=[*self.covariates], expected=expected)
         self._sides = sides_of(self.pairs, a, b, scale=scale)
         judging.prompt.check(self.pairs)
@@ -249,7 +251,7 @@ class Pipeline:
                 rest = replace(judging, limits=left)
                 labelling.run = total_of([run, await judge_by_rule(others, rest, rules, job)])
             elif len(open_pairs(others, judging, rules, job.store)):
-                run.stopped = "the caps are used up by the pairs with a label"
+                run.stopped = "the labelled pairs have used up max_calls or max_cost"
             if labelling.run.stopped:
                 return labelling
             votes = self._votes(job.store, self.pairs, Provenance.of(votes))
@@ -305,11 +307,11 @@ class Pipeline:
                 labelling.fitted[task] = self._fit_task(part, self._prior(others), notes)
             except InputError as error:
                 labelling.not_decided[task] = str(error)
-                labelling.notes.append(f"{task or 'votes'}: not decided: {error}")
+                labelling.notes.append(f"{task or 'votes'} could not be decided: {error}")
             labelling.notes += [f"{task}: {text}" if task else text for text in notes]
         if not labelling.fitted:
             why = next(iter(labelling.not_decided.values()))
-            raise InputError(f"nothing could be decided: {why}")
+            raise InputError(f"no item could be decided: {why}")
 
     def _prior(self, others: Mapping[str, Votes]) -> Any:
         """Return the prior of a task that has these others."""
@@ -345,7 +347,7 @@ class Pipeline:
                 certificate = certify(votes, self.labels, **promise)
                 notes += certificate.remarks
             except InputError as error:
-                notes.append(f"nothing is certified: {error}")
+                notes.append(f"no labels are certified: {error}")
         return Fitted(calibration, rule, certificate)
 
 
@@ -461,13 +463,13 @@ def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
     if labels.is_empty():
         wanted, came = (listing(ids.head(3).to_list()) for ids in (items, labelled))
         raise InputError(
-            f"{gold.source}: no label is of an item of {pairs.source}; labels are of {came} ..., "
-            f"pairs are {wanted} ..."
+            f"{gold.source}: no label belongs to an item of {pairs.source}; items are {came} ... "
+            f"in the labels, {wanted} ... in the pairs"
         )
     if gold.scale.mirrored and labels.n_unique() == 1:
         raise InputError(
-            f"{gold.source}: all {len(labels)} labels of these pairs are {labels[0]}, expected at "
-            "least two of -1, 0 and 1: nothing can be calibrated on one"
+            f"{gold.source}: all {len(labels)} labels of these pairs are {labels[0]}; calibration "
+            "needs at least two different labels"
         )
 
 
@@ -476,7 +478,7 @@ def _with_tasks(pairs: Pairs) -> Pairs:
     if "task" not in pairs.columns:
         return pairs
     tasks = text(pairs, "task")
-    refuse(pairs, tasks.is_null(), "task", "the name of a task, as other pairs have")
+    refuse(pairs, tasks.is_null(), "task", "the name of a task, as the other pairs have")
     return pairs.with_data(pairs.frame.with_columns(tasks.alias("task")))
 
 
@@ -484,10 +486,7 @@ def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
     """Pairs that have a label, and the others."""
     tasks = pairs.tasks
     if "task" in gold.columns and tasks is None:
-        raise InputError(
-            f"{pairs.source}: {gold.source} has a column task, and pairs without a label do not "
-            "say theirs; expected the column here too"
-        )
+        raise InputError(f"{pairs.source} has no column task, expected one as in {gold.source}")
     names = ["item"] if tasks is None or "task" not in gold.columns else ["item", "task"]
     keys = pairs.frame.with_columns([] if tasks is None else [tasks])
     keys, labelled = (frame.select(pl.col(names).cast(pl.String)) for frame in (keys, gold.frame))
@@ -509,5 +508,5 @@ def _with_rules(pairs: Pairs, labelling: Labelling) -> tuple[Pairs, RuleOf]:
 
     judged = pairs.frame.filter(tasks.is_in(list(rules)))
     if n_rest := len(pairs) - judged.height:
-        labelling.notes.append(f"{n_rest} pairs are not judged, since no label is of their task")
+        labelling.notes.append(f"{n_rest} pairs are not judged, since their tasks have no labels")
     return pairs.with_data(judged), rule_of

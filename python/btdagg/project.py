@@ -171,8 +171,8 @@ class Project:
         place = self.file(kind)
         if place is None:
             raise InputError(
-                f"{kind.upper()} is missing: name a file, or have it in {self.path or FILE}, which "
-                "btdagg check FILES --save writes"
+                f"{kind.upper()} is missing: name a file, or put it into {self.path or FILE} "
+                "(btdagg check FILES --save writes one)"
             )
         return place
 
@@ -206,7 +206,7 @@ class Project:
         from btdagg.votes.table import listing
 
         if sum(str(place) == STANDARD_INPUT for _, place in sources) > 1:
-            raise InputError("standard input is named twice, expected it for one table only")
+            raise InputError("standard input is given for two tables, expected for at most one")
         present = [(kind, place) for kind, place in sources if place is not None]
         foreign, tables = self._foreign_kinds(present), []
         for kind, place in present:
@@ -281,7 +281,7 @@ class Project:
             return read(files, format, order=orders, **how)
         if orders:
             raise InputError(
-                argument="order", came=orders, expected="no orders of single responses"
+                argument="order", came=orders, expected="none, since single responses have no order"
             )
         scale: Any = None
         if isinstance(text, str):
@@ -341,15 +341,15 @@ class Project:
         for name in criteria:
             if name not in value:
                 raise InputError(
-                    f"{self.where(*path)} says no scale of {name!r}; "
-                    f"expected --set {'.'.join(path)}.{name}=..."
+                    f"{self.where(*path)} has no scale for {name!r}; add --set "
+                    f"{'.'.join(path)}.{name!r}=..."
                 )
         scales = {name: self._scale((*path, name), value[name]) for name in criteria}
         if len({*scales.values()}) != 1:
             each = ", ".join(f"{name} {scale}" for name, scale in scales.items())
             raise InputError(
-                f"criteria have scales of their own ({each or 'no column says which'}); expected "
-                "one criterion: {advice}",
+                f"criteria have different scales ({each or 'no column says which'}); choose one: "
+                "{advice}",
                 advice={"where": {"criterion": next(iter(scales or value))}},
             )
         return next(iter(scales.values()))
@@ -520,7 +520,7 @@ class Project:
         while above and above[-1].lstrip().startswith("#"):
             asked.insert(0, above.pop().strip("# "))
         question = " ".join(asked) or "what is it?"
-        raise InputError(f"{self.where(*path)}: {question}; expected an answer in place of '?'")
+        raise InputError(f"{self.where(*path)}: {question} Replace '?' by the answer.")
 
     def _line(self, path: tuple[str, ...]) -> int:
         """Return the number of the line of a key, or of the table that it is in."""

@@ -93,7 +93,7 @@ def test_commands_tables_and_a_saved_certificate_agree(cli, files):
 
 def test_standings_are_refused_and_left_out_of_auto(files):
     votes, labels = btdagg.read_votes(files[0]), btdagg.read_labels(files[1])
-    with pytest.raises(btdagg.InputError, match="covariates is 'standing', expected what is known"):
+    with pytest.raises(btdagg.InputError, match="covariates is 'standing', expected covariates"):
         btdagg.certify(votes, labels, covariates="standing")
     alone = btdagg.certify(votes, labels)
     assert btdagg.certify(votes, labels, covariates="auto").curve == alone.curve

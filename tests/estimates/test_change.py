@@ -79,7 +79,7 @@ def test_rows_without_names_are_other_items():
     assert not any("both periods" in text for text in change(*bare).remarks)
     again = replace(period(1, bias=0.5), ids=np.arange(400) + 7)
     named = change(replace(before, ids=np.arange(400) + 7), again)
-    assert "400 items are in both periods, whose labels count in both" in named.remarks
+    assert "400 items are in both periods; their labels count in both" in named.remarks
 
 
 def test_without_labels_of_the_second_period_it_is_not_told():
@@ -138,7 +138,9 @@ def test_by_command(cli, folder, figures_not_drawn):
     scales = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
     status, out, err = cli(*command, *scales, "--report", "out")
     assert status == 0, err
-    assert out.startswith("the judge changed; of the systems no change is seen: mean grade from")
+    assert out.startswith(
+        "the judge changed; no significant change of the systems: mean grade from"
+    )
     assert (folder / "out/figures/change.svg").exists()
     _, out, _ = cli(*command, *scales, "--json")
     found, wanted = json.loads(out), change(*rows)

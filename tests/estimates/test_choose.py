@@ -185,7 +185,7 @@ def test_votes_bring_their_names():
     ("given", "argument", "expected"),
     [
         ({"n": 8}, "n", "at most 7, as many as there are items"),
-        ({"n": 2, "design": "stratified"}, "n", "at least 3, one of the items of each stratum"),
+        ({"n": 2, "design": "stratified"}, "n", "at least 3, one of the items in each stratum"),
         ({"n": 3, "design": "best"}, "design", "simple or stratified"),
         ({"n": 3, "ids": list("abcdeag")}, "ids", "each once"),
         ({"n": 5, "groups": list("aabbccd")}, "n", "at most 4, as many as there are groups"),

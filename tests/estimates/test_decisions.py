@@ -142,7 +142,7 @@ def test_grades_and_items_without_any():
 
 
 def test_too_few_labels_are_said_and_unknown_columns_refused():
-    with pytest.warns(CalibrationWarning, match="no items are certain") as said:
+    with pytest.warns(CalibrationWarning, match="no items can be certified") as said:
         decided = btdagg.decide(FRAME, PEOPLE, agreement=0.99, **HOW)
     # A confidence in nothing is neither exact nor approximate.
     assert not [own for own in said if "approximate" in str(own.message)]

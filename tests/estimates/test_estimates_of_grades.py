@@ -134,7 +134,7 @@ def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
     counts, gold, _ = drawn(np.random.default_rng(5), FIVE, 500, 0)
     high = counts[:, 7:].sum(axis=1) > 4
     remarks = estimate(counts, np.where(high, gold, np.nan), **FIVE).remarks
-    assert any("like the others" in text and "mean vote 8." in text for text in remarks)
+    assert any("differ from the others" in text and "mean vote 8." in text for text in remarks)
     alike = np.where(np.arange(500) < 12, 4.0, np.nan)
     found = estimate(counts, alike, **FIVE)
     assert found.estimates["mean grade"].value == 4

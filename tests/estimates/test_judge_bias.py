@@ -217,7 +217,7 @@ def test_items_without_a_covariate_or_votes_are_left_out_and_said():
     x[:5], counts[5] = np.nan, 0
     found = btdagg.bias(counts, labels, covariates={"x": x})
     assert (found.n_labels, found.covariates[0].n_labels) == (59, 54)
-    assert "5 labelled items are left out, of which x is absent" in found.remarks
+    assert "5 labelled items without x are left out" in found.remarks
 
 
 def test_labels_that_equal_votes_have_no_interval():
@@ -237,13 +237,13 @@ COUNTS, LABELS, X, _ = drawn(30)
     [
         ({}, "covariates is 'nothing', expected a length, a column of numbers or the systems"),
         ({"covariates": {"x": np.ones(30)[:29]}}, "has 29 rows, expected 30"),
-        ({"covariates": {"standing": X}}, "covariates is 'standing', expected what is known of"),
-        ({"covariates": {"x": X, "y": 2 * X}}, "covariates is 'y', expected one that varies"),
-        ({"covariates": {"x": np.zeros(30)}}, "covariates is 'x', expected one that varies"),
+        ({"covariates": {"standing": X}}, "covariates is 'standing', expected covariates"),
+        ({"covariates": {"x": X, "y": 2 * X}}, "covariates is 'y', expected a column that varies"),
+        ({"covariates": {"x": np.zeros(30)}}, "covariates is 'x', expected a column that varies"),
         ({"covariates": {"x": X}, "groups": ["g"] * 30}, "labels of 1 group, expected at least 3"),
         (
             {"covariates": {"x": np.eye(30)[0]}},
-            "covariates is 'x', expected one that varies among labelled items of two groups",
+            "covariates is 'x', expected a column that varies among labelled items of at",
         ),
     ],
 )

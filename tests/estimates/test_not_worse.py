@@ -71,7 +71,7 @@ def test_where_no_number_of_labels_would_tell_it_is_said():
     assert found.outcome == "inconclusive"
     assert found.labels_wanted is None
     sentence = str(found).partition("\n")[0]
-    assert sentence.endswith("; even with all items labelled it could not be told; add items")
+    assert sentence.endswith("; labels on all items would not be enough; add items")
 
 
 def test_the_items_that_are_wanted_would_tell():
@@ -80,7 +80,7 @@ def test_the_items_that_are_wanted_would_tell():
     assert few.labels_wanted is None
     times = few.items_wanted / 60
     assert 1 < times < 100
-    assert f"add items: about {few.items_wanted:,} in all, each with a label" in str(few)
+    assert f"add items: it would take about {few.items_wanted:,} labelled items" in str(few)
     for n, outcome in ((round(0.7 * times), "inconclusive"), (math.ceil(1.3 * times), "not worse")):
         many = not_worse(np.tile(counts, (n, 1)), np.tile(labels, n), margin=0.02, **A)
         assert many.outcome == outcome
@@ -253,7 +253,7 @@ def test_the_forecast_of_a_difference_begins_with_what_there_is(quantity):
     ("changed", "text"),
     [
         ({"baseline": "v3"}, "baseline is 'v3', expected one of v1, v2"),
-        ({"candidate": "v1"}, "baseline is 'v1', expected another than the candidate"),
+        ({"candidate": "v1"}, "baseline is 'v1', expected a name other than the candidate's"),
         ({"by": None}, "candidate is 'v2', expected a value of by"),
         ({"quantity": "share >= 6"}, "quantity is 'share >= 6', expected one of mean grade, share"),
         ({"quantity": "net win rate"}, "quantity is 'net win rate', expected one of mean grade"),
@@ -289,12 +289,14 @@ def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
     votes, labels = run("v1")
     some = votes.filter({"item": ["q1", "q2", "q300"]}), labels
     assert not_worse(*run("v2"), than=some, model=data["model"], **V2).n_items == 403
-    with pytest.raises(btdagg.InputError, match="by is 'system', expected nothing beside than"):
+    with pytest.raises(btdagg.InputError, match="by is 'system', expected None, since than"):
         not_worse(*run("v2"), than=run("v1"), by="system", **V2)
-    with pytest.raises(btdagg.InputError, match="labels is a ndarray, expected what read_labels"):
+    with pytest.raises(
+        btdagg.InputError, match="labels is a ndarray, expected labels from read_labels"
+    ):
         not_worse(data["counts"], data["labels"], than=run("v1"), **V2)
     pairs = tables(*drawn(100, 40, 0.0))
-    with pytest.raises(btdagg.InputError, match="than is of pairs, expected grades"):
+    with pytest.raises(btdagg.InputError, match="than has votes on pairs, expected grades"):
         not_worse(*pairs, than=pairs, **V2)
 
 

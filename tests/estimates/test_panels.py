@@ -115,5 +115,5 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
 def test_a_prior_beside_a_panel_is_refused():
     counts = np.random.default_rng(0).multinomial(4, [0.3, 0.3, 0.4], size=(60, 2))
     labels = np.tile([-1.0, 0.0, 1.0, np.nan], 15)
-    with pytest.raises(btdagg.InputError, match="prior is nothing, expected weak of a panel"):
+    with pytest.raises(btdagg.InputError, match="prior is nothing, expected weak for a panel"):
         btdagg.estimate(counts, labels, prior=None)

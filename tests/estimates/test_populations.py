@@ -89,7 +89,7 @@ def test_strata_and_probabilities_have_the_textbooks_variances():
             variance += (size / n_items) ** 2 * (1 - len(own) / size) * own.var(ddof=1) / len(own)
     assert alone.value == pytest.approx(value, abs=1e-12)
     assert alone.standard_error**2 == pytest.approx(variance)
-    assert any("so many of each stratum" in text for text in found.remarks)
+    assert any("with a fixed number from each stratum" in text for text in found.remarks)
     without = finite(counts, labels, probabilities=p)
     assert any("independently of each other" in text for text in without.remarks)
     # Independent draws: Horvitz and Thompson's of the labels less their mean.
@@ -238,7 +238,7 @@ def test_where_parts_do_not_add_up_to_all_items_a_remark_says_why():
     parts = np.mean([part["net win rate"].value for part in found.by.values()])
     whole = found.estimates["net win rate"].value
     assert f"{whole:.3f}" != f"{parts:.3f}"
-    said = f"net win rate is {whole:.3f} over all items and {parts:.3f} as the mean of their parts"
+    said = f"net win rate is {whole:.3f} over all items but {parts:.3f} as the mean of the parts"
     assert any(text.startswith(said) for text in found.remarks)
 
 

@@ -91,8 +91,8 @@ def test_these_items_and_a_remark_on_the_other_population():
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"system_b": ["x"] * 400}, "system_b is .*, expected nothing where votes are grades"),
-        ({"baseline": "v"}, "baseline is 'v', expected nothing where votes are grades"),
+        ({"system_b": ["x"] * 400}, "system_b is .*, expected None, since votes are grades"),
+        ({"baseline": "v"}, "baseline is 'v', expected None, since votes are grades"),
         ({"system_a": ["v"] * 400}, r"system_a is \['v'\], expected two systems or more"),
         ({"system_a": ["v"] * 399 + ["w"]}, "w has . groups? with labels, expected at least 2"),
         ({"system_a": ["v"] * 399}, "system_a has 399 rows, expected 400"),
@@ -146,6 +146,6 @@ def test_the_table_says_which_pairs_cannot_be_told_apart():
     ]
     assert names[0] == "ant"
     assert 0 < len(alike) <= 3
-    assert f"Not told apart: {'; '.join(alike)}." in systems_table(found).note
+    assert f"No significant difference: {'; '.join(alike)}." in systems_table(found).note
     few = estimate_systems(counts[:40], grades[:40], np.arange(40) % 10, scale=FIVE)
-    assert re.search(r"\d+ of 45 pairs cannot be told apart\.", systems_table(few).note)
+    assert re.search(r"\d+ of 45 pairs do not differ significantly\.", systems_table(few).note)

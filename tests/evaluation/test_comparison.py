@@ -94,7 +94,7 @@ def test_ways_that_decide_alike_do_not_differ():
     assert (found.difference, found.pvalue, found.better) == ((0, 0, 0), 1, None)
     mae = f"{found.mae[0].mean:.3f}"
     assert str(found) == (
-        f"not told apart: MAE {mae} (first), {mae} (second), difference 0.000, "
+        f"no significant difference: MAE {mae} (first), {mae} (second), difference 0.000, "
         "95% interval 0.000 to 0.000"
     )
 
@@ -197,15 +197,21 @@ VOTES, GOLD = read_votes(SAMPLE.vote_columns()), read_labels(SAMPLE.label_column
     ("arguments", "message"),
     [
         ((VOTES, VOTES, GOLD), "first and second are the same votes, decided in the same way"),
-        ((VOTES, STRENGTH, GOLD), "labels is a Labels, and the votes are a ndarray: expected tab"),
+        (
+            (VOTES, STRENGTH, GOLD),
+            "labels is a Labels but the votes are a ndarray: expected tables",
+        ),
         ((VOTES, VOTES, LABELS), "first and second are the same"),
-        ((VOTES, VOTES.filter({"item": ["3"]}), LABELS), "labels is a ndarray, and the votes are"),
+        ((VOTES, VOTES.filter({"item": ["3"]}), LABELS), "labels is a ndarray but the votes are"),
         (
             (VOTES.filter({"item": ["1", "2"]}), VOTES.filter({"item": ["3", "4"]}), GOLD),
             "0 labelled items have votes of both first and second, expected at least 2; first "
             "begins with item 1, second with item 3",
         ),
-        ((SAMPLE.counts, STRENGTH, np.ones(N)), "all 60 labels are 1, expected at least two"),
+        (
+            (SAMPLE.counts, STRENGTH, np.ones(N)),
+            "all 60 labels are 1, expected at least two",
+        ),
         ((SAMPLE.counts, -STRENGTH, LABELS), r"counts\[0, \d\] is -.*, expected a finite number"),
     ],
 )
@@ -259,7 +265,7 @@ def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
     items = graded(margins)
     for warn in (False, True):
         (line,) = about_strength(items, warn=warn)
-        assert line.startswith("warning: the strength of votes is worse than their signs: MAE 0.")
+        assert line.startswith("warning: vote strength is worse than signs alone: MAE 0.")
         assert line.endswith("; count signs instead")
     assert about_strength(graded(margins[:19], 19)) == []
     assert about_strength(Items.of(SAMPLE.counts, LABELS)) == []

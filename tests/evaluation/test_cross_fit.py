@@ -201,8 +201,8 @@ def test_what_is_beaten_by_majority_vote_or_a_constant_is_said():
     texts = said_of(against, gold)
     wrong = int((gold != 0).sum())
     assert (
-        f"majority vote picks the other side than the label for {wrong} items and the same for 0: "
-        "the votes are against the labels. Check first that A and B are the same responses in "
+        f"majority vote picks the opposite side of the label for {wrong} items and the same "
+        "side for 0: votes and labels disagree. Check first that A and B are the same responses in "
         "votes and labels"
     ) in texts
     right = np.stack([gold == -1, gold == 0, gold == 1], axis=1) * 8
@@ -229,9 +229,11 @@ def test_items_that_share_a_prompt_without_a_group_are_said():
     }
     said = [text for text in evaluate(votes, btdagg.read_labels(labels)).remarks if "share" in text]
     assert said == [
-        "30 items share a prompt with another, and the labels have no column group: intervals and "
-        "tests take them for independent and may be too narrow; a column group with the "
-        "prompt's id keeps them together"
+        (
+            "30 items share a prompt with another item, but the labels have no column "
+            "group. Intervals treat them as independent and may be too narrow; add a "
+            "column group with the prompt's id"
+        )
     ]
     grouped = btdagg.read_labels({**labels, "group": [str(p) for p in labels["prompt"]]})
     assert not any("share" in text for text in evaluate(votes, grouped).remarks)

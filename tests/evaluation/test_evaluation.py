@@ -101,9 +101,9 @@ def test_groups_are_never_split_and_no_more_are_drawn_than_needed(groups, data):
     ("arguments", "message"),
     [
         ({"share": 0.0}, "share is 0.0, expected a number above 0 and below 1"),
-        ({"share": 0.5, "size": 5}, "share and size are both given, expected one"),
-        ({"size": 10}, "calibrating on 10 of 10 items leaves none to evaluate, expected fewer"),
-        ({"groups": [7] * 10}, "all 10 items are in one group, which would have to be split"),
+        ({"share": 0.5, "size": 5}, "share and size are both given, expected one of them"),
+        ({"size": 10}, "calibrating on 10 of 10 items leaves none to evaluate; calibrate on fewer"),
+        ({"groups": [7] * 10}, "all 10 items are in one group, which cannot be split"),
     ],
 )
 def test_splits_that_cannot_be_are_refused(arguments, message):
@@ -265,13 +265,15 @@ def test_arrays_are_evaluated_as_one_part_and_say_what_only_tables_have():
     assert (cell.key, cell.n_votes, totals, len(steps)) == ((), None, [4], 4)
     assert cell.fitted.calibration.model == fitted_model(sample.counts, sample.labels)
     for name, value in {"n_votes": [4], "by": ["task"], "confidence": "c"}.items():
-        expected = f"{name} is for tables of votes and labels, and labels is an array"
+        expected = f"{name} is for tables of votes and labels, but labels is an array"
         with pytest.raises(InputError, match=expected):
             evaluate(sample.counts, sample.labels, **{name: value})
-        with pytest.raises(InputError, match=f"{name} is for tables .*, and these are items"):
+        with pytest.raises(InputError, match=f"{name} is for tables .*, but these are items"):
             evaluate(Items(counts=sample.counts, labels=sample.labels), **{name: value})
     votes, labels = read_votes(judged(sample, "g")), read_labels(sample.label_columns())
-    with pytest.raises(InputError, match="groups is for arrays; a table of labels has a column"):
+    with pytest.raises(
+        InputError, match="groups is for arrays; in a table of labels, use a column"
+    ):
         evaluate(votes, labels, groups=sample.labels)
 
 
@@ -382,7 +384,7 @@ def test_counts_are_evaluated_like_votes():
     assert_same_scores(cell, MATH.counts, MATH.labels)
     with pytest.raises(InputError) as error:
         evaluate(counts, read_labels(MATH.label_columns()), n_votes=[4])
-    assert str(error.value) == "data frame: n_votes needs single votes, and these are counts"
+    assert str(error.value) == "data frame: n_votes needs single votes, but these are counts"
 
 
 def two_judges(second=MATH_AGAIN):
@@ -394,8 +396,8 @@ def test_what_cannot_be_evaluated_is_skipped_and_said():
     found = evaluate(two_judges(stranger), read_labels(MATH.label_columns()), **SETTINGS)
     assert [cell.key for cell in found.cells] == [("g",)]
     reason = (
-        "no item has both votes and a label: votes begin with item 'rb2-math-00?', labels of "
-        "data frame with item 'rb2-math-00'"
+        "no item has both votes and a label: the first item of the votes is item "
+        "'rb2-math-00?', that of data frame is item 'rb2-math-00'"
     )
     assert found.skipped == ((("h",), reason),)
     assert f"h: not evaluated: {reason}" in found.remarks
@@ -468,7 +470,7 @@ def test_the_answer_names_the_methods_that_are_not_told_apart_and_what_calibrati
     assert not any(f"{line['method']} (MAE" in scores.answer for line in worse)
     (line,) = [line for line in cell.lines if line["method"] == "calibrated"]
     fall = -line["mae_less_majority"].mean
-    assert f"MAE of majority vote less that of calibrated: {fall:z.3f} (95%" in scores.answer
+    assert f"MAE of majority vote minus that of calibrated: {fall:z.3f} (95%" in scores.answer
     assert str(scores).splitlines()[0] == scores.answer
     alone = evaluate(counts, labels, aggregators=[MajorityVote()])
     assert re.fullmatch(r"majority vote \(MAE 0\.\d{3}\)", alone.answer)
@@ -485,7 +487,7 @@ def test_a_judge_that_adds_nothing_is_remarked_upon():
     assert constant < 0.45
     assert list(found.remarks) == [
         "fitted to all 120 labels, the model calls every item with up to 8 votes a tie, whatever "
-        "the votes: here this judge adds nothing to a constant answer. Always answering tie "
+        "the votes: here this judge is no better than a constant answer. Always answering tie "
         f"has MAE {constant:.3f}; the scored models, each calibrated on "
         f"{cell.n_calibration:.0f} labels, have {mae:.3f}"
     ]
@@ -522,7 +524,7 @@ def test_a_part_that_fails_at_one_number_of_votes_is_in_no_average():
     assert [(cell.key[0], cell.n_votes) for cell in found.cells] == [
         ("g", 2), ("g", 4), ("h", 2), ("h", 4)
     ]  # fmt: skip
-    assert found.skipped[0][1].startswith("at 4 votes: 'gsa' has no decision of item ")
+    assert found.skipped[0][1].startswith("at 4 votes: 'gsa' has no decision for item ")
 
 
 def test_what_is_left_out_is_remarked_upon():

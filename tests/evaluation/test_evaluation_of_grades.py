@@ -312,7 +312,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     assert less.mean == pytest.approx(np.mean(mode) - np.mean(among))
     assert raters.n_groups == len({k // 2 for k in shared})
     (remark,) = [text for text in scores.remarks if "raters" in text]
-    assert f"on {len(shared)} items of several raters majority vote is" in remark
+    assert f"on {len(shared)} items with several raters majority vote is" in remark
     table = np.full((3, 120), np.nan)
     for k, of in enumerate(given):
         table[: len(of), k] = of

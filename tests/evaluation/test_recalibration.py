@@ -104,7 +104,7 @@ def test_a_judge_that_turns_its_votes_round_is_found_out():
     old, new, labels = two_judges(120, new=-1.0)
     found = recalibrate(old, new, labels, protocol=QUICK)
     assert found.old_model_holds is False
-    assert "the old model does not hold for the new judge" in found.answer
+    assert "the old model does not fit the new judge" in found.answer
     assert found.next_step == "the items are enough to tell the models apart"
     assert found.items_wanted is None
 

@@ -383,7 +383,10 @@ def test_what_cannot_be_tested_is_refused(arguments, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pairwise_pvalues([[0, 1]]), "losses has 1 methods, expected at least two"),
+        (
+            lambda: pairwise_pvalues([[0, 1]]),
+            "losses has 1 methods, expected at least two",
+        ),
         (lambda: combine_pvalues([0.1, 0.2], rule="median"), "rule is 'median', expected one of"),
         (lambda: holm([0.5, np.nan]), "pvalues[1] is nan, expected a number from 0 to 1"),
         (lambda: rank_clusters([0, 1, 2], np.ones((2, 2))), "pvalues is (2, 2), expected a symm"),

@@ -105,10 +105,10 @@ def test_products_do_not_underflow():
 
 
 def test_missing_confidences_are_named():
-    with pytest.raises(InputError, match="CI-SC needs a confidence of every vote, and there are"):
+    with pytest.raises(InputError, match="CI-SC needs a confidence of every vote, but there are"):
         SoftSelfConsistency("sum").decide([[0, 1, 2], [3, 0, 0]])
     holes = read({"x": [(1, 0.5)], "y": [(0, 0.5), (1, 0.5), (1, None)]})
-    with pytest.raises(InputError, match=r"item 'y' has a vote \(plus\) without one"):
+    with pytest.raises(InputError, match=r"item 'y' has a vote \(plus\) without confidence"):
         SoftSelfConsistency().decide(holes)
     assert majority_vote(holes).tolist() == [1, 1]
 
@@ -163,8 +163,8 @@ def test_decisions_are_read_and_given_back():
     with pytest.raises(InputError) as error:
         read_votes(table).items(decisions=["gsa"])
     assert str(error.value) == (
-        "data frame, column gsa: item 'x' has '-1' and '1', expected a column that says something "
-        "of items and not of their votes"
+        "data frame, column gsa: item 'x' has '-1' and '1', expected a column of "
+        "items, with one value for all votes of an item"
     )
 
 
@@ -172,7 +172,9 @@ def test_decisions_that_are_missing_are_named():
     with pytest.raises(InputError, match=r"^there are no decisions of 'gsa'; found none$"):
         Decided("gsa").decide([[1, 0, 0]])
     evidence = Items.of(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
-    with pytest.raises(InputError, match=r"^'gsa' has no decision of item 2, as of 1 of 2 items$"):
+    with pytest.raises(
+        InputError, match=r"^'gsa' has no decision for item 2 \(and for 1 of 2 items"
+    ):
         Decided("gsa").decide(evidence[[0, 2]])
     assert Decided("gsa").decide(evidence[[0]]).tolist() == [1]
 

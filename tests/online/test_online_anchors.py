@@ -166,7 +166,7 @@ def test_a_saved_monitor_goes_on(tmp_path):
     (tmp_path / "older.json").write_text(json.dumps(older))
     monitor = DriftMonitor.load(tmp_path / "older.json")
     assert monitor.observe(stream[:5]).who in ("nothing", "cannot tell")
-    with pytest.raises(btdagg.InputError, match="expected one that is made anew"):
+    with pytest.raises(btdagg.InputError, match="expected a new monitor"):
         monitor.judge_again(old[:1], new[:1])
     damaged = json.loads((tmp_path / "monitor.json").read_text())
     damaged["anchors"]["bets"].pop()

@@ -167,13 +167,15 @@ def test_what_a_rule_of_covariates_cannot_do_is_said():
     votes = fit_votes([[0, 1, 2], [2, 1, 0]], [1, -1])
     with pytest.raises(InputError, match="model is 'one with size, tone', expected a model"):
         StoppingRule.risk_bounded(MODEL, 8, votes)
-    with pytest.raises(InputError, match="a cost-optimal rule, as chances of votes depend on cov"):
+    with pytest.raises(
+        InputError, match="a cost-optimal rule, since only a lossless rule allows cov"
+    ):
         StoppingRule.cost_optimal(MODEL, 8, votes, price=0.1)
-    with pytest.raises(InputError, match="expected None with covariates, which the chances of"):
+    with pytest.raises(InputError, match="expected None, since forecasts of votes"):
         StoppingRule.lossless(MODEL, 8, votes)
     counts, known = [[0, 1, 2]], columns(1)
     for ask in (RULE.stops, RULE.decide, RULE.votes_to_ask):
-        with pytest.raises(InputError, match="expected size, tone of each item, which the"):
+        with pytest.raises(InputError, match="expected size, tone of each item, as in the"):
             ask(counts)
         with pytest.raises(InputError, match=r"covariates\['size'\] has 2 rows, expected 1"):
             ask(counts, covariates=columns(2))
@@ -182,7 +184,9 @@ def test_what_a_rule_of_covariates_cannot_do_is_said():
     with pytest.raises(InputError, match="expected size, tone of each item"):
         RULE.stops_one(0, 1, 2)
     plain = StoppingRule.lossless(DavidsonModel(1.2, 0.5, 0.8), 8)
-    with pytest.raises(InputError, match="expected none, as the model was fitted without any"):
+    with pytest.raises(
+        InputError, match="expected none, since the model was fitted without covariates"
+    ):
         plain.stops_one(minus=0, tie=1, plus=2, covariates={"size": 1.0})
     with pytest.raises(InputError, match="covariates is nothing, expected size, tone of each item"):
         plan(np.tile([[0, 1, 7], [7, 1, 0]], (9, 1)), [1, -1] * 9, n_items=99, rule=RULE)
@@ -233,7 +237,9 @@ def test_a_tally_asks_for_its_covariates_by_name():
     plain = OnlineTally(rule=StoppingRule.lossless(DavidsonModel(1.2, 0.5, 0.8), 8))
     plain.add([1, 2], [1, 0])
     for ask in (plain.decide, plain.settle):
-        with pytest.raises(InputError, match="expected none, as the model was fitted without any"):
+        with pytest.raises(
+            InputError, match="expected none, since the model was fitted without covariates"
+        ):
             ask(covariates=columns(2))
 
 
@@ -307,5 +313,7 @@ def test_a_plan_with_covariates_that_are_noise_says_so():
     rows = {(row.n, row.rule): row.mae for row in planned.budgets}
     assert abs(rows[4, "all votes, covariates"] - rows[4, "all votes"]) < 0.1
     if rows[4, "all votes, covariates"] > rows[4, "all votes"]:
-        assert planned.saved == "with covariates the error is not below that of 4 votes alone"
+        assert (
+            planned.saved == "with covariates the error is not below that of 4 votes without them"
+        )
     assert plan(items.counts, items.labels, n_items=9, n_votes=[4], n_labels=[20]).saved == ""

@@ -229,10 +229,10 @@ def test_states(tmp_path):
         DriftMonitor.from_json(
             json.dumps({**state, "tests": [crowded, *state["tests"][1:]]}), source="s"
         )
-    with pytest.raises(InputError, match=r"^s: no btdagg drift monitor, or a damaged one"):
+    with pytest.raises(InputError, match=r"^s: not a btdagg drift monitor, or a damaged one"):
         DriftMonitor.from_json(json.dumps({**state, "moved_at": state["moved_at"][1:]}), source="s")
     del state["sums"]
-    with pytest.raises(InputError, match=r"^s: no btdagg drift monitor, or a damaged one"):
+    with pytest.raises(InputError, match=r"^s: not a btdagg drift monitor, or a damaged one"):
         DriftMonitor.from_json(json.dumps(state), source="s")
 
 

@@ -64,7 +64,7 @@ def test_tasks_that_are_too_small_are_left_out():
     (row,) = online.forecast(prior_of(TASKS[:1]), n_items=9, n_votes=[4], n_labels=[10]).rows
     assert 0 < row.low == row.mae == row.high < 1
     prior = prior_of(TASKS[:2], n=30)
-    with pytest.raises(InputError, match="no neighbour has an item with 8 votes beyond"):
+    with pytest.raises(InputError, match="no neighbour has an item with 8 votes besides"):
         online.forecast(prior, n_items=9, n_votes=[8], n_labels=[30])
     for options, text in [
         ({"n_votes": [9]}, "n_votes is 9, expected an integer of at most 8"),
@@ -95,15 +95,13 @@ def test_the_command_line(cli, tmp_path):
     found = json.loads(out)
     assert found["neighbours"] == list(TASKS[:2])
     assert {row["n"] for row in found["forecast"]} == {1, 2, 3}
-    assert one_line(*cli("plan", "--prior", "weak", "-n", 8)).startswith(
-        "--prior is weak, and without MODEL, VOTES and LABELS the plan is from the tasks of a prior"
-    )
+    assert one_line(*cli("plan", "--prior", "weak", "-n", 8)).startswith("--prior is weak,")
     text = one_line(*cli("plan", "--prior", tmp_path / "prior.json", "-n", 9))
     assert text.startswith("-n is 9, expected at most 8")
     assert "VOTES and LABELS" in one_line(*cli(*given, "-o", "r.json"))
     btdagg.DavidsonModel(1.2, 0.3, 0.8).save(tmp_path / "model.json")
     text = one_line(*cli("plan", tmp_path / "model.json", "-n", 8))
-    assert text.startswith("VOTES is missing: name a file, or have it in btdagg.toml")
+    assert text.startswith("VOTES is missing: name a file, or put it into btdagg.toml")
 
 
 def test_votes_that_come_in_pairs_are_stopped_in_pairs():

@@ -250,7 +250,9 @@ def test_messages():
     fitted = replace(MODEL, provenance=Provenance(strength="margin"))
     with pytest.warns(ProvenanceWarning, match="their margin: a tally counts signs"):
         tally = OnlineTally(fitted)
-    with pytest.raises(InputError, match=r"votes\[1\] is 0.5, expected .*: a tally counts signs"):
+    with pytest.raises(
+        InputError, match=r"votes\[1\] is 0.5, expected .* since this tally counts signs"
+    ):
         tally.add(["x", "x"], [1, 0.5], [0, 1])
     with pytest.raises(InputError, match=r"votes\[0, 1\] is 1.5, expected a number from -1 to 1"):
         replace(rule, n=2).follow([[0.5, 1.5]])

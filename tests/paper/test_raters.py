@@ -98,7 +98,7 @@ def test_what_is_left_out_is_counted():
     assert (second.n_items, second.n_alone, second.n_shared) == (1, 1, 1)
     assert (third.n_items, third.n_alone, third.n_shared, third.mae) == (1, 0, 0, 2)
     alone = leave_one_rater_out(read_ratings(table([*rows, ("d", 4, 1)])))
-    reason = "data frame: no item of this rater has a label of the others"
+    reason = "data frame: no item of this rater has a label by other raters"
     assert alone.skipped == ((4, reason),)
 
 
@@ -198,5 +198,5 @@ def test_real_raters_and_a_real_judge(shared):
 def test_grades_are_no_ratings_of_pairs():
     rows = {"item": ["x", "x"], "rater": ["p", "q"], "score": [4, 5]}
     for read in (read_ratings, lambda rows: read_votes(rows, scale=PAIRS)):
-        with pytest.raises(InputError, match="column score has grades, and votes on pairs are"):
+        with pytest.raises(InputError, match="column score has grades, expected votes on pairs"):
             read(rows)

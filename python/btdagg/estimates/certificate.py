@@ -156,7 +156,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(array, covariates)[1] >= threshold
         n_votes = (self.n_votes or 0) if n_votes is None else n_votes
-        expected = "one number, or of a panel one for each judge"
+        expected = "one number, or one for each judge of a panel"
         expect(np.shape(n_votes) in ((), array.shape[1:-1]), "n_votes", n_votes, expected)
         for number in np.ravel(n_votes).tolist():
             as_integer(number, "n_votes", 0)
@@ -244,15 +244,15 @@ class Certificate(SavedAsJson, Drawn, Readable):
             promise = promise.replace(" with people", " of people")
         if self.threshold is not None:
             return (
-                f"{100 * self.coverage:.3g}% of {self.n_items:,} items can be used without a look: "
+                f"{100 * self.coverage:.3g}% of {self.n_items:,} items need no human review: "
                 f"their labels {promise}, with {100 * self.confidence:.4g}% confidence "
                 f"({self.n_labels:,} labels)"
             )
         labels = "1 label" if self.n_labels == 1 else f"{self.n_labels:,} labels"
-        return f"with {labels} no items are certain to {promise}; " + (
-            "how many would make them so, if any, cannot be told from these"
+        return f"with {labels} no items can be certified to {promise}; " + (
+            "these labels cannot show how many it would take"
             if self.labels_wanted is None
-            else f"about {self.labels_wanted:,} labels are needed"
+            else f"it would take about {self.labels_wanted:,} labels"
         )
 
     def __str__(self) -> str:
@@ -473,15 +473,15 @@ def _weights(
     Of a simple sample there are none.
     """
     if array is None:
-        expect(least is None, "least_probability", least, "nothing without probabilities")
+        expect(least is None, "least_probability", least, "None, since there are no probabilities")
         return None, None
     is_good, own = (array > 0) & (array <= 1), array[is_labelled]
-    expected = "a number above 0 and at most 1, or NaN of an item without a label"
+    expected = "a number above 0 and at most 1, or NaN for an unlabelled item"
     require_rows(is_good | (np.isnan(array) & ~is_labelled), array, "probabilities", expected)
     if least is None or is_good.all():
         expected = (
-            "a number above 0 and at most 1 for every item, with a label or without; or "
-            "least_probability, that of the least likely item, as btdagg choose writes it"
+            "a number above 0 and at most 1 for every item, labelled or not; or pass "
+            "least_probability, the lowest probability of any item, as btdagg choose writes it"
         )
         require_rows(is_good, array, "probabilities", expected)
         of_all = array
@@ -744,13 +744,13 @@ def _remarks(population: PredictedItems) -> tuple[str, ...]:
     remarks = population.remarks
     if not population.is_fixed:
         remarks.append(
-            "the model was calibrated on the labels that certify it, each item decided without its "
-            "group: the confidence is approximate; of a model from other labels it is exact"
+            "the model was calibrated on the same labels that certify it (cross-fitted by group), "
+            "so the confidence is approximate; with a model from other labels it is exact"
         )
     alike = min(sample.degrees_of_freedom + 1, _alike(population))
     if population.groups is not None and alike < _LEAST_GROUPS - _ROUNDING:
         remarks.append(
-            f"the groups are worth {alike:.3g} of one size, and fewer than {_LEAST_GROUPS} "
-            "certify nothing"
+            f"the groups are worth {alike:.3g} groups of equal size, and it takes at least "
+            f"{_LEAST_GROUPS} to certify any labels"
         )
     return tuple(remarks)

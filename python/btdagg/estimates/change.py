@@ -91,7 +91,7 @@ class Change(Readable):
             text = (
                 f"cannot tell how {self.quantity} changed from {self.names[0]} to {self.names[1]}"
             )
-            text += f": no response of {self.names[1]} has a label ({of_votes})"
+            text += f": no response from {self.names[1]} has a label ({of_votes})"
             if self.bounds is not None:
                 low, high = self.bounds
                 text += (
@@ -106,9 +106,9 @@ class Change(Readable):
         )
         verdict = {
             "both": "the systems changed, and so did the judge",
-            "the systems": "the systems changed; of the judge no change is seen",
-            "the judge": "the judge changed; of the systems no change is seen",
-            "nothing": "no change is seen, of the systems or of the judge",
+            "the systems": "the systems changed; no significant change of the judge",
+            "the judge": "the judge changed; no significant change of the systems",
+            "nothing": "no significant change of the systems or of the judge",
         }[self.who]
         return (
             f"{verdict}: {self.quantity} from {self.names[0]} to {self.names[1]} {people}, the "
@@ -189,7 +189,9 @@ def change(
     for name, items in (("before", before), ("after", after)):
         expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
         if items.shares is None and name == "before":
-            raise InputError(argument=name, came="items without labels", expected="some with one")
+            raise InputError(
+                argument=name, came="items without labels", expected="some with a label"
+            )
         if items.scale.points != items.label_scale.points:
             expected = f"that of the votes, {items.scale}, to tell the judge's part"
             raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
@@ -200,12 +202,15 @@ def change(
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
     n_items = len(before), len(after)
     n_labels = int(before.is_labelled.sum()), int(after.is_labelled.sum())
-    expect(n_labels[0], "before", "items without labels", "some with one")
+    expect(n_labels[0], "before", "items without labels", "some with a label")
     if not n_labels[1]:  # how the others were drawn does not matter
         plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
         before, after = (replace(items, **plain) for items in (before, after))
     elif (before.probabilities is None) != (after.probabilities is None):
-        came, expected = "a probability in labels of one period", "in those of both, or of neither"
+        came, expected = (
+            "a probability in labels of one period",
+            "both periods to have it, or neither",
+        )
         raise InputError(argument="probabilities", came=came, expected=expected)
     numbers = [np.arange(len(items)) for items in (before, after)]
     if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
@@ -213,7 +218,7 @@ def change(
     both_have = len({*map(str, before.ids)} & {*map(str, after.ids)})
     joined = after.than(before, new_name, old_name)
     if both_have:
-        text = f"{both_have:,} items are in both periods, whose labels count in both"
+        text = f"{both_have:,} items are in both periods; their labels count in both"
         joined = replace(joined, remarks=(*joined.remarks, text))
     is_after = np.arange(len(joined)) < len(after)
     main, votes = main_of(joined.label_scale), vote_shares(joined)
@@ -232,7 +237,9 @@ def change(
         return replace(
             told, bounds=(told.votes - half, told.votes + half), most_of_judge=most_of_judge
         )
-    expect(most_of_judge is None, "most_of_judge", most_of_judge, "None where labels tell")
+    expect(
+        most_of_judge is None, "most_of_judge", most_of_judge, "None if both periods have labels"
+    )
     predicted = _predicted(joined, (after, before), is_after, population)
     less = replace(
         predicted,
@@ -267,7 +274,7 @@ def _predicted(
         period = PredictedItems.of(own, population=population)
         if len(period.tables) < N_FOLDS:
             n_groups = period.sample().n_groups
-            expected = f"expected at least {N_FOLDS}, for a model of its judge"
+            expected = f"expected at least {N_FOLDS} to fit a model of its judge"
             raise InputError(f"{name} has labels of {n_groups} groups, {expected}", argument=name)
         tables[:, rows] = period.tables[:, period.place]
         fold[rows[labelled]] = period.fold

@@ -158,9 +158,9 @@ def _counted(
         own = own.with_covariates(wanted, model=None if refresh else fitted)
         standings = [c.standings for c in fitted.covariates if c.name == "standing"]
         if refresh and standings:
-            warn_of(["standings are those in these votes, as was asked for"])
+            warn_of(['standings are computed from these votes, as standings="votes" says'])
         elif None in standings and systems_in(own) is not None:
-            warn_of(["standings are those in these votes, since the model keeps none"])
+            warn_of(["standings are computed from these votes, since the model has none"])
     known = columns_for(fitted, own)
     warn_of(unknown_in(known))
     counts = own.of_judges(judges) if judges else own.pooled
@@ -185,7 +185,7 @@ def covariates_in(
     for name, is_kept in kept.items():
         sources = sources_of(name, model.scale, kept=is_kept)
         if not any({*own} <= columns.keys() for own in sources.values()):
-            expected = f"{', or '.join(sources)}, which the model knows of items"
+            expected = f"{', or '.join(sources)}, a covariate of the model"
             raise InputError(f"{source}: expected {expected}", argument="covariates")
     told = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
     items = Items(counts=counts, scale=model.scale, told=told, covariates=known)
@@ -195,7 +195,7 @@ def covariates_in(
 def unknown_in(known: Mapping[str, Any] | None) -> list[str]:
     """Say which covariates are missing, and of how many items."""
     missing = {name: int(np.isnan(values).sum()) for name, values in (known or {}).items()}
-    said = "{} is not known of {} items, which it says nothing of"
+    said = "{} is missing for {} items and has no effect on them"
     return [said.format(name, n) for name, n in missing.items() if n]
 
 

@@ -128,10 +128,10 @@ class JudgeBias(Drawn, Readable):
         """What the judge favours, in sentences."""
         told = [self._of_covariate(bias) for bias in self.covariates]
         beginnings = {
-            "favours": f"{self.units} that the judge gives more than people",
-            "disfavours": f"{self.units} that the judge gives less than people",
-            "less strongly": f"{self.units} that the judge is nearer to the middle than people, as "
-            "one that is merely less decisive",
+            "favours": f"{self.units} more than people give",
+            "disfavours": f"{self.units} less than people give",
+            "less strongly": f"{self.units} nearer to the middle, as any less decisive judge would "
+            "be",
         }
         for finding, beginning in beginnings.items():
             systems = [bias for bias in self.systems if bias.finding == finding]
@@ -140,7 +140,9 @@ class JudgeBias(Drawn, Readable):
         if alike := sum(bias.finding == "not told" for bias in self.systems):
             which = "" if alike == len(self.systems) else "other "
             s = "s" * (alike > 1)
-            told.append(f"on {alike} {which}system{s} the judge cannot be told from people")
+            told.append(
+                f"on {alike} {which}system{s} the judge does not differ significantly from people"
+            )
         return ". ".join(text[0].upper() + text[1:] for text in told)
 
     @property
@@ -155,12 +157,12 @@ class JudgeBias(Drawn, Readable):
             "favours": f"the judge favours {bias.of} by {size}",
             "disfavours": f"the judge disfavours {bias.of} by {size}",
             "less strongly": f"the judge follows {bias.of} less strongly than people, by {size}",
-            "not told": f"the difference, {difference}, is not told from none",
+            "not told": f"the difference, {difference}, is not significant",
         }
         people, judge = given
         return (
-            f"a response {bias.step} gets {people} {self.units} from people and {judge} "
-            f"from the judge: {found[bias.finding]}"
+            f"a response {bias.step} gains {people} {self.units} with people and {judge} with the "
+            f"judge: {found[bias.finding]}"
         )
 
     def _size(self, bias: Bias) -> str:
@@ -322,7 +324,7 @@ def _of_covariates(
     kept = ~np.isnan(columns).any(axis=1)
     if not kept.all():
         names = ", ".join(known)
-        remarks.append(f"{(~kept).sum():,} labelled items are left out, of which {names} is absent")
+        remarks.append(f"{(~kept).sum():,} labelled items without {names} are left out")
     columns, d = columns[kept], len(known)
     n, weights = len(columns), np.sqrt(sample.weights[kept] / sample.weights[kept].mean())
     centre, constant = np.zeros(d), np.ones((n, int(not sample.mirrored)))
@@ -345,17 +347,20 @@ def _of_covariates(
     fit = Regression.of(design * weights[:, None], outcomes * weights[:, None], groups)
     for place, name in enumerate(known):
         if place == fit.collinear:
-            expected = "one that varies among labelled items and is no sum of the others"
+            expected = (
+                "a column that varies among labelled items and is not a linear combination of the "
+                "others"
+            )
             raise InputError(argument="covariates", came=name, expected=expected)
         if fit.collinear is None and not fit.freedom[place] > 0:
-            expected = "one that varies among labelled items of two groups or more"
+            expected = "a column that varies among labelled items of at least two groups"
             raise InputError(argument="covariates", came=name, expected=expected)
     level = 1 - (1 - level) / d
     found = []
     for place, (name, values) in enumerate(zip(known, columns.T, strict=True)):
         if fit.freedom[place] < _FEW:
             remarks.append(
-                f"so few labelled items differ in {name} that its interval was not tried out"
+                f"few labelled items differ in {name}; its interval has not been tested with so few"
             )
         size, step = _step(name, values, float(spread[place]))
         times = size / spread[place]

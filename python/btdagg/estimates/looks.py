@@ -51,7 +51,7 @@ class Looks(NamedTuple):
 
     def __str__(self) -> str:
         error, left = (f"{of.mean:.3f} ({of.low:.3f} to {of.high:.3f})" for of in self[2:4])
-        return f"a look at {len(self.rows):,} items takes the error from {error} to {left}"
+        return f"human review of {len(self.rows):,} items lowers the error from {error} to {left}"
 
 
 def worth_a_look(
@@ -118,7 +118,9 @@ def worth_a_look(
     falls = risk(np.asarray(fitted.predict_proba(population.rows)))[1][population.place]
     others = np.setdiff1d(np.arange(len(falls)), population.labelled)
     if not len(others):
-        raise InputError("every item has a label: there is nothing to look at", argument="labels")
+        raise InputError(
+            "every item has a label already: there is nothing to review", argument="labels"
+        )
     order = others[np.argsort(-falls[others], kind="stable")]
     looked = np.arange(len(order)) < round(share * len(falls))
     if rows is not None:
@@ -156,8 +158,7 @@ def worth_a_look(
     remarks = population.remarks
     if not population.is_fixed:
         remarks.append(
-            "errors are those of a model calibrated on these labels, each item decided without its "
-            "group"
+            "errors are cross-fitted: each item is decided by a model calibrated without its group"
         )
     before_looks, after_looks = intervals
     return Looks(rows, falls[rows], before_looks, after_looks, tuple(remarks))

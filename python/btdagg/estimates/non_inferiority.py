@@ -124,9 +124,9 @@ class NonInferiority(Readable):
             needed = "label is" if more == 1 else "labels are"
             sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
         elif self.outcome == "inconclusive":
-            sentence += "; even with all items labelled it could not be told; add items"
+            sentence += "; labels on all items would not be enough; add items"
             if self.items_wanted is not None:
-                sentence += f": about {self.items_wanted:,} in all, each with a label, would tell"
+                sentence += f": it would take about {self.items_wanted:,} labelled items in all"
         return sentence
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ def not_worse(
         if name not in names:
             expected = f"one of {listing(map(str, names))}" if names else "a value of by"
             raise InputError(argument=argument, came=name, expected=expected)
-    expect(candidate != baseline, "baseline", baseline, "another than the candidate")
+    expect(candidate != baseline, "baseline", baseline, "a name other than the candidate's")
     quantity = estimates.main if quantity is None else quantity
     own, other = estimates.compared(quantity, pair)
     most = own.ends[1] - other.ends[0]
@@ -256,21 +256,23 @@ def _items_of(
     """Return the items of two systems, which are the sides of pairs, or values of `by`."""
     scale, _ = scales_of(counts, labels, how["scale"], how["label_scale"])
     if than is not None:
-        expect(by is None, "by", by, "nothing beside than")
+        expect(by is None, "by", by, "None, since than is given")
         for _, gold in (runs := ((counts, labels), than)):
             require_labels(gold)
         if scale.mirrored:
-            raise InputError("than is of pairs, expected grades of responses", argument="than")
+            raise InputError(
+                "than has votes on pairs, expected grades of responses", argument="than"
+            )
         run, before = (items_of(*tables, **how) for tables in runs)
         if covariates is not None:
-            expected = "none beside than, whose runs have standings of their own"
+            expected = "none, since the two runs (than) have different standings"
             raise InputError(argument="covariates", came=covariates, expected=expected)
         return run.than(before, *pair)
     systems = None
     if not scale.mirrored:
         by = "system" if by is None and isinstance(counts, Votes) else by
     else:
-        expect(by is None, "by", by, "nothing beside pairs, whose sides have names")
+        expect(by is None, "by", by, "None, since the sides of pairs have names")
         if isinstance(counts, Votes) and counts.sides == UNNAMED:
             systems = columns_of_systems(counts).get("systems")
     if panel is not None and isinstance(counts, Votes):

@@ -140,7 +140,7 @@ def items_of(
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
         for argument, value in said.items():
             if value is not None:
-                text = f"{argument} is given with items, which have their own"
+                text = f"{argument} cannot be given with items, which already have it"
                 raise InputError(text, argument=argument)
         if counts.shares is None:
             raise InputError("no item has a label", argument="labels")
@@ -149,7 +149,7 @@ def items_of(
         return replace(counts, counts=counts.of_judges(judges), judges=judges)
     if isinstance(labels, Labels):
         for argument in given:
-            text = f"{argument} is given with tables, which have their own"
+            text = f"{argument} cannot be given with tables, which already have it"
             raise InputError(text, argument=argument)
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     if isinstance(labels, Labels):
@@ -209,8 +209,8 @@ def fixed(
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
     if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
-            f"predict_proba of model returned no probabilities of {', '.join(names[:-1])} and "
-            f"{names[-1]}, expected (n, {len(names)}) of numbers that add up to 1",
+            f"predict_proba of model did not return probabilities of {', '.join(names[:-1])} and "
+            f"{names[-1]}, expected shape (n, {len(names)}) with rows that sum to 1",
             argument="model",
         )
     return table[None], np.zeros(n_labels, dtype=np.int64)
@@ -370,7 +370,7 @@ class PredictedItems(Readable):
             inverse = _inverse(items.probabilities, outcomes)
             told, weights = (*told, inverse), inverse[labelled]
         elif items.strata is not None:
-            raise InputError("strata are given without probabilities", argument="probabilities")
+            raise InputError("strata need probabilities", argument="probabilities")
         drawn = None if items.units is None else as_groups(items.units, "counts", n, "units")
         is_draw_known = drawn is not None or group is None
         if population == "finite" and not is_draw_known:
@@ -501,8 +501,8 @@ class PredictedItems(Readable):
             if self.weights is not None and len(self.labelled) < len(self.place):
                 design = "independently of each other, each with its probability"
                 if self.strata is not None:
-                    design = "so many of each stratum"
-                remarks.append(f"units are taken to be drawn {design}")
+                    design = "with a fixed number from each stratum"
+                remarks.append(f"units are assumed to be drawn {design}")
             return remarks
         sample, every = self.sample(), np.arange(len(self.labelled))
         tables = self._features()[None]
@@ -513,7 +513,7 @@ class PredictedItems(Readable):
             remarks += _unlike_sizes(size[self.labelled], size, sample)
         if sample.n_groups < _FEW:
             remarks.append(
-                f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
+                f"labels of fewer than {_FEW} groups: intervals have not been tested with so few"
             )
         return remarks
 
@@ -609,9 +609,8 @@ def _unlike_sizes(
     if p >= _UNLIKE:
         return []
     return [
-        f"labelled items are of groups of {mean:.3g} items on the mean, all items of "
-        f"{mean_of_all:.3g}, as where one item of each group is labelled; such labels need the "
-        "probability by which each item was chosen"
+        f"labelled items come from groups of other sizes ({mean:.3g} items on average, "
+        f"{mean_of_all:.3g} overall). If one item per group was labelled, add a probability column"
     ]
 
 
@@ -632,14 +631,13 @@ def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> li
             for sign in ["+" if min(values) < 0 else ""]
         ]
         remarks.append(
-            f"labelled items are not like the others (p = {pvalue:.1g}): {', '.join(compared)}; "
-            "intervals hold for items that were chosen by chance, or with the probabilities by "
-            "which they were chosen"
+            f"labelled items differ from the others (p = {pvalue:.1g}): {', '.join(compared)}; "
+            "intervals are valid for a random sample, or with the probabilities of a weighted one"
         )
     if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
         remarks.append(
-            f"labelled items have {n:.3g} votes on the mean and the others {n_of_others:.3g}, "
-            "so the judge's probabilities err in different ways; use as many votes of each"
+            f"labelled items have {n:.3g} votes on average and the others {n_of_others:.3g}, so "
+            "the judge errs differently on them; use the same number of votes for all items"
         )
     return remarks
 

@@ -212,7 +212,7 @@ class Estimates(Drawn, Readable):
         parts = self.comparable
         if not 1 < len(set(values)) == len(values) or not parts.keys() >= set(values):
             names = ", ".join(map(str, parts))
-            expected = f"two of {names}" if names else "values of by, of which there are none"
+            expected = f"two of {names}" if names else "values of by, but there is no by"
             raise InputError(argument="between", came=values, expected=expected)
         for value in values:
             if not _has_interval(parts[value]):
@@ -241,7 +241,7 @@ class Estimates(Drawn, Readable):
         if of.weight > 0 and self.n_labels < self.n_items:
             items += " and the votes" if is_finite else f" and the votes of {n_items}"
         elif self.n_labels < self.n_items and len(self._items.rows) > 1:
-            items += " alone, as the votes do not narrow it"
+            items += " alone, since the votes do not make it narrower"
         if name != "win rate":
             return f"{name} {items}: {of}"
         _, tie, *_ = self.estimates.values()  # shares of both sides, and of ties between them
@@ -249,7 +249,7 @@ class Estimates(Drawn, Readable):
             f"{percent(of.value)} ({level}{percent(of.low)} to {percent(of.high)})"
             for level, of in ((f"{100 * self.level:.3g}% interval ", of), ("", tie))
         )
-        return f"{self.sides.a} wins {rate}, ties as half, {items}; ties {ties}"
+        return f"{self.sides.a} wins {rate}, ties counted as half, {items}; ties {ties}"
 
     @property
     def next_step(self) -> str:
@@ -257,14 +257,14 @@ class Estimates(Drawn, Readable):
         name, (a, b) = self.headline, self.sides
         of = self.estimates[name]
         if name != "win rate":
-            what = "make this interval half as wide"
+            what = "halve this interval"
             width = of.high - of.low
             n_labels = self.labels_for(width / 2, name) if width > 0 else None
         elif not of.low <= 0.5 <= of.high:
             better, other = (a, b) if of.low > 0.5 else (b, a)
-            return f"{better} is better than {other}: the interval does not hold 50%."
+            return f"{better} is better than {other}: the interval excludes 50%."
         else:
-            what = f"tell whether {a} or {b} is better, if the share stays as it is"
+            what = f"show whether {a} or {b} is better, if the share stays the same"
             n_labels = self.labels_to_tell(0.5, name)
         if n_labels is None:
             return f"Labels of all {self.n_items:,} items would not {what}: get more items."
@@ -475,12 +475,12 @@ def _remarks(whole: Domain, main: DomainMean) -> list[str]:
     still = [name for name, own in whole.items() if own.mean.variance == 0]
     if still and n:
         remarks.append(
-            f"all labelled groups have the same mean of {', '.join(still)}: how groups vary is not "
-            "seen, and the interval is as if each group were one label"
+            f"all labelled groups have the same mean of {', '.join(still)}, so the variation "
+            "between groups is unknown; the interval counts each group as one label"
         )
     if main.mean is main.alone:
         remarks.append(
-            f"{n or 'no'} items are without a label, too few for the judge to add anything"
+            f"{n or 'no'} items are without a label, too few for the votes to add anything"
         )
     return remarks
 
@@ -505,8 +505,8 @@ def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[
     if f"{mean:.3f}" == f"{of_parts:.3f}":
         return []
     return [
-        f"{items.main} is {mean:.3f} over all items and {of_parts:.3f} as the mean of their parts: "
-        "each is estimated by itself, from its own labels and with its own weight of the votes"
+        f"{items.main} is {mean:.3f} over all items but {of_parts:.3f} as the mean of the parts, "
+        "since each part is estimated separately, from its own labels"
     ]
 
 

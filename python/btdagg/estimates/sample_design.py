@@ -182,7 +182,9 @@ def choose(
         expect(model is not None, "model", model, "one that was fitted with the covariates")
         items = items.with_covariates(covariates, model=model)
     if model is not None:
-        expect(design == "stratified", "design", design, "stratified, as strata are by the model")
+        expect(
+            design == "stratified", "design", design, "stratified, since the model makes the strata"
+        )
     expected = None if model is None else ExpectedLabels.of(items, model)
     return _chosen(items, n, ids, groups, design, seed, expected)
 
@@ -236,7 +238,7 @@ def _chosen(
         strata = _strata_of(array, items.scale) if expected is None else expected.strata(units)
     expect(n <= len(array), "n", n, f"at most {len(array)}, as many as there are {what}")
     order, stratum, sizes = _drawn(keys, strata, seed)
-    expect(n >= len(sizes), "n", n, f"at least {len(sizes)}, one of the {what} of each stratum")
+    expect(n >= len(sizes), "n", n, f"at least {len(sizes)}, one of the {what} in each stratum")
     drawn = order[:n]
     share = np.bincount(stratum[drawn], minlength=len(sizes)) / sizes
     place = np.full(len(array), len(array))
@@ -403,8 +405,8 @@ class Drawing:
         drawn = before.frame.select(*_keys(before.frame, key)).rows()
         for *_, item in filter(lambda row: row not in place, drawn):
             raise InputError(
-                f"{before.source}: item {item!r} has no votes in {self.source}, expected the votes "
-                "that it was drawn from"
+                f"{before.source}: item {item!r} has no votes in {self.source}, expected the "
+                "votes that the sample was drawn from"
             )
         return np.array([place[row] for row in drawn], dtype=np.int64)
 
@@ -418,9 +420,9 @@ class Drawing:
         rows = place[differs] if differs.any() else np.setdiff1d(again.rows, place)
         if len(rows):
             raise InputError(
-                f"{before.source}: item {self.items['item'][int(rows[0])]!r} is not as it would be "
-                f"drawn from {self.source}, expected all rows as they were drawn, with an empty "
-                "label where there is none, and the same votes and model"
+                f"{before.source}: item {self.items['item'][int(rows[0])]!r} does not match a "
+                f"sample from {self.source}, expected all rows of the sample unchanged "
+                "(unlabelled ones with an empty label), and the same votes and model"
             )
 
 

@@ -164,8 +164,7 @@ class PairStatistics(Readable):
         rounding = 1e-12 * total
         if ties > total - rounding:
             raise InputError(
-                f"by the {self.source}, all comparisons are ties, expected wins and losses to tell "
-                "systems by"
+                f"by the {self.source}, all comparisons are ties, expected some wins and losses"
             )
         free = n_systems + int(ties > rounding)
 
@@ -211,8 +210,8 @@ class PairStatistics(Readable):
         if number > 1:
             smallest = int(np.argmin(np.bincount(part)))
             raise InputError(
-                f"by the {self.source}, {self._named(part == smallest)} compared with none of the "
-                "other systems, and strengths have no common scale"
+                f"by the {self.source}, {self._named(part == smallest)} not compared with any "
+                "other system, so strengths have no common scale"
             )
 
     def _separation(self, strengths: NDArray[np.float64]) -> str:
@@ -224,7 +223,7 @@ class PairStatistics(Readable):
         extreme[order[gap:] if is_top else order[:gap]] = True
         return (
             f"by the {self.source}, {self._named(extreme)} without a "
-            f"{'loss' if is_top else 'win'} or tie against the other systems, and strengths have "
+            f"{'loss' if is_top else 'win'} or tie against the other systems, so strengths have "
             "no finite estimate: label more of these items"
         )
 

@@ -122,7 +122,7 @@ class SystemEstimates(Drawn, Readable):
             return f"{first[0]} is the {best} of {len(self.systems)} systems"
         return (
             f"{', '.join(first[:-1])} and {first[-1]} may be the {best} of {len(self.systems)} "
-            "systems: these labels cannot tell them apart"
+            "systems: they do not differ significantly"
         )
 
     def record(self, name: Any) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def estimate_systems(
     how = {"model": model, "prior": prior, "population": population}
     if not items.scale.mirrored:
         for name, came in (("system_b", system_b), ("baseline", baseline)):
-            expected = "nothing where votes are grades: each is of one response"
+            expected = "None, since votes are grades of single responses"
             expect(came is None, name, came, expected)
         by = items.by if system_a is None else as_names(system_a, "system_a")
         expect(by is not None, "system_a", by, "the system of each response")
@@ -265,7 +265,7 @@ def estimate_systems(
         system_a, system_b = items.systems.T
     for name, came in (("system_a", system_a), ("system_b", system_b)):
         if came is None:
-            expected = f"the systems whose responses are {name[-1].upper()}"
+            expected = f"the systems of side {name[-1].upper()}"
             raise InputError(argument=name, came=came, expected=expected)
     names, a, b = _systems_of(system_a, system_b, len(items))  # type: ignore[arg-type]
     expected = f"one of the systems {listed(names)}"
@@ -389,7 +389,7 @@ def _systems_of(
     a, b = numbers.reshape(2, -1)
     if (a == b).any():
         row = int(np.argmax(a == b))
-        expected = "another system than system_a"
+        expected = "a system other than system_a"
         raise InputError(argument="system_b", row=row, came=both[row], expected=expected)
     return sorted(set(both)), a, b
 
@@ -402,17 +402,17 @@ def _remarks(
     bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:
         remarks.append(
-            f"fewer than 2 labels of {listed(bare)}: the strength rests on the judge, whose bias "
-            "is seen on other systems alone"
+            f"fewer than 2 labels for {listed(bare)}: the strength depends on the judge, whose "
+            "bias was measured on other systems only"
         )
     rates = {name: system.mean for name, system in systems.items()}
     unknown = [name for name, rate in rates.items() if rate and np.isnan(rate.standard_error)]
     if unknown:
         remarks.append(
-            f"no interval of the win rate of {listed(unknown)}: it needs labels of two groups"
+            f"no interval for the win rate of {listed(unknown)}: it needs labels of two groups"
         )
     if not fitted.has_ties:
-        remarks.append("there are no ties: strengths are of the Bradley-Terry model")
+        remarks.append("there are no ties: strengths are those of the Bradley-Terry model")
     if not uses_judge:
-        remarks.append("too few items are without a label: the judge adds nothing")
+        remarks.append("too few items are without a label for the votes to add anything")
     return remarks

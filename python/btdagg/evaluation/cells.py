@@ -306,16 +306,16 @@ class Cell(Drawn, Readable):
         is_first[order[0]] = True
         first = [f"{self.methods[k].name} (MAE {errors[k]:.3f})" for k in order if is_first[k]]
         if len(first) == 1:
-            text = f"{first[0]}" + (f" has the least error of {n} methods" if n > 1 else "")
+            text = f"{first[0]}" + (f" has the lowest error of {n} methods" if n > 1 else "")
         else:
             which = f"the {n} methods" if len(first) == n else f"the best of {n} methods"
-            text = f"these labels cannot tell {which} apart: {'; '.join(first)}"
+            text = f"{which} do not differ significantly: {'; '.join(first)}"
         plain, own = self.baseline, self.calibrated
         if plain is None or own is None or plain == own:
             return text
         more = self.difference(plain, own)
         return (
-            f"{text}. MAE of {self.methods[plain].name} less that of {self.methods[own].name}: "
+            f"{text}. MAE of {self.methods[plain].name} minus that of {self.methods[own].name}: "
             f"{more.mean:z.3f} (95% interval {more.low:z.3f} to {more.high:z.3f})"
         )
 

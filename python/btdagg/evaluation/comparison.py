@@ -108,7 +108,7 @@ class Comparison(Readable):
         verdict, may_be = f"better: {name}, MAE {own} against {others}", ""
         if self.better is None:
             may_be = f"; {other} may be worse by up to {ends[1]:.3f}" if ends[1] > 0 else ""
-            verdict = f"not told apart: MAE {own} ({name}), {others} ({other})"
+            verdict = f"no significant difference: MAE {own} ({name}), {others} ({other})"
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
@@ -263,8 +263,8 @@ def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[
     if result.difference.mean < 0 and result.pvalue / 2 < 0.05:
         signs, strength = (f"{interval.mean:.3f}" for interval in result.mae)
         return [
-            f"warning: {where}the strength of votes is worse than their signs: MAE {strength} "
-            f"against {signs}, one-sided p = {result.pvalue / 2:.2g}; count signs instead"
+            f"warning: {where}vote strength is worse than signs alone: MAE {strength} against "
+            f"{signs}, one-sided p = {result.pvalue / 2:.2g}; count signs instead"
         ]
     return [] if warn else [f"{where}{result}"]
 
@@ -283,7 +283,7 @@ def _labelled(
     is_table = isinstance(way, Votes) or (isinstance(way, Items) and isinstance(labels, Labels))
     if is_table != isinstance(labels, Labels) or (is_table and groups is not None):
         raise InputError(
-            f"labels is a {type(labels).__name__}, and the votes are a {type(way).__name__}: "
+            f"labels is a {type(labels).__name__} but the votes are a {type(way).__name__}: "
             "expected tables of votes and labels, or arrays and their groups"
         )
     if n_votes is not None and not isinstance(way, Votes):

@@ -140,7 +140,7 @@ def evaluate(
     if not of_arrays:
         require_labels(labels)
         if groups is not None:
-            raise InputError("groups is for arrays; a table of labels has a column group")
+            raise InputError("groups is for arrays; in a table of labels, use a column group")
     scales = scales_of(votes, labels, scale, label_scale)
     methods = aggregators_or_usual(options.get("aggregators"), *scales)
     protocol, start = options.get("protocol", CROSS_FITTED), options.get("progress")
@@ -153,7 +153,7 @@ def evaluate(
         for name, value in {"n_votes": n_votes, **options}.items():
             if value is not None and name in ("n_votes", "by", "confidence", "neighbours"):
                 came = "these are items" if isinstance(votes, Items) else "labels is an array"
-                raise InputError(f"{name} is for tables of votes and labels, and {came}")
+                raise InputError(f"{name} is for tables of votes and labels, but {came}")
         items = Items.of(votes, labels, groups, scale=scales[0], label_scale=scales[1])
         items = items if covariates is None else items.with_covariates(covariates)
         require_splits(items, protocol.splitter)  # errors of the splits come first
@@ -161,7 +161,7 @@ def evaluate(
         step = None if start is None else start(n_splits)
         return Scores((), tuple(_cells(items, methods, protocols, step, None)))
     if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
+        raise InputError(f"votes is a {type(votes).__name__}, expected votes from read_votes")
     everything = cast("Labels", labels)
     if not len(everything.ids):
         raise InputError(f"{everything.source}: no item has a label")
@@ -211,7 +211,7 @@ def evaluate(
             partial(scores())
     if not cells:
         key, reason = skipped[0]
-        raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
+        raise InputError(f"no part could be evaluated; {' '.join(key)}: {reason}")
     return scores()
 
 

@@ -99,7 +99,7 @@ def require_comparable(items: Items, source: str) -> None:
     """Refuse labelled items that cannot be split or have one label; errors name the file."""
     n = len(items)
     if n < 2:
-        raise InputError(f"{source}: {n} item with votes has a label, expected at least 2")
+        raise InputError(f"{source}: only {n} item with votes has a label, expected at least 2")
     try:
         items.require_two_labels()
     except InputError as error:
@@ -135,7 +135,7 @@ def refuse_several_judges(votes: Votes) -> None:
     if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
         first, second = votes.frame["judge"].unique(maintain_order=True).head(2)
         raise InputError(
-            f"{votes.source}: votes of judge {first!r} and of judge {second!r}; filter by judge "
+            f"{votes.source}: votes of several judges, {first!r} and {second!r}; filter by judge "
             "first"
         )
 

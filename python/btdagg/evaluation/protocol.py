@@ -146,7 +146,9 @@ class RandomSplits:
         """Return how many items to calibrate on, given by share, by size, or by default."""
         if self.size is not None:
             if self.share is not None:
-                raise InputError("share and size are both given, expected one", argument="size")
+                raise InputError(
+                    "share and size are both given, expected one of them", argument="size"
+                )
             return as_integer(self.size, "size", 1)
         share = as_level(0.05 if self.share is None else self.share, "share")
         return max(1, round(share * n_items))
@@ -225,8 +227,8 @@ class CrossFit:
 
 def _one_group(n_items: int) -> InputError:
     return InputError(
-        f"all {n_items} items are in one group, which would have to be split; expected groups of "
-        "items that share something, such as a prompt"
+        f"all {n_items} items are in one group, which cannot be split; expected several groups, "
+        "such as one for each prompt"
     )
 
 
@@ -241,7 +243,9 @@ def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
 
 
 def _none_left(size: int, whole: str) -> InputError:
-    return InputError(f"calibrating on {size} of {whole} leaves none to evaluate, expected fewer")
+    return InputError(
+        f"calibrating on {size} of {whole} leaves none to evaluate; calibrate on fewer"
+    )
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,12 @@ class Recalibration(Readable):
         verdict = {
             old: f"{new} is worse than {old}",
             new: f"{new} is better than {old}",
-            None: f"{new} and {old} are not told apart",
+            None: f"{new} and {old} do not differ significantly",
         }[self.judges.better]
         most = self.models.difference.high
         holds = {
             True: f"the old model is better for {new} than the new one",
-            False: f"the old model does not hold for {new}",
+            False: f"the old model does not fit {new}",
             None: f"the old model may be worse for {new} than the new one by up to {most:z.3f}",
         }[self.old_model_holds]
         level, n = f"{100 * self.models.level:.4g}% interval ", self.models.n_items
@@ -112,7 +112,10 @@ class Recalibration(Readable):
         if self.items_wanted is None:
             return "even 100 times as many items would not tell the two models apart"
         labels = f" ({self.n_labels:,} have a label)" * (self.items_wanted > self.n_labels)
-        return f"about {self.items_wanted:,} items judged again would tell the models apart{labels}"
+        return (
+            f"it takes about {self.items_wanted:,} items judged again to tell the models "
+            f"apart{labels}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and sentences as plain values."""

@@ -24,8 +24,8 @@ def about_votes(cell: Cell) -> Iterator[str]:
     if cell.n_undecided:
         items = "item has" if cell.n_undecided == 1 else "items have"
         yield (
-            f"{where}{cell.n_undecided} {items} no decision of some method (its prompt shows "
-            "them as examples, or an answer is missing) and count for none"
+            f"{where}{cell.n_undecided} {items} no decision by some method (its prompt shows them "
+            "as examples, or an answer is missing) and are left out for all methods"
         )
     if cell.n_asked != cell.n_votes and cell.n_votes is not None:
         yield f"{where}no item has {cell.n_asked} votes; all {cell.n_votes} were used"
@@ -37,7 +37,7 @@ def about_scores(cell: Cell) -> Iterator[str]:
         yield (
             f"{_where(cell)}fitted to all {calibration.n_labels} labels, the model calls every "
             f"item with up to {calibration.max_votes} votes a tie, whatever the votes: here this "
-            "judge adds nothing to a constant answer. Always answering tie has MAE "
+            "judge is no better than a constant answer. Always answering tie has MAE "
             f"{cell.errors_of_constants[1]:.3f}; the scored models, each calibrated on "
             f"{cell.n_calibration:.0f} labels, have {_mae(cell.methods[cell.calibrated]):.3f}"
         )
@@ -63,8 +63,8 @@ def _against(cell: Cell) -> Iterator[str]:
     right, wrong = counts[0, 0] + counts[-1, -1], counts[0, -1] + counts[-1, 0]
     if wrong - right > 2 * np.sqrt(right + wrong):  # two standard errors of a fair coin
         yield (
-            f"{_where(cell)}majority vote picks the other side than the label for {wrong:.0f} "
-            f"items and the same for {right:.0f}: the votes are against the labels. Check first "
+            f"{_where(cell)}majority vote picks the opposite side of the label for {wrong:.0f} "
+            f"items and the same side for {right:.0f}: votes and labels disagree. Check first "
             "that A and B are the same responses in votes and labels"
         )
 
@@ -92,8 +92,8 @@ def _beaten(cell: Cell) -> Iterator[str]:
     if behind:
         yield (
             f"{_where(cell)}{_not_beating(behind)} always answering {constant} (MAE {error:.3f}) "
-            "on held-out items: these votes say too little; try more votes an item, another "
-            "prompt or another judge"
+            "on held-out items: these votes have too little information; try more votes per item, "
+            "another prompt or another judge"
         )
 
 
@@ -109,15 +109,18 @@ def _beside_raters(cell: Cell) -> Iterator[str]:
         return
     place, people = cell.calibrated or 0, len(cell.methods)
     less = raters.difference(place, people)
-    verdict = "about as close to a rater as another rater is"
+    verdict = "about as close to a rater as raters are to each other"
     if less.high < 0 or less.low > 0:
-        verdict = f"{'closer' if less.high < 0 else 'less close'} to a rater than another rater is"
+        verdict = (
+            f"{'closer' if less.high < 0 else 'less close'} to a rater than raters are to each "
+            "other"
+        )
     yield (
-        f"{_where(cell)}on {len(raters.groups)} items of several raters {cell.methods[place].name} "
-        f"is {verdict}: it is off by {raters.interval(place).mean:.3f} on average, another rater "
-        f"by {raters.interval(people).mean:.3f}; difference {less.mean:z.3f}, 95% interval "
-        f"{less.low:z.3f} to {less.high:z.3f}; Krippendorff's alpha of the raters is "
-        f"{raters.alpha:.2f}"
+        f"{_where(cell)}on {len(raters.groups)} items with several raters "
+        f"{cell.methods[place].name} is {verdict}: it is off by {raters.interval(place).mean:.3f} "
+        f"on average, another rater by {raters.interval(people).mean:.3f}; difference "
+        f"{less.mean:z.3f}, 95% interval {less.low:z.3f} to {less.high:z.3f}; Krippendorff's "
+        f"alpha of the raters is {raters.alpha:.2f}"
     )
 
 

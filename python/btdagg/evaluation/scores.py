@@ -84,9 +84,9 @@ class Scores(Displayed, Readable):
         remarks += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in self.skipped]
         if self.n_sharing:
             remarks.append(
-                f"{self.n_sharing} items share a prompt with another, and the labels have no "
-                "column group: intervals and tests take them for independent and may be too "
-                "narrow; a column group with the prompt's id keeps them together"
+                f"{self.n_sharing} items share a prompt with another item, but the labels have no "
+                "column group. Intervals treat them as independent and may be too narrow; add a "
+                "column group with the prompt's id"
             )
         return *remarks, *(text for cell in cells for text in about_scores(cell))
 
@@ -98,7 +98,7 @@ class Scores(Displayed, Readable):
             return next(iter(most)).answer
         best = Counter(cell.best.name for cell in most)
         parts = (f"{name} in {n}" for name, n in best.most_common())
-        return f"least error, in {len(most)} parts: {', '.join(parts)}"
+        return f"lowest error, in {len(most)} parts: {', '.join(parts)}"
 
     def __str__(self) -> str:
         return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])

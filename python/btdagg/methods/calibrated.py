@@ -79,7 +79,7 @@ class Calibrated(OnScale, Readable):
     def fit_quietly(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Set `calibration` as `fit` does, which keeps what it would warn of."""
         if self.needs.neighbours:
-            raise InputError("neighbours needs votes of other tasks or judges, or a prior")
+            raise InputError("neighbours needs votes of other tasks or judges; pass a prior")
         fit: Any = calibrate
         names = ["scale", "label_scale", "alpha", "kappa"]
         if self.judges:

@@ -142,7 +142,7 @@ class SoftSelfConsistency(WithoutFit, OnScale):
                 f"score is {self.score!r}, expected one of {', '.join(get_args(Score))}"
             )
         name = self.name or ("CI-SC" if self.score == "sum" else f"Soft-SC {self.score}")
-        self.scale.require_sides(f"{name}, which takes confidences by minus, tie and plus")
+        self.scale.require_sides(f"{name}, which needs confidences in minus, tie and plus")
         object.__setattr__(self, "name", name)
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
@@ -194,7 +194,7 @@ class Decided(WithoutFit, OnScale):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "name", self.name or self.column.upper())
-        self.scale.require_sides(f"{self.name}, which reads decisions of -1, 0 and 1")
+        self.scale.require_sides(f"{self.name}, which reads the decisions -1, 0 and 1")
 
     @property
     def needs(self) -> Needs:

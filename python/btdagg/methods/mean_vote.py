@@ -28,7 +28,7 @@ class Threshold(OnScale):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.scale.require_sides(f"{self.name}, which cuts both sides alike")
+        self.scale.require_sides(f"{self.name}, which uses the same cut on both sides")
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself."""

@@ -43,11 +43,11 @@ class PlannedAnchors(NamedTuple):
 
     def __str__(self) -> str:
         found = (
-            f"to find within {self.within:,} items, with {self.power:.0%}, that the judge casts "
+            f"to find with {self.power:.0%}, within {self.within:,} items, that the judge casts "
             f"{self.drift:.0%} of its votes for the tie, or for one side, whatever it reads"
         )
         if self.anchors is None:
-            return f"{found}, 2,000 items judged again are not enough; more votes an item would be"
+            return f"{found}, even 2,000 items judged again are not enough; use more votes per item"
         pace = self.within / self.anchors
         often = f"one for every {pace:.3g} items" if pace >= 1 else "more than there are items"
         return f"{found}, judge {self.anchors:,} again: {often}"

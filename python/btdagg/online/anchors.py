@@ -210,7 +210,7 @@ class Anchors:
         own.calls = [tuple(call) for call in state["calls"]]
         own.bets = [SymmetryBet(**part) for part in state["bets"]]
         if {len(part) for part in (own.reference, own.stream, own.moved, own.bets)} != {len(names)}:
-            raise ValueError("its anchors are of other facets")
+            raise ValueError("its anchors have other facets")
         return own
 
 

@@ -232,7 +232,7 @@ class DriftMonitor(SavedAsJson):
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
-        expected = "groups of the reference and of the stream, or of neither"
+        expected = "groups for both the reference and the stream, or for neither"
         expect((groups is None) == (self._open is None), "groups", groups, expected)
         names = None
         if groups is not None:
@@ -271,7 +271,7 @@ class DriftMonitor(SavedAsJson):
             came = "a monitor of groups"
             expected = "a monitor without groups, of one item of each group"
             if self._anchors is None:
-                came, expected = "a monitor that an older btdagg saved", "one that is made anew"
+                came, expected = "a monitor saved by an older btdagg", "a new monitor"
             raise InputError(argument="monitor", came=came, expected=expected)
         tables = []
         for name, counts in (("old", old), ("new", new)):
@@ -383,7 +383,7 @@ class DriftMonitor(SavedAsJson):
         shapes = monitor._sums.shape, monitor._totals.shape
         n_moved, expected = len(monitor._moved_at), [_LEVELS] * len(FACETS)
         if shapes != 2 * ((2, len(FACETS)),) or n_moved != len(FACETS) or sizes != expected:
-            raise ValueError("its parts are of different lengths")
+            raise ValueError("its parts differ in length")
         return monitor
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:

@@ -92,7 +92,7 @@ class _MeanRule:
         return asks
 
     def forecasts(self, counts: Any, n_threads: int) -> Floats:
-        expected = "a rule of pairs: votes of grades are not foreseen"
+        expected = "a rule for pairs, since future votes are not modelled for grades"
         raise InputError(argument="votes", came=None, expected=expected)
 
     def stops_one(self, *counts: float) -> bool:

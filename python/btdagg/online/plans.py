@@ -100,7 +100,7 @@ class Plan(Drawn, Readable):
         most = [row for row in self.budgets if row.rule == _ALL][-1]
         fewest = next((row for row in known if row.mae <= most.mae), None)
         if fewest is None:
-            return f"with covariates the error is not below that of {most.n} votes alone"
+            return f"with covariates the error is not below that of {most.n} votes without them"
         return (
             f"MAE with covariates and {counted(fewest.n, 'vote')} an item {fewest.mae:.4f}, of "
             f"{counted(most.n, 'vote')} alone {most.mae:.4f}: "
@@ -207,7 +207,7 @@ def plan(
         offsets_of(model, columns_for(model, pilot), len(pilot))  # which names those that miss
     n_open = n_items if population == "new" else n_items - len(pilot)
     if n_open < 1:
-        most = f"more than the {n_items - n_open} of the pilot, which are among them"
+        most = f"more than the {n_items - n_open} items of the pilot, which are part of the job"
         raise InputError(argument="n_items", came=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
     unit = 1.0
@@ -332,7 +332,7 @@ def _of_own_votes(
     array, most = pilot.pooled, budgets[-1]
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
     rows = np.flatnonzero(array.sum(axis=1) >= most)
-    expected = "at most as many votes as two or more items of the pilot have"
+    expected = "at most as many votes as at least two items of the pilot have"
     expect(len(rows) >= 2, "n_votes", most, expected)
     pilot, places = pilot[rows], np.arange(len(pilot.scale.points))
     orders = [rng.permutation(np.repeat(places, row.astype(int)))[:most] for row in array[rows]]
@@ -561,7 +561,7 @@ def forecast(
                     seen.append(np.mean(outcomes, axis=0))
             if not seen:
                 raise InputError(
-                    f"no neighbour has an item with {n} votes beyond {size} labelled ones"
+                    f"no neighbour has an item with {n} votes besides {size} labelled ones"
                 )
             mae, votes = np.mean(seen, axis=0)
             errors = [float(error) for error, _ in seen]

@@ -385,20 +385,20 @@ def _alone(
 
 def _require_lossless(rule: StoppingRule) -> None:
     if rule.kind != "lossless":
-        lossless = "as chances of votes depend on covariates, which a lossless rule takes"
+        lossless = "since only a lossless rule allows covariates"
         rule.model.require_votes_alone(f"a {rule.kind} rule, {lossless}")
     if rule.model.covariates:
-        expected = "None with covariates, which the chances of votes depend on"
+        expected = "None, since forecasts of votes do not allow covariates"
         expect(rule.votes is None, "votes", rule.votes, expected)
     if rule.kind != "lossless" or rule.votes is not None:
-        expected = "a lossless one without a distribution of votes"
+        expected = "a lossless rule, which needs no distribution of votes"
         raise InputError(argument="kind", came=f"{rule.kind} for grades", expected=expected)
 
 
 def _check(votes: object, kind: Kind) -> None:
     optional = votes is None and kind == "lossless"
     if not optional and not isinstance(votes, VoteDistribution | StrengthDistribution):
-        expected = "a VoteDistribution, as fit_votes gives it"
+        expected = "a VoteDistribution from fit_votes"
         raise InputError(argument="votes", came=votes, expected=expected)
 
 
@@ -445,7 +445,7 @@ class RuleKind:
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
         if not model.foresees:
-            expected = "lossless, of grades and with covariates"
+            expected = "lossless for grades and with covariates"
             expect(self.value is None, "stop", self.name, expected)
             return StoppingRule.lossless(model, n, step=step)
         votes = fit_votes(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _FILE = FileFormat("btdagg.tally", "tally")
 _MAX_SAMPLE = 4095
-_SIGNS = "-1, 0 or 1: a tally counts signs, and btdagg.tally counts votes with a strength"
+_SIGNS = "-1, 0 or 1, since this tally counts signs; for votes with strength use btdagg.tally"
 
 # Integers, or texts as UTF-8 bytes, where the first begins, and where each ends.
 _Ids: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]"
@@ -118,12 +118,12 @@ class OnlineTally:
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", came=model, expected=f"the rule's, {rule.model!r}")
         if rule is not None and isinstance(rule.votes, StrengthDistribution):
-            expected = "a rule for whole votes, as a tally holds them"
+            expected = "a rule for whole votes, which are what a tally counts"
             raise InputError(argument="rule", came=rule.kind, expected=expected)
         expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
         self.rule = rule
         self.model = model if rule is None else cast("DavidsonModel", rule.model)
-        expected = "a DavidsonModel: an online tally counts votes of pairs, not grades"
+        expected = "a DavidsonModel, since an online tally counts votes on pairs, not grades"
         expect(isinstance(self.model, DavidsonModel | None), "model", self.model, expected)
         if self.model is not None and self.model.provenance is not None:
             told = self.model.provenance.other_strength("none")

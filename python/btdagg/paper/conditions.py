@@ -119,7 +119,9 @@ def _by_value(
     votes = with_task(votes, labels)
     by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
     if column in by:
-        raise InputError(f"by names {column!r}, the column whose values are compared")
+        raise InputError(
+            f"by contains {column!r}, the column whose values are compared; leave it out"
+        )
     require(votes, [column])
     frames, left_out, skipped = [], {}, []
     for key, part in votes.partition(by):
@@ -127,7 +129,7 @@ def _by_value(
             _refuse_confounded(part, column, by)
             rows = _under_every_value(part, column, least)
             if not rows.height:
-                raise InputError(f"no item has {least} or more votes under each {column}")
+                raise InputError(f"no item has {least} or more votes for every {column}")
             left_out[key] = part.frame["item"].n_unique() - rows["item"].n_unique()
         except InputError as error:
             where = f"{part.source}, {' '.join(key)}" if key else part.source
@@ -162,7 +164,7 @@ def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
     """Refuse one value alone, and values that differ in more than what is varied."""
     values = text(part, column).unique()
     if len(values) < 2:
-        raise InputError(f"all votes have {column} {values[0]}, expected several values")
+        raise InputError(f"all votes have the {column} {values[0]}, expected several values")
     for other in _CONDITIONS:
         if other not in part.columns or other in (column, *by):
             continue
@@ -172,8 +174,8 @@ def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
         if len(conditions) > 1:
             first, second, *_ = conditions.values()
             raise InputError(
-                f"{column} {first!r} and {second!r} differ in {other} too; filter by {other}, or "
-                "go by it"
+                f"{column} {first!r} and {second!r} also differ in {other}; filter by {other}, or "
+                f"compare by {other}"
             )
 
 

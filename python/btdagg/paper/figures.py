@@ -47,9 +47,9 @@ def transfer_figure(transfer: Transfer, limit: float | None = None) -> ReportFig
     return ReportFigure(
         "transfer",
         "Transfer of a calibration between tasks",
-        "Change in MAE on the task of the column where the calibration is that of the task of the "
-        f"row instead of its own (the diagonal): mean over {over}. "
-        "Blue, below 0: better; red: worse.",
+        "Change in MAE on the task of the column if the model is calibrated on the task of the "
+        f"row instead of the same task (the diagonal): mean over {over}. Blue, below 0: better; "
+        "red: worse.",
         partial(_draw, transfer, transfer_limit([transfer]) if limit is None else limit),
     )
 
@@ -103,6 +103,6 @@ def tie_rate_figure(
     return ReportFigure(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
-        "Share of votes that are ties, with 95% intervals, which go by the number of items.",
+        "Share of votes that are ties, with 95% intervals based on the number of items.",
         partial(draw_intervals, points, names, columns, "ties in percent of votes", None),
     )

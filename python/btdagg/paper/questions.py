@@ -99,7 +99,7 @@ def _error_by_order(study: Study, report: ReportFolder) -> None:
     n_votes = study.most_votes or max(study.budgets())
     of_each = n_votes // 2 - n_votes // 2 % 2  # votes that an item has of either order
     if of_each < 2:
-        raise InputError(f"this needs two votes of each order, and an item has {n_votes}")
+        raise InputError(f"this needs two votes in each order, but an item has {n_votes}")
     scores = study.run("order", compare_orders, votes, of_each)
     skip_left_out(study, report, scores)
     report.add(tables.order_table(scores))
@@ -128,15 +128,15 @@ QUESTIONS = (
     Question(
         "transfer",
         "Whether a calibration carries over",
-        "Calibrated on one task (row) and used on another (column), compared with calibrating on "
-        "the task itself.",
+        "Models calibrated on one task (row) and used on another (column), compared with "
+        "calibration on the same task.",
         _transfer,
         paired=True,
     ),
     Question(
         "ablations",
         "What prompt and temperature change",
-        "The same items under every value.",
+        "The same items for every value.",
         _ablations,
         paired=True,
     ),

@@ -206,7 +206,7 @@ def _sheet(
     rated = mine & (others.sum(axis=1) > 0)
     undecided = rated & ((others == others.max(axis=1, keepdims=True)).sum(axis=1) > 1)
     if not rated.any():
-        raise InputError(f"{ratings.source}: no item of this rater has a label of the others")
+        raise InputError(f"{ratings.source}: no item of this rater has a label by other raters")
     items = ratings.items[rated].tolist()
     columns = {"item": items, "label": majority_vote(others)[rated]}
     if groups is not None:

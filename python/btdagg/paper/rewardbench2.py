@@ -139,7 +139,7 @@ def _read_prompts(source: Path, split: str) -> Table:
             for file in files
         ]
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{source}: is not as {_HUB_ID}: {error}") from None
+        raise InputError(f"{source} does not have the form of {_HUB_ID}: {error}") from None
     frame = pl.concat(frames)
     prompts = Table(frame.with_columns(task=_task_names(frame["subset"])), str(source))
     refuse_duplicates(prompts, ["task", "id"])

@@ -41,9 +41,7 @@ def ablation_table(scores: Scores) -> ReportTable:
     bold = "the lowest of the row" if alone else f"the lowest of the methods at that {column}"
     n_left_out = sum(scores.n_left_out.values())
     left_out = (
-        f" {n_left_out} items without votes under every {column} are left out."
-        if n_left_out
-        else ""
+        f" {n_left_out} items without votes for every {column} are left out." if n_left_out else ""
     )
     over, error = basis_of(scores.cells)
     return ReportTable.of_rows(
@@ -150,8 +148,8 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
         "Fitted parameters",
         f"Median and interquartile range over {over}. beta: sensitivity to the margin; nu: how "
         "strongly ties are preferred from the start; gamma: sensitivity to the share of ties. At "
-        "a bound: share of fits with a parameter at one. Gold and judge ties: share of items whose "
-        "gold label, or majority vote, is a tie.",
+        "a bound: share of fits with a parameter at a bound. Gold and judge ties: share of items "
+        "whose gold label, or majority vote, is a tie.",
         ("task",),
         rows(),
     )
@@ -194,9 +192,9 @@ def transfer_table(transfer: Transfer) -> ReportTable:
     return ReportTable.of_rows(
         "transfer",
         "Transfer of a calibration between tasks",
-        "Change in MAE on the task of the column where the calibration is that of the task of the "
-        f"row instead of its own: mean over {over}; {error}. "
-        "Below 0 the other calibration is better. Bold: its whole interval is below 0.",
+        "Change in MAE on the task of the column if the model is calibrated on the task of the "
+        f"row instead of the same task: mean over {over}; {error}. Below 0 the other calibration "
+        "is better. Bold: the whole interval is below 0.",
         ("calibrated on",),
         rows(),
     )
@@ -214,14 +212,15 @@ def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
     """
     judges = [s.compared for of in by_votes.values() for s in of.raters if s.compared]
     note = (
-        "Gold is the majority vote of the other raters; where labels share the most, it is a tie."
+        "The gold label is the majority vote of the other raters, or a tie if several labels "
+        "have the most votes."
     )
     if judges:
         over, error = basis_of(judges)
         note += (
             f" The judge's labels are by {judges[0].methods[0].name}. Rater and judge are scored "
-            f"on the evaluation sets of {over}, which the judge is not calibrated on; {error}. A "
-            "gain above 0 is the judge's. Wins: the judge's mean is the better one."
+            f"on the held-out items of {over}; {error}. A gain above 0 favours the judge. Wins: "
+            "the judge's mean is better."
         )
     labels = [] if None in by_votes else ["votes"]
 
@@ -302,8 +301,8 @@ def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "templat
     return ReportTable.of_rows(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
-        "Share of votes that are ties; ± is half of the 95% interval, which goes by the "
-        "number of items. Averages pool their cells.",
+        "Share of votes that are ties; ± is half of the 95% interval, based on the number of "
+        "items. Averages pool their cells.",
         (rows,),
         lines(),
     )

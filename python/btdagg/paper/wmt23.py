@@ -102,8 +102,8 @@ def load_wmt23(
     member = _SIDE_BY_SIDE[pair or "zh-en"]
     if (path is None) != download:
         raise InputError(
-            f"load_wmt23: give either path, a copy of {member}.tar.gz, or download=True, "
-            f"which fetches it from {_address(member)}"
+            f"load_wmt23 needs a source: either path, a copy of {member}.tar.gz, or "
+            f"download=True, which fetches it from {_address(member)}"
         )
     archive = Path(_download(member) if path is None else path)
     language, errors = _read_errors(archive, {pair: member} if pair else _SIDE_BY_SIDE)
