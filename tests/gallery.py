@@ -66,7 +66,7 @@ def _gallery():
     return {
         "model": model,
         "calibration": calibration,
-        "with a prior": few,
+        "since": few,
         "posterior": few.posterior,
         "stability": few.posterior.stable(counts),
         "features": model.features(counts),

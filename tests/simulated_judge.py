@@ -27,7 +27,8 @@ class SimulatedJudge:
         """Every request that was judged or refused, as logged."""
         if not self.path.exists():
             return []
-        return [json.loads(line) for line in self.path.read_text().splitlines()]
+        whole, _, _ = self.path.read_text().rpartition("\n")  # a line may be half written
+        return [json.loads(line) for line in whole.splitlines()]
 
     def stats(self):
         with urllib.request.urlopen(self.url.removesuffix("/v1") + "/stats") as answer:

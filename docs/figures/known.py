@@ -82,7 +82,7 @@ def draw_chances(axis: Axes) -> None:
         chances = model.predict_proba(rows, covariates=of_rows)[:, 2]
         axis.plot(standing, chances, color=colour, label=name)
     axis.axhline(0.5, color=FAINT, linestyle=":")
-    axis.set(xlabel="standing of A less that of B", ylabel="probability that A is better")
+    axis.set(xlabel="standing of A minus that of B", ylabel="probability that A is better")
     axis.set(ylim=(0, 1))
     axis.legend(loc="upper left")
     axis.set_title("what a standing says beside two votes")

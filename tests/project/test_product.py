@@ -103,7 +103,7 @@ FUNCTIONS = {
     ),
 }  # fmt: skip
 
-SINGLE = "needs single votes, and these are counts"
+SINGLE = "needs single votes, but these are counts"
 NO_JUDGE = "no column 'judge'; found item, minus, tie, plus"
 DAVIDSON = r"\(n, 3\): minus, tie, plus of each item"
 
@@ -406,7 +406,7 @@ def test_a_made_up_scale_goes_through_commands(given, scale, cli, quick_commands
 
 
 def test_a_mirrored_scale_of_five_points_is_refused_everywhere(given, cli, tmp_path):
-    reason = "expected three points at equal distances where a scale is mirrored"
+    reason = "expected three equally spaced points for a mirrored scale"
     for points in ((-2, -1, 0, 1, 2), (-1, 0, 2), (-1, 1)):
         with pytest.raises(btdagg.InputError, match=reason):
             btdagg.Scale(points, mirrored=True)

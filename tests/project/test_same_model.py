@@ -93,7 +93,7 @@ KNOWING = [
 
 
 @pytest.mark.integration
-@pytest.mark.filterwarnings("ignore:.* is not known of")
+@pytest.mark.filterwarnings("ignore:.* is missing for")
 @pytest.mark.parametrize("model", KNOWING, ids=["pairs", "grades"])
 def test_a_model_with_covariates_decides_alike_by_every_door(tmp_path, cli, postgres, model):
     rng, n, names = np.random.default_rng(0), 100_000, [*model.scale.columns]
