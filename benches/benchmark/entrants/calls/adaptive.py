@@ -13,5 +13,6 @@ def followed(seen, orders):
     stands = stats.beta.sf(0.5, first + 1, second + 1) > 0.95
     stands[:, n - 1] = True
     stopped = stands.argmax(axis=1)
-    decided = running[np.arange(len(orders)), stopped].argmax(axis=1)
-    return stopped + 1, decided, running[:, -1].argmax(axis=1)
+    away = np.abs(np.arange(shares.shape[2]) - (shares.shape[2] - 1) / 2)
+    leads = (running - 1e-6 * away).argmax(axis=2)  # of two as many the one nearer to the middle
+    return stopped + 1, leads[np.arange(len(orders)), stopped], leads[:, -1]
