@@ -243,7 +243,7 @@ def test_tables_arrays_and_commands_agree(tables, cli):
         btdagg.certify(items, covariates="standing")
 
 
-def test_evaluations_and_comparisons_of_a_panel_use_covariates(tables, cli):
+def test_evaluations_and_comparisons_of_a_panel_use_covariates(tables, cli, quick_commands):
     votes, labels = tables
     panel = votes.items(panel="judge")
     found = btdagg.compare(panel, panel, labels, covariates=(None, "auto"))
