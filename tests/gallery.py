@@ -66,7 +66,7 @@ def _gallery():
     return {
         "model": model,
         "calibration": calibration,
-        "since": few,
+        "with a prior": few,
         "posterior": few.posterior,
         "stability": few.posterior.stable(counts),
         "features": model.features(counts),

@@ -93,7 +93,7 @@ KINDS = {
     "between points": (lambda _, y: {"labels": changed(y, 1, 0.5)}, "labels", 1),
     "labels of text": (lambda _, y: {"labels": ["x", *y[1:]]}, "labels", 0),
     "labels of other items": (lambda _, y: {"labels": y[:-1]}, "labels", None),
-    "groups of other sizes (other items": (lambda *_: {"groups": np.arange(N - 1)}, "groups", None),
+    "groups of other items": (lambda *_: {"groups": np.arange(N - 1)}, "groups", None),
     "an item without a group": (lambda *_: {"groups": [None, *range(1, N)]}, "groups", 0),
     "a level in percent": (lambda *_: {"level": 95}, "level", None),
     "a negative weight": (lambda *_: {"weights": changed(np.ones(N), 1, -1)}, "weights", 1),

@@ -19,12 +19,12 @@ from gallery import gallery, simulated, tables_of
 from pages import ROOT
 
 SHOWN = (
-    "model", "calibration", "since", "by error", "panel", "panel's calibration", "bootstrap",
+    "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
     "comparison", "random splits", "scores", "scores at one number", "labels swept",
     "estimates", "estimates by", "certificate", "systems", "plan",
 )  # fmt: skip
 DRAWN = (
-    "model", "calibration", "since", "comparison", "random splits", "scores",
+    "model", "calibration", "with a prior", "comparison", "random splits", "scores",
     "scores at one number", "labels swept", "estimates", "estimates by", "certificate", "systems",
     "plan",
 )  # fmt: skip
@@ -97,8 +97,8 @@ def test_numbers_are_those_of_the_result(results):
 
     model = results["calibration"].model
     assert f"{model.beta:.4g}" in cells("model")
-    interval = results["since"].posterior.intervals()["gamma"]
-    assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("since")
+    interval = results["with a prior"].posterior.intervals()["gamma"]
+    assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("with a prior")
     refits = results["bootstrap"].nu
     assert any(f"{refits.low:.4g} to {refits.high:.4g}" in one for one in cells("bootstrap"))
     scores = [f"{method.interval().mean:.3f}" for method in results["comparison"].methods]
