@@ -196,7 +196,7 @@ def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):
     cap = 0.4 * whole
     status, _, err = cli(*served, *config(**keys, max_cost=cap), "-o", "capped")
     assert status == 3, err
-    assert "the cap" in err
+    assert "max_cost" in err
     assert 0 < sum(row["cost"] or 0.0 for row in rows_of("capped/votes.db")) <= cap
 
 
