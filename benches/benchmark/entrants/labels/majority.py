@@ -1,13 +1,11 @@
-"""The label with most votes; of two with as many the one nearer to the middle."""
+"""The label with most votes; of labels with as many, their mean: of A and B a tie."""
 
-import numpy as np
+from btdagg.methods import MajorityVote
 
 NAME, LEAST = "majority vote", 0
 
 
 def decide(seen, new):
-    points = new.scale.floats
-    if len(points) != len(new.label_scale.points):
+    if len(new.scale.points) != len(new.label_scale.points):
         return None
-    away = np.abs(np.arange(len(points)) - (len(points) - 1) / 2)
-    return new.label_scale.floats[(new.counts - 1e-6 * away).argmax(axis=1)]
+    return MajorityVote(scale=new.scale, label_scale=new.label_scale).decide(new.counts)
