@@ -78,13 +78,13 @@ def main():
         orders = [rng.permutation(len(labels)) for _ in range(n_draws)]
         sets = [rng.permutation(len(labels)) for _ in range(5 * n_draws)]
         for row in found.rows:
-            came = [what_came(votes, labels, o[: row.n_labels], prior) for o in orders]
-            error, used = np.mean(came, axis=0)
+            got = [what_came(votes, labels, o[: row.n_labels], prior) for o in orders]
+            error, used = np.mean(got, axis=0)
             ahead[row.n_labels].append((row.mae, error, 1 - row.votes / N, 1 - used / N))
             inside.append(row.low <= error <= row.high)
         for prior in pilots:
             least = what_came(votes, labels, None, prior)[0]
-            came = [
+            got = [
                 np.mean([what_came(votes, labels, o[:k], prior)[0] for o in sets]) - least
                 for k in EXCESS
             ]
@@ -96,7 +96,7 @@ def main():
                 error, used = what_came(votes, labels, known, prior)
                 pilots[prior].append((row.mae, error, 1 - row.votes / N, 1 - used / N))
                 held[prior].append(row.low <= error <= row.high)
-                excess[prior].append((came, [of for _, of in plan.labels]))
+                excess[prior].append((got, [of for _, of in plan.labels]))
     print("| forecast | MAE forecast | came | difference | savings forecast | came | difference |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for size, rows in ahead.items():
@@ -105,9 +105,9 @@ def main():
         means = np.array(rows).reshape(-1, n_draws, 4).mean(axis=1)
         show(f"plan of a pilot of {PILOT}, prior {prior}", means)
     for prior, rows in excess.items():
-        came, planned = np.mean(rows, axis=0).round(4)
+        got, planned = np.mean(rows, axis=0).round(4)
         print(f"\nprior {prior}: the interval held {np.mean(held[prior]):.0%}; excess of {EXCESS} ")
-        print(f"labels {planned}, came {came}")
+        print(f"labels {planned}, came {got}")
     print(f"\nwithin the range of the neighbours: {np.mean(inside):.0%}")
 
 

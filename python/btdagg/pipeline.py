@@ -175,9 +175,9 @@ class Pipeline:
         self.rule = RuleKind.parse(rule) if isinstance(rule, str) else rule
         if isinstance(self.rule, StoppingRule) and (strength or full_margin):
             expected = "None, since a rule counts votes as its model does"
-            came = strength or full_margin
+            got = strength or full_margin
             name = "strength" if strength else "full_margin"
-            raise InputError(argument=name, came=came, expected=expected)
+            raise InputError(argument=name, got=got, expected=expected)
         scale = judging.scale
         self.labels = labels if isinstance(labels, Labels) else labels_for(judging, labels)
         if not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)):
@@ -204,7 +204,7 @@ class Pipeline:
         self.covariates = _covariates(covariates, self.pairs, scale)
         if self.covariates and isinstance(self.rule, RuleKind) and self.rule.value is not None:
             expected = f"lossless, the only rule that allows covariates ({self.rule.name} does not)"
-            raise InputError(argument="covariates", came=[*self.covariates], expected=expected)
+            raise InputError(argument="covariates", got=[*self.covariates], expected=expected)
         self._sides = sides_of(self.pairs, a, b, scale=scale)
         judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
@@ -400,7 +400,7 @@ def _covariates(given: str | Sequence[str] | None, pairs: Pairs, scale: Scale) -
         if not _sources([name], pairs, scale):
             columns = ", or ".join(sources_of(name, scale))
             expected = f"a column {columns} of {pairs.source}"
-            raise InputError(argument="covariates", came=name, expected=expected)
+            raise InputError(argument="covariates", got=name, expected=expected)
     return tuple(names)
 
 
@@ -461,9 +461,9 @@ def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
     items, labelled = text(pairs, "item"), text(gold, "item")
     labels = gold.frame["label"].filter(labelled.is_in(items.implode()))
     if labels.is_empty():
-        wanted, came = (listing(ids.head(3).to_list()) for ids in (items, labelled))
+        wanted, got = (listing(ids.head(3).to_list()) for ids in (items, labelled))
         raise InputError(
-            f"{gold.source}: no label belongs to an item of {pairs.source}; items are {came} ... "
+            f"{gold.source}: no label belongs to an item of {pairs.source}; items are {got} ... "
             f"in the labels, {wanted} ... in the pairs"
         )
     if gold.scale.mirrored and labels.n_unique() == 1:

@@ -92,7 +92,7 @@ class Columns(dict[str, "str | Sequence[str]"]):
         super().__init__(names)
         for name in names:
             if not _is_column(name):
-                raise InputError(argument=name, came=names[name], expected=_nearest(name, COLUMNS))
+                raise InputError(argument=name, got=names[name], expected=_nearest(name, COLUMNS))
         self.words, self.orders, self.scale = words, orders, scale
 
 
@@ -149,7 +149,7 @@ class Project:
                 path[1:] = path[1].split(".", 1)
                 path[1] = path[1].lower()
             if not all(path) or not value.strip():
-                raise InputError(argument="keys", came=text, expected="KEY=VALUE")
+                raise InputError(argument="keys", got=text, expected="KEY=VALUE")
             value = value.strip()
             *outer, last = path
             table = keys
@@ -281,7 +281,7 @@ class Project:
             return read(files, format, order=orders, **how)
         if orders:
             raise InputError(
-                argument="order", came=orders, expected="none, since single responses have no order"
+                argument="order", got=orders, expected="none, since single responses have no order"
             )
         scale: Any = None
         if isinstance(text, str):

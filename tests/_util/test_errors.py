@@ -11,14 +11,14 @@ from btdagg import InputError
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"argument": "labels", "row": 3, "came": "Y"}, "labels[3] is 'Y', expected this"),
-        ({"argument": "labels", "row": 0, "came": None}, "labels[0] is nothing, expected this"),
-        ({"argument": "counts", "row": (3, 1), "came": 2.5}, "counts[3, 1] is 2.5, expected this"),
-        ({"argument": "alpha", "came": np.float64(2)}, "alpha is 2.0, expected this"),
+        ({"argument": "labels", "row": 3, "got": "Y"}, "labels[3] is 'Y', expected this"),
+        ({"argument": "labels", "row": 0, "got": None}, "labels[0] is nothing, expected this"),
+        ({"argument": "counts", "row": (3, 1), "got": 2.5}, "counts[3, 1] is 2.5, expected this"),
+        ({"argument": "alpha", "got": np.float64(2)}, "alpha is 2.0, expected this"),
         ({"argument": "alpha"}, "alpha: expected this"),
-        ({"source": "a.csv", "row": 3, "came": "Y"}, "a.csv, row 3: got 'Y', expected this"),
+        ({"source": "a.csv", "row": 3, "got": "Y"}, "a.csv, row 3: got 'Y', expected this"),
         ({"source": "a.csv", "column": "vote"}, "a.csv, column vote: expected this"),
-        ({"argument": "alpha", "came": "x" * 99}, f"alpha is '{'x' * 56}..., expected this"),
+        ({"argument": "alpha", "got": "x" * 99}, f"alpha is '{'x' * 56}..., expected this"),
     ],
 )
 def test_fields_are_worded(fields: dict[str, object], message: str) -> None:
@@ -35,7 +35,7 @@ def test_a_sentence_is_kept_and_a_command_calls_the_argument_by_its_option() -> 
     plain = InputError("no item has a label")
     options = {"full_margin": "--set full_margin=", "columns": "--set "}.get
     assert str(plain) == plain.in_options(options) == "no item has a label"
-    error = InputError(argument="full_margin", came=-1, expected="a positive number")
+    error = InputError(argument="full_margin", got=-1, expected="a positive number")
     assert error.in_options(options) == "--set full_margin is -1, expected a positive number"
     other = InputError("full_margins are two", argument="full_margin")
     assert other.in_options(options) == "full_margins are two"

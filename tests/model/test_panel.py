@@ -295,9 +295,9 @@ def test_counts_with_an_axis_of_judges_are_calibrated_as_a_panel():
     counts = np.stack([sample.counts, sample.counts[::-1]], axis=1)
     fitted = btdagg.calibrate(counts, sample.labels, alpha=0.5)
     assert fitted == btdagg.calibrate_panel(counts, sample.labels, alpha=0.5)
-    for name, came in (("bounds", btdagg.Bounds()), ("prior", None)):
+    for name, got in (("bounds", btdagg.Bounds()), ("prior", None)):
         with pytest.raises(btdagg.InputError, match="for a panel") as error:
-            btdagg.calibrate(counts, sample.labels, **{name: came})
+            btdagg.calibrate(counts, sample.labels, **{name: got})
         assert error.value.argument == name
     sides = btdagg.Scale((-2, 0, 2), ("no", "even", "yes"), mirrored=True)
     other = btdagg.calibrate(counts, 2 * sample.labels, scale=btdagg.PAIRS, label_scale=sides)

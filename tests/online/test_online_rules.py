@@ -327,14 +327,14 @@ def test_a_plan_promises_the_error_that_comes():
     # under the distribution that is fitted to the pilot the error came out 0.095 too low.
     judge = simulate("rb2-math", 30 * 25 + 2000, 8, seed=11)
     new = slice(30 * 25, None)
-    rows, came = [], []
+    rows, got = [], []
     for start in range(0, 30 * 25, 25):
         pilot = judge.counts[start : start + 25], judge.labels[start : start + 25]
         rows.append(plan(*pilot, n_items=1, n_votes=[8], n_labels=[5]).budgets[0])
         decided = btdagg.calibrate(*pilot).model.decide(judge.counts[new])
-        came.append(btdagg.mean_absolute_error(judge.labels[new], decided))
-    assert abs(np.mean([row.mae for row in rows]) - np.mean(came)) < 2.5 * 0.019
-    inside = [row.low <= error <= row.high for row, error in zip(rows, came, strict=True)]
+        got.append(btdagg.mean_absolute_error(judge.labels[new], decided))
+    assert abs(np.mean([row.mae for row in rows]) - np.mean(got)) < 2.5 * 0.019
+    inside = [row.low <= error <= row.high for row, error in zip(rows, got, strict=True)]
     assert sum(inside) >= 26  # 28.5 expected, with a standard deviation of 1.2
 
 

@@ -35,7 +35,7 @@ def test_points_of_a_text(text, points):
 def test_points_that_are_none(text):
     with pytest.raises(InputError) as error:
         points_of(text, "label_grades")
-    assert (error.value.argument, error.value.came) == ("label_grades", text)
+    assert (error.value.argument, error.value.got) == ("label_grades", text)
 
 
 def test_scores_are_counted_by_point():
@@ -107,7 +107,7 @@ def test_pass_and_fail_are_certain(read, scores):
 
 
 @pytest.mark.parametrize(
-    ("scores", "came", "likely"),
+    ("scores", "got", "likely"),
     [
         ([2, 3, 5, 6, 9], "2, 3, ... 9", "1-10"),
         ([1, 3], "1, 3", "1-3"),
@@ -122,12 +122,12 @@ def test_pass_and_fail_are_certain(read, scores):
     ],
 )
 @pytest.mark.parametrize("read", [btdagg.read_votes, btdagg.read_labels])
-def test_no_scale_is_guessed_from_the_grades_that_are_there(read, scores, came, likely):
+def test_no_scale_is_guessed_from_the_grades_that_are_there(read, scores, got, likely):
     rows = {"item": range(len(scores)), "score": scores}
     with pytest.raises(InputError) as error:
         read(rows)
     say = f"state it: scale={Scale(likely)!r}"
-    assert str(error.value) == f"data frame: scores are {came}, and their scale is not given; {say}"
+    assert str(error.value) == f"data frame: scores are {got}, and their scale is not given; {say}"
     if len({*scores} - {None}) > 1 and 2.5 not in scores:
         assert read(rows, scale=Scale(likely)).scale == Scale(likely)
 

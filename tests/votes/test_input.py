@@ -307,7 +307,7 @@ def test_votes_labels_and_counts_are_refused_in_other_digits_alike(number):
     ):
         with pytest.raises(InputError) as error:
             reader(columns)
-        assert (error.value.row, error.value.came) == (1, number)
+        assert (error.value.row, error.value.got) == (1, number)
 
 
 def test_votes_labels_and_counts_take_the_same_numbers():

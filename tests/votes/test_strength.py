@@ -221,10 +221,10 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_strengths_name_their_row(case):
-    columns, arguments, row, column, came = BAD[case]
+    columns, arguments, row, column, got = BAD[case]
     with pytest.raises(InputError) as error:
         read_votes({"item": ["x", "y"], "vote": [1, -1]} | columns, **arguments)
-    assert (error.value.row, error.value.column, error.value.came) == (row, column, came)
+    assert (error.value.row, error.value.column, error.value.got) == (row, column, got)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def without_margins():
     return [{name: own[name] for name in kept} for own in VOTES]
 
 
-def at(row, came, expected, column="margin"):
-    return f"votes.csv, row {row}, column {column}: got {came}, expected {expected}"
+def at(row, got, expected, column="margin"):
+    return f"votes.csv, row {row}, column {column}: got {got}, expected {expected}"
 
 
 REFUSED = {

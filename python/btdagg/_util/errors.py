@@ -19,9 +19,9 @@ class InputError(ValueError):
 
     The fields are worded unless a message is given, as here for an argument and for a file:
 
-    >>> print(InputError(argument="labels", row=3, came="Y", expected="-1, 0 or 1"))
+    >>> print(InputError(argument="labels", row=3, got="Y", expected="-1, 0 or 1"))
     labels[3] is 'Y', expected -1, 0 or 1
-    >>> print(InputError(source="a.csv", row=3, column="vote", came="Y", expected="A, tie or B"))
+    >>> print(InputError(source="a.csv", row=3, column="vote", got="Y", expected="A, tie or B"))
     a.csv, row 3, column vote: got 'Y', expected A, tie or B
 
     A message says ``{advice}`` where it names arguments to pass, whose values are in `advice`; what
@@ -35,7 +35,7 @@ class InputError(ValueError):
     argument, source, column, expected : str or None
     row : int, tuple of int or None
         From 0 in an argument, from 1 in a source.
-    came : object
+    got : object
         The value, None if it was not given.
     advice : mapping
         Arguments that the message says to pass, and their values.
@@ -48,7 +48,7 @@ class InputError(ValueError):
         message: str | None = None,
         *,
         argument: str | None = None,
-        came: object = _ABSENT,
+        got: object = _ABSENT,
         expected: str | None = None,
         row: int | tuple[int, ...] | None = None,
         column: str | None = None,
@@ -58,9 +58,9 @@ class InputError(ValueError):
         self.advice = dict(advice or {})
         self.argument = argument or next(iter(self.advice), None)
         self.row, self.column, self.source = row, column, source
-        self.came, self.expected = None if came is _ABSENT else came, expected
+        self.got, self.expected = None if got is _ABSENT else got, expected
         if message is None:
-            value = None if came is _ABSENT else shown(came)
+            value = None if got is _ABSENT else shown(got)
             message = self._in_source(value) if source is not None else self._in_argument(value)
         self._message, self._where = message, ""
         passed = (k if v is None else f"{k}={v!r}" for k, v in self.advice.items())
@@ -90,22 +90,20 @@ class InputError(ValueError):
         row = None if self.row is None else f"row {self.row}"
         column = None if self.column is None else f"column {self.column}"
         where = ", ".join(part for part in (self.source, row, column) if part is not None)
-        came = "" if value is None else f"got {value}, "
-        return f"{where}: {came}expected {self.expected}"
+        got = "" if value is None else f"got {value}, "
+        return f"{where}: {got}expected {self.expected}"
 
     def _in_argument(self, value: str | None) -> str:
         row = self.row if isinstance(self.row, tuple) or self.row is None else (self.row,)
         place = "" if row is None else f"[{', '.join(map(str, row))}]"
-        came = ":" if value is None else f" is {value},"
-        return f"{self.argument}{place}{came} expected {self.expected}"
+        got = ":" if value is None else f" is {value},"
+        return f"{self.argument}{place}{got} expected {self.expected}"
 
 
-def expect(
-    good: object, argument: str, came: object, expected: str, row: int | None = None
-) -> None:
+def expect(good: object, argument: str, got: object, expected: str, row: int | None = None) -> None:
     """Raise an `InputError` about an argument unless it is good."""
     if not good:
-        raise InputError(argument=argument, came=came, expected=expected, row=row)
+        raise InputError(argument=argument, got=got, expected=expected, row=row)
 
 
 def shown(value: object) -> str:

@@ -88,9 +88,9 @@ class FileFormat(NamedTuple):
 
     def fields(self, parsed: Any) -> dict[str, Any]:
         """Check format and version, and return what else there is."""
-        came = parsed.get("format") if isinstance(parsed, dict) else None
-        if came != self.name:
-            other = f', not "{came}"' if isinstance(came, str) else ""
+        got = parsed.get("format") if isinstance(parsed, dict) else None
+        if got != self.name:
+            other = f', not "{got}"' if isinstance(got, str) else ""
             raise InputError(
                 f'not a btdagg {self.what}, expected an object with "format": "{self.name}"{other}'
             )
@@ -107,8 +107,8 @@ class FileFormat(NamedTuple):
 
     def damaged(self, source: str, error: Exception) -> InputError:
         """Return the error of a file whose parts are missing or do not belong together."""
-        came = f"not a btdagg {self.what}, or a damaged one: {error}"
-        return InputError(f"{source}: {came}; {MADE_ANEW}")
+        got = f"not a btdagg {self.what}, or a damaged one: {error}"
+        return InputError(f"{source}: {got}; {MADE_ANEW}")
 
 
 class SavedAsJson:

@@ -15,7 +15,7 @@ def as_number(value: object, name: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if isinstance(value, str | bytes | bool) or not math.isfinite(number):
-        raise InputError(argument=name, came=value, expected="a finite number")
+        raise InputError(argument=name, got=value, expected="a finite number")
     return number
 
 
@@ -26,4 +26,4 @@ def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> i
         return int(value)  # type: ignore[call-overload, no-any-return]
     too_large = is_integer and value > most  # type: ignore[operator]
     expected = f"an integer of {f'at most {most}' if too_large else f'at least {least}'}"
-    raise InputError(argument=name, came=value, expected=expected)
+    raise InputError(argument=name, got=value, expected=expected)

@@ -103,9 +103,9 @@ def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> No
     """Raise an `InputError` for the first value, or row of values, that is not good."""
     if not good.all():
         place = tuple(map(int, np.unravel_index(np.argmin(good), good.shape)))
-        came = np.asarray(array[place]).tolist()
+        got = np.asarray(array[place]).tolist()
         row = place[0] if len(place) == 1 else place or None
-        raise InputError(argument=name, row=row, came=came, expected=expected)
+        raise InputError(argument=name, row=row, got=got, expected=expected)
 
 
 # Counts
@@ -235,7 +235,7 @@ def refuse_booleans(labels: Any, name: str, expected: str) -> None:
         values = values.tolist() if values.dtype.kind == "O" and values.ndim else []
     if not {bool, np.bool_}.isdisjoint(map(type, values)):
         row = next(row for row, value in enumerate(values) if isinstance(value, bool | np.bool_))
-        raise InputError(argument=name, row=row, came=values[row], expected=expected)
+        raise InputError(argument=name, row=row, got=values[row], expected=expected)
 
 
 def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
@@ -352,7 +352,7 @@ def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, .
     if judges is None and n_judges is not None:
         return tuple(str(number) for number in range(1, n_judges + 1))
     if isinstance(judges, str) or not isinstance(judges, Sequence | np.ndarray) or not len(judges):
-        raise InputError(argument="judges", came=judges, expected="a sequence of names")
+        raise InputError(argument="judges", got=judges, expected="a sequence of names")
     names = tuple(judges)
     for place, name in enumerate(names):
         expect(isinstance(name, str) and name, "judges", name, "text", row=place)
@@ -458,13 +458,13 @@ def columns_of(
         array = as_numbers(covariates, "covariates")
         if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
             d = "d" if names is None else len(names)
-            came, expected = f"an array of shape {array.shape}", f"(n, {d}), or columns by name"
-            raise InputError(argument="covariates", came=came, expected=expected)
+            got, expected = f"an array of shape {array.shape}", f"(n, {d}), or columns by name"
+            raise InputError(argument="covariates", got=got, expected=expected)
         columns = [f"x{place}" for place in range(array.shape[1])] if names is None else [*names]
         covariates = dict(zip(columns, array.T, strict=True))
     elif names is not None and {*columns} != {*names}:
         expected = f"exactly {', '.join(names)}, as in the model"
-        raise InputError(argument="covariates", came=[*map(str, columns)], expected=expected)
+        raise InputError(argument="covariates", got=[*map(str, columns)], expected=expected)
     read = {}
     for name in columns if names is None else names:
         values = as_numbers(covariates[name], f"covariates[{name!r}]").astype(np.float64)

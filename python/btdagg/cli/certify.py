@@ -133,4 +133,4 @@ def _share(text: str) -> float:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         expected = "a share of the items, such as 10%"
-        raise InputError(argument="people", came=text, expected=expected) from None
+        raise InputError(argument="people", got=text, expected=expected) from None

@@ -334,7 +334,7 @@ def parse_pairs(
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals):
-            raise InputError(argument=argument, came=text, expected=expected)
+            raise InputError(argument=argument, got=text, expected=expected)
         pairs.append((name, value))
     return pairs
 

@@ -200,7 +200,7 @@ def _way(
     number = None
     if n_votes is not None:
         if not n_votes.isdecimal() or int(n_votes) == 0:
-            raise InputError(argument="n", came=n_votes, expected="a whole number above 0")
+            raise InputError(argument="n", got=n_votes, expected="a whole number above 0")
         number = int(n_votes)
     scales = table.scale, data.gold.scale
     if method == "panel" and table.scale.mirrored:

@@ -112,8 +112,8 @@ def estimate(
     if before is not None:
         beside: dict[str, Any] = {**alone, "systems": systems, "model": model}
         beside |= {"covariates": reading.known, "panel": reading.panel}
-        for option, came in beside.items():
-            expect(came is None, option, came, "none with --before")
+        for option, got in beside.items():
+            expect(got is None, option, got, "none with --before")
         project = reading.project
         places = [("votes", before), ("votes", project.place("votes", votes))]
         *of_votes, gold = project.read(*places, ("labels", project.place("labels", labels)))
@@ -262,5 +262,5 @@ def _columns_of_systems(option: str | None, n: int) -> Any:
         expected = "the column that names the system of each grade, such as system"
         if n == 2:
             expected = "the two columns that name the systems of A and B, such as system_a,system_b"
-        raise InputError(argument="systems", came=option, expected=expected)
+        raise InputError(argument="systems", got=option, expected=expected)
     return tuple(columns)

@@ -98,7 +98,7 @@ class Written:
             return
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             expected = f"a name in {', '.join(self.suffixes)}"
-            raise InputError(argument=argument, came=str(path), expected=expected)
+            raise InputError(argument=argument, got=str(path), expected=expected)
         from btdagg._util.outputs import require_file
 
         require_file(argument, path, reads=reads)

@@ -293,8 +293,8 @@ def _words_of(faults: Sequence[Mapping[str, Any]]) -> str:
         return f"{key} is missing"
     messages = (f["msg"] for f in faults if f["loc"][0] == fault["loc"][0])
     expected = (re.sub("^input (should be|was not) ", "", text, flags=re.I) for text in messages)
-    came = {} if key.startswith(("headers", "extra")) else {"came": fault["input"]}
-    return str(InputError(argument=key, **came, expected=" or ".join(dict.fromkeys(expected))))
+    got = {} if key.startswith(("headers", "extra")) else {"got": fault["input"]}
+    return str(InputError(argument=key, **got, expected=" or ".join(dict.fromkeys(expected))))
 
 
 def listed_prices(model: str, base_url: str | None) -> Prices | None:

@@ -140,14 +140,14 @@ def plan(
     of_prior = "with the prior of grades"
     if items.scale != fitted.scale:
         raise InputError(
-            argument="scale", came=str(items.scale), expected=f"that of {model}, {fitted.scale}"
+            argument="scale", got=str(items.scale), expected=f"that of {model}, {fitted.scale}"
         )
     if items.scale.mirrored:
         neighbours = neighbours_of(data) if prior in (None, "neighbours") else None
         fitted_prior = chosen_prior(prior, neighbours)
         of_prior = words_of(fitted_prior)
     elif prior is not None:
-        raise InputError(argument="prior", came=prior, expected="none for grades")
+        raise InputError(argument="prior", got=prior, expected="none for grades")
     # Imported here, so that the other commands begin without it.
     from btdagg import online
     from btdagg.online.plans import WITH_COVARIATES
@@ -180,7 +180,7 @@ def plan(
     anchors = None
     if drift is not None:
         if not items.scale.mirrored:
-            raise InputError(argument="drift", came=drift, expected="none for grades")
+            raise InputError(argument="drift", got=drift, expected="none for grades")
         distribution = rule.votes or online.fit_votes(items.counts, items.labels)
         anchors = online.plan_anchors(distribution, n_votes=n_votes, drift=drift, within=n_items)
     # Of the job alone, without its labelled items.
@@ -248,10 +248,10 @@ def _before_the_first_label(
         )
     if n_votes > prior.n_votes:
         expected = f"at most {prior.n_votes}, the votes of each item of {option}"
-        raise InputError(argument="n_votes", came=n_votes, expected=expected)
+        raise InputError(argument="n_votes", got=n_votes, expected=expected)
     if n_votes % step:
         expected = f"a multiple of --step, {step}"
-        raise InputError(argument="n_votes", came=n_votes, expected=expected)
+        raise InputError(argument="n_votes", got=n_votes, expected=expected)
     forecast = online.forecast(
         prior, n_items=n_items, n_votes=_curve(n_votes, step), price=0.0, step=step
     )

@@ -66,9 +66,9 @@ def chosen_prior(
         )
     if not scale.mirrored:
         expected = "weak, neighbours or none for grades"
-        raise InputError(argument="prior", came=option, expected=expected)
+        raise InputError(argument="prior", got=option, expected=expected)
     if not Path(option).exists():
-        raise InputError(argument="prior", came=option, expected="weak, neighbours, none or a file")
+        raise InputError(argument="prior", got=option, expected="weak, neighbours, none or a file")
     return btdagg.Prior.load(option)
 
 

@@ -97,7 +97,7 @@ def rejudge(
     place_of_votes = str(flags.project.place("votes", votes))
     if os.path.realpath(place) == os.path.realpath(place_of_votes):
         expected = "a template other than that of the old votes"
-        raise InputError(argument="store", came=place, expected=expected)
+        raise InputError(argument="store", got=place, expected=expected)
     note(*what_is_pooled(old, "takes"))
     if reading.covariates or reading.panel:
         note("the new model uses votes only; covariates and panel of the project file are ignored")

@@ -147,7 +147,7 @@ def names(listed: str | None, argument: str) -> list[str] | None:
     columns = [name.strip().lower() for name in listed.split(",")]
     if not all(columns):
         expected = "names of columns separated by commas"
-        raise InputError(argument=argument, came=listed, expected=expected)
+        raise InputError(argument=argument, got=listed, expected=expected)
     return columns
 
 
@@ -158,7 +158,7 @@ def numbers_of_votes(listed: str | None) -> list[int] | None:
     numbers = [int(text) if text.strip().isdecimal() else 0 for text in listed.split(",")]
     if not all(0 < number < 2**31 for number in numbers):
         expected = "whole numbers from 1 to 2147483647 separated by commas, such as 4,8"
-        raise InputError(argument="n_votes", came=listed, expected=expected)
+        raise InputError(argument="n_votes", got=listed, expected=expected)
     return numbers
 
 

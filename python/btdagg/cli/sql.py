@@ -170,7 +170,7 @@ def _columns(
     for name, value in parse_pairs(texts, "keys"):
         if name not in allowed or name in column:
             expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
-            raise InputError(argument="keys", came=f"{name}={value}", expected=expected)
+            raise InputError(argument="keys", got=f"{name}={value}", expected=expected)
         if name == "sample":
             samples.append(value)
         else:

@@ -185,7 +185,7 @@ def _export_store(store: str, file: Path, methods: list[str]) -> None:
     for method in methods:
         if method not in ("sample", *METHODS):
             expected = f"one of sample, {', '.join(METHODS)}"
-            raise InputError(argument="methods", came=method, expected=expected)
+            raise InputError(argument="methods", got=method, expected=expected)
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=methods)
     write_table(frame, file, file.suffix)

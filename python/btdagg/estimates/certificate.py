@@ -262,7 +262,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
         """Return the certificate and its model as plain values."""
         if not isinstance(self.model, FittedModel):
             expected = "a model of btdagg, which can be saved"
-            raise InputError(argument="model", came=self.model, expected=expected)
+            raise InputError(argument="model", got=self.model, expected=expected)
         model = self.model.FILE.with_header(self.model.as_dict())
         # The model comes last: a file is told by its first format.
         of_model = ("model", "scale", "label_scale")
@@ -489,7 +489,7 @@ def _weights(
         least = as_number(least, "least_probability")
         if not 0 < least * (1 - _ROUNDING) <= np.nanmin(array, initial=1):
             expected = "a number above 0 and at most that of any item"
-            raise InputError(argument="least_probability", came=least, expected=expected)
+            raise InputError(argument="least_probability", got=least, expected=expected)
         of_all = np.full(len(array), least)
     if np.ptp(np.append(of_all, own)) <= _ROUNDING * of_all[0]:
         return None, None

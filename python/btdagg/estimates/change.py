@@ -190,11 +190,11 @@ def change(
         expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
         if items.shares is None and name == "before":
             raise InputError(
-                argument=name, came="items without labels", expected="some with a label"
+                argument=name, got="items without labels", expected="some with a label"
             )
         if items.scale.points != items.label_scale.points:
             expected = f"that of the votes, {items.scale}, to tell the judge's part"
-            raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
+            raise InputError(argument="label_scale", got=str(items.label_scale), expected=expected)
         expect(not items.judges, name, "a panel", "votes of one judge")
         expect(finite_counts(items.pooled).any(), name, "items without a vote", "some with votes")
     if after.shares is None:
@@ -207,11 +207,11 @@ def change(
         plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
         before, after = (replace(items, **plain) for items in (before, after))
     elif (before.probabilities is None) != (after.probabilities is None):
-        came, expected = (
+        got, expected = (
             "a probability in labels of one period",
             "both periods to have it, or neither",
         )
-        raise InputError(argument="probabilities", came=came, expected=expected)
+        raise InputError(argument="probabilities", got=got, expected=expected)
     numbers = [np.arange(len(items)) for items in (before, after)]
     if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
         after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing

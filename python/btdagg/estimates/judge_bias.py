@@ -254,14 +254,14 @@ def bias(
     items = _items(counts, labels, system_a, system_b, how)
     if items.scale.points != items.label_scale.points:
         expected = f"that of the votes, {items.scale}, so that slopes can be compared"
-        raise InputError(argument="label_scale", came=str(items.label_scale), expected=expected)
+        raise InputError(argument="label_scale", got=str(items.label_scale), expected=expected)
     known: Mapping[str, Floats] = {}
     if covariates is not None:
         known = known_by_itself(items, covariates).covariates
     with_systems = _systems(items)
     if not known and with_systems is None:
         expected = "a length, a column of numbers or the systems of each response"
-        raise InputError(argument="covariates", came="nothing", expected=expected)
+        raise InputError(argument="covariates", got="nothing", expected=expected)
     has_votes = finite_counts(items.pooled).sum(axis=1) > 0
     items = replace(items, covariates={}, standings={})[has_votes]
     known = {name: values[has_votes] for name, values in known.items()}
@@ -351,10 +351,10 @@ def _of_covariates(
                 "a column that varies among labelled items and is not a linear combination of the "
                 "others"
             )
-            raise InputError(argument="covariates", came=name, expected=expected)
+            raise InputError(argument="covariates", got=name, expected=expected)
         if fit.collinear is None and not fit.freedom[place] > 0:
             expected = "a column that varies among labelled items of at least two groups"
-            raise InputError(argument="covariates", came=name, expected=expected)
+            raise InputError(argument="covariates", got=name, expected=expected)
     level = 1 - (1 - level) / d
     found = []
     for place, (name, values) in enumerate(zip(known, columns.T, strict=True)):

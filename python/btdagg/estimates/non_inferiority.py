@@ -209,7 +209,7 @@ def not_worse(
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
         if name not in names:
             expected = f"one of {listing(map(str, names))}" if names else "a value of by"
-            raise InputError(argument=argument, came=name, expected=expected)
+            raise InputError(argument=argument, got=name, expected=expected)
     expect(candidate != baseline, "baseline", baseline, "a name other than the candidate's")
     quantity = estimates.main if quantity is None else quantity
     own, other = estimates.compared(quantity, pair)
@@ -266,7 +266,7 @@ def _items_of(
         run, before = (items_of(*tables, **how) for tables in runs)
         if covariates is not None:
             expected = "none, since the two runs (than) have different standings"
-            raise InputError(argument="covariates", came=covariates, expected=expected)
+            raise InputError(argument="covariates", got=covariates, expected=expected)
         return run.than(before, *pair)
     systems = None
     if not scale.mirrored:

@@ -203,8 +203,8 @@ def fixed(
     """Predict by a model that was there before the labels."""
     own = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
     if isinstance(own[0], Scale) and own != scales:
-        came, expected = (f"votes {votes} and labels {labels}" for votes, labels in (own, scales))
-        raise InputError(f"model is of {came}, expected one of {expected}", argument="model")
+        got, expected = (f"votes {votes} and labels {labels}" for votes, labels in (own, scales))
+        raise InputError(f"model is of {got}, expected one of {expected}", argument="model")
     table, names = predicted_by(model, rows, covariates), scales[1].names
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
     if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:

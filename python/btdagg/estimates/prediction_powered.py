@@ -213,7 +213,7 @@ class Estimates(Drawn, Readable):
         if not 1 < len(set(values)) == len(values) or not parts.keys() >= set(values):
             names = ", ".join(map(str, parts))
             expected = f"two of {names}" if names else "values of by, but there is no by"
-            raise InputError(argument="between", came=values, expected=expected)
+            raise InputError(argument="between", got=values, expected=expected)
         for value in values:
             if not _has_interval(parts[value]):
                 n = parts[value][self.main].sample.n_groups

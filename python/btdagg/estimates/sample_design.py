@@ -256,7 +256,7 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     values, first = np.unique(names.astype(str), return_index=True)
     if len(values) < len(names):
         row = int(np.setdiff1d(np.arange(len(names)), first)[0])
-        raise InputError(argument="ids", row=row, came=names[row], expected="each once")
+        raise InputError(argument="ids", row=row, got=names[row], expected="each once")
     return names
 
 
@@ -365,7 +365,7 @@ class Drawing:
         if n <= n_before:
             what = "items" if self._group is None else "groups"
             expected = f"more than the {n_before} {what} that {before.source} has"
-            raise InputError(argument="n", came=n, expected=expected)
+            raise InputError(argument="n", got=n, expected=expected)
         self._refuse_another_draw(before, place, self._chosen(n_before, drawn_by, drawn_with))
         chosen = self._chosen(n, drawn_by, drawn_with)
         new = chosen.rows[~np.isin(chosen.rows, place)]
@@ -441,8 +441,8 @@ def _single(before: Table, column: str, option: object = None) -> Any:
     """Return the one value of a column, which is that of an option unless it is None."""
     value, *others = before.frame[column].unique(maintain_order=True).to_list()
     if others or value is None:
-        came = [value, *others]
-        raise InputError(source=before.source, column=column, came=came, expected="one value")
+        got = [value, *others]
+        raise InputError(source=before.source, column=column, got=got, expected="one value")
     expect(option is None or option == value, column, option, f"{value!r} as in {before.source}")
     return value
 

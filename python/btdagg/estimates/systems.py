@@ -254,19 +254,19 @@ def estimate_systems(
     items = items_of(counts, labels, scale=scale, label_scale=label_scale, **how)
     how = {"model": model, "prior": prior, "population": population}
     if not items.scale.mirrored:
-        for name, came in (("system_b", system_b), ("baseline", baseline)):
+        for name, got in (("system_b", system_b), ("baseline", baseline)):
             expected = "None, since votes are grades of single responses"
-            expect(came is None, name, came, expected)
+            expect(got is None, name, got, expected)
         by = items.by if system_a is None else as_names(system_a, "system_a")
         expect(by is not None, "system_a", by, "the system of each response")
         as_groups(by, "counts", len(items), "system_a")
         return _of_grades(replace(items, by=by), level, how)
     if items.systems is not None:
         system_a, system_b = items.systems.T
-    for name, came in (("system_a", system_a), ("system_b", system_b)):
-        if came is None:
+    for name, got in (("system_a", system_a), ("system_b", system_b)):
+        if got is None:
             expected = f"the systems of side {name[-1].upper()}"
-            raise InputError(argument=name, came=came, expected=expected)
+            raise InputError(argument=name, got=got, expected=expected)
     names, a, b = _systems_of(system_a, system_b, len(items))  # type: ignore[arg-type]
     expected = f"one of the systems {listed(names)}"
     expect(baseline is None or baseline in names, "baseline", baseline, expected)
@@ -390,7 +390,7 @@ def _systems_of(
     if (a == b).any():
         row = int(np.argmax(a == b))
         expected = "a system other than system_a"
-        raise InputError(argument="system_b", row=row, came=both[row], expected=expected)
+        raise InputError(argument="system_b", row=row, got=both[row], expected=expected)
     return sorted(set(both)), a, b
 
 

@@ -152,8 +152,8 @@ def evaluate(
     if of_arrays:
         for name, value in {"n_votes": n_votes, **options}.items():
             if value is not None and name in ("n_votes", "by", "confidence", "neighbours"):
-                came = "these are items" if isinstance(votes, Items) else "labels is an array"
-                raise InputError(f"{name} is for tables of votes and labels, but {came}")
+                got = "these are items" if isinstance(votes, Items) else "labels is an array"
+                raise InputError(f"{name} is for tables of votes and labels, but {got}")
         items = Items.of(votes, labels, groups, scale=scales[0], label_scale=scales[1])
         items = items if covariates is None else items.with_covariates(covariates)
         require_splits(items, protocol.splitter)  # errors of the splits come first
@@ -243,7 +243,7 @@ def _distinct(numbers: Sequence[int], name: str) -> list[int]:
     """Return the different numbers of a sequence of positive ones, of which there has to be one."""
     if not isinstance(numbers, Iterable) or isinstance(numbers, str) or not len(numbers):
         expected = "a sequence of at least one number"
-        raise InputError(argument=name, came=numbers, expected=expected)
+        raise InputError(argument=name, got=numbers, expected=expected)
     return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
 
 

@@ -319,7 +319,7 @@ def _chosen(
     table = table.filter({"annotator_kind": kind} | ({} if name is None else {"name": name}))
     names = table.values("name").to_list()
     if len(names) > 1:
-        raise InputError(argument="name", came=name, expected=f"one of {listing(names)}")
+        raise InputError(argument="name", got=name, expected=f"one of {listing(names)}")
     refuse(table, pl.col(item).is_null(), item, "an item")
     metadata = [json.loads(text or "{}") for text in table.frame["metadata"]]
     added: list[Any] = [pl.col(item).alias("item")]

@@ -113,7 +113,7 @@ def calibrated(
     by = model if model is not None else os.environ.get(MODEL_VARIABLE)
     if by is None:
         expected = f"a model, or its file in the environment variable {MODEL_VARIABLE}"
-        raise InputError(argument="model", came=None, expected=expected)
+        raise InputError(argument="model", got=None, expected=expected)
     return _reducer(as_decider(by), words)
 
 
@@ -213,7 +213,7 @@ def _metric(
 
     as_level(level)
     if quantity not in (known := quantities_of(PAIRS)):
-        raise InputError(argument="quantity", came=quantity, expected=f"one of {', '.join(known)}")
+        raise InputError(argument="quantity", got=quantity, expected=f"one of {', '.join(known)}")
 
     def compute(scores: list[SampleScore]) -> Value:
         reduced = [pair for score in scores if (pair := _reduced(score.score)) is not None]
@@ -287,7 +287,7 @@ class StopByRule:
     ) -> None:
         by = as_decider(rule)
         if not isinstance(by, StoppingRule):
-            raise InputError(argument="rule", came=rule, expected="a stopping rule, not a model")
+            raise InputError(argument="rule", got=rule, expected="a stopping rule, not a model")
         self.rule = by
         self._named = scorer
         self._words = meanings(words, scales_by(by)[0])

@@ -201,9 +201,9 @@ def known_by_scores(
     names = columns_needed(model)
     for name, own in ((name, told[name]) for told in metadata for name in names if name in told):
         if own not in facts.setdefault(name, [own]):
-            came = f"{facts[name][0]!r} and {own!r}, which differ between epochs of a sample"
+            got = f"{facts[name][0]!r} and {own!r}, which differ between epochs of a sample"
             expected = "one value, as votes are on one response"
-            raise InputError(argument=name, came=came, expected=expected)
+            raise InputError(argument=name, got=got, expected=expected)
     return covariates_in(facts, model, [counts], "metadata of the scores")
 
 
@@ -382,7 +382,7 @@ def write_inspect_labels(
     samples = labelled.samples or []
     votes_name = _scorer_of(labelled, scorer)
     if any(name in (sample.scores or {}) for sample in samples):
-        raise InputError(argument="name", came=name, expected="no score of the log")
+        raise InputError(argument="name", got=name, expected="no score of the log")
     by_word = meanings(words, scales_by(by)[0])
     votes: dict[str | int, list[ScoreVote]] = {}
     told: dict[str | int, list[Mapping[str, Any]]] = {}

@@ -106,28 +106,28 @@ class AnswerFormat:
         if self.grades is not None:
             self.__dict__["grades"] = VoteScale(self.grades).points
             for name in _OF_PAIRS:
-                came = getattr(self, name)
-                if came != getattr(AnswerFormat, name):
+                got = getattr(self, name)
+                if got != getattr(AnswerFormat, name):
                     raise InputError(
                         argument=name,
-                        came=came,
+                        got=got,
                         expected="no value, since the answers are grades",
                     )
         for name, allowed in (("kind", _FORMS), ("scale", ("choice", "steps", "scores"))):
             if getattr(self, name) not in allowed:
                 expected = f"one of {', '.join(allowed)}"
-                raise InputError(argument=name, came=getattr(self, name), expected=expected)
+                raise InputError(argument=name, got=getattr(self, name), expected=expected)
         for word in (self.first, self.second, *(() if self.tie is None else (self.tie,))):
             if not isinstance(word, str) or not word.strip() or set(word) & set('[]{}"\n'):
                 expected = "a word without brackets or quotes"
-                raise InputError(argument="answer word", came=word, expected=expected)
+                raise InputError(argument="answer word", got=word, expected=expected)
         try:
             is_pattern = re.compile(self.pattern or "()").groups == 1
         except re.error:
             is_pattern = False
         if not is_pattern:
             expected = "a regular expression with one group, the word of the verdict"
-            raise InputError(argument="pattern", came=self.pattern, expected=expected)
+            raise InputError(argument="pattern", got=self.pattern, expected=expected)
 
     @property
     def votes(self) -> VoteScale:

@@ -495,7 +495,7 @@ def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
             )
         return tuple((place, sample) for sample in range(n // 2) for place in ORDERS)
     if order not in ORDERS:
-        raise InputError(argument="order", came=order, expected="both, AB or BA")
+        raise InputError(argument="order", got=order, expected="both, AB or BA")
     return tuple((order, sample) for sample in range(n))
 
 

@@ -205,29 +205,29 @@ class Judging:
             raise InputError("model is empty, expected the model's name at the endpoint")
         if not self.scale.mirrored:
             for name in ("order", "confidence"):
-                came = getattr(self, name)
-                if came != getattr(Judging, name) and came != "verbal":
+                got = getattr(self, name)
+                if got != getattr(Judging, name) and got != "verbal":
                     expected = f"None, since template {self.prompt.name} shows a single response"
-                    raise InputError(argument=name, came=came, expected=expected)
+                    raise InputError(argument=name, got=got, expected=expected)
         _ = self.samples  # which checks their number
         if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
-            raise InputError(argument="temperature", came=self.temperature, expected="0 or more")
+            raise InputError(argument="temperature", got=self.temperature, expected="0 or more")
         if as_number(self.timeout, "timeout") <= 0:
-            raise InputError(argument="timeout", came=self.timeout, expected="more than 0")
+            raise InputError(argument="timeout", got=self.timeout, expected="more than 0")
         for name, least in _INTEGERS.items():
             if getattr(self, name) is not None:
                 as_integer(getattr(self, name), name, least)
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 expected = f"one of {', '.join(choices)}"
-                raise InputError(argument=name, came=getattr(self, name), expected=expected)
+                raise InputError(argument=name, got=getattr(self, name), expected=expected)
         for status in self.again:
             if status not in STATUSES[1:]:
                 expected = f"all, or some of {', '.join(STATUSES[1:])}"
-                raise InputError(argument="again", came=status, expected=expected)
+                raise InputError(argument="again", got=status, expected=expected)
         if self.batch and (self.model == SIMULATED or provider_of(self.model)[0] not in BATCHING):
             expected = f"a model of {' or '.join(BATCHING)}, the providers with batches"
-            raise InputError(argument="model", came=self.model, expected=expected)
+            raise InputError(argument="model", got=self.model, expected=expected)
         if self.limits.max_cost is not None and self.prices is None:
             raise InputError("max_cost needs prices", argument="prices")
         if self.limits.max_cost is not None and self.max_answer_tokens is None:

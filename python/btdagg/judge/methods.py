@@ -121,12 +121,12 @@ def asking_of(
     answer = judging.prompt.answer
     if not judging.scale.mirrored or (method != "greedy" and answer.scale != "choice"):
         expected = f"a template that asks for A, B or a tie, as {method} needs"
-        raise InputError(argument="template", came=judging.prompt.name, expected=expected)
+        raise InputError(argument="template", got=judging.prompt.name, expected=expected)
     if method in ("greedy", "few-shot"):
         shots = None if method == "greedy" else FewShot(judging.prompt, examples)
         return replace(once, n=2, order="both", method=_Greedy(shots))
     if method not in METHODS:
-        raise InputError(argument="method", came=method, expected=f"one of {', '.join(METHODS)}")
+        raise InputError(argument="method", got=method, expected=f"one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:
         raise InputError(
             f"{method} needs the judge's answers, which this store does not keep; keep exchanges"

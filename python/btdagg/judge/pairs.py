@@ -212,7 +212,7 @@ def _by_criteria(pairs: Pairs, criteria: Mapping[str, str]) -> Pairs:
     for name in ("criterion", "rubric"):
         if name in pairs.columns:
             expected = f"None, since {pairs.source} has a column {name}"
-            raise InputError(argument="criteria", came=[*criteria], expected=expected)
+            raise InputError(argument="criteria", got=[*criteria], expected=expected)
     columns = {"criterion": [*criteria], "rubric": [*criteria.values()]}
     return pairs.with_data(pairs.frame.join(pl.DataFrame(columns), how="cross"))
 

@@ -31,7 +31,7 @@ class Prices:
         for name in ("prompt", "completion", "cached"):
             value = getattr(self, name)
             if value is not None and as_number(value, f"prices.{name}") < 0:
-                raise InputError(argument=f"prices.{name}", came=value, expected="0 or more")
+                raise InputError(argument=f"prices.{name}", got=value, expected="0 or more")
 
     @classmethod
     def of_model(cls, model: str) -> Prices | None:

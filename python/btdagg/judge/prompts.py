@@ -137,7 +137,7 @@ class PromptTemplate:
         """
         if allow_tie is not None and len(self.shown) == 1:
             expected = f"none, since template {self.name} shows a single response"
-            raise InputError(argument="allow_tie", came=allow_tie, expected=expected)
+            raise InputError(argument="allow_tie", got=allow_tie, expected=expected)
         changed: dict[str, Any] = {"kind": kind, "confidence": confidence}
         changed = {name: value for name, value in changed.items() if value is not None}
         if allow_tie is not None and allow_tie != (self.answer.tie is not None):
@@ -183,7 +183,7 @@ class PromptTemplate:
                 place = {"source": pairs.source, "row": absent[0] + 1, "column": name}
                 raise InputError(
                     **place,
-                    came=None,
+                    got=None,
                     expected=f"a value for template {self.name} to fill in",
                 )
 
@@ -195,7 +195,7 @@ class PromptTemplate:
         it is added at the end of a template that has no such place.
         """
         if order not in ("AB", "BA"):
-            raise InputError(argument="order", came=order, expected="AB or BA")
+            raise InputError(argument="order", got=order, expected="AB or BA")
         first, second = (pair.a, pair.b) if order == "AB" else (pair.b, pair.a)
         values = {
             **self.defaults,
@@ -235,7 +235,7 @@ def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplat
         return TEMPLATES[place]
     if not place.endswith(".toml"):
         expected = f"one of {', '.join(TEMPLATES)} or a .toml file"
-        raise InputError(argument="template", came=place, expected=expected)
+        raise InputError(argument="template", got=place, expected=expected)
     content = read_whole(place)
     try:
         return _from_toml(tomllib.loads(content.decode("utf-8-sig")), Path(place).stem)

@@ -450,7 +450,7 @@ def _require_address(base_url: str, example: str) -> None:
         is_address = False
     if not is_address:
         shown, expected = without_credentials(base_url), f"one such as {example}"
-        raise InputError(argument="base_url", came=shown, expected=expected)
+        raise InputError(argument="base_url", got=shown, expected=expected)
 
 
 # HTTP

@@ -105,13 +105,11 @@ async def judge_by_rule(
 def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
     """Refuse a rule that is not for the votes that are judged."""
     if rule.n != judging.n:
-        raise InputError(
-            argument="n", came=judging.n, expected=f"the {rule.n} of the stopping rule"
-        )
+        raise InputError(argument="n", got=judging.n, expected=f"the {rule.n} of the stopping rule")
     scale = rule.model.scale
     if scale != judging.scale:
         expected = f"a template for {scale.in_words}"
-        raise InputError(argument="template", came=judging.setup.template, expected=expected)
+        raise InputError(argument="template", got=judging.setup.template, expected=expected)
     if rule.step % judging.step:
         raise InputError(
             f"the rule has step {rule.step}, expected an even number, since votes come in pairs, "

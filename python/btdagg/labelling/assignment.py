@@ -64,11 +64,11 @@ class Assignment:
         self.pairs, self.scale, self._seed = pairs, scale, seed
         is_single = "response" in pairs.columns
         if is_single != ("response" in scale.mode.responses):
-            came = "missing" if is_single else scale.points
+            got = "missing" if is_single else scale.points
             expected = (
                 "a scale for single responses" if is_single else "none, since these are pairs"
             )
-            raise InputError(f"grades is {came}, expected {expected}", argument="grades")
+            raise InputError(f"grades is {got}, expected {expected}", argument="grades")
         names = pairs.frame["criterion"] if "criterion" in pairs.columns else itertools.repeat("")
         self._rows: dict[str, dict[str, int]] = defaultdict(dict)
         for row, (item, name) in enumerate(zip(map(str, pairs.frame["item"]), names)):  # noqa: B905

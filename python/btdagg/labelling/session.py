@@ -126,7 +126,7 @@ class Session:
         allowed = [*self._labels, "skip", None]
         if len(choices) != len(criteria) or not {*choices} <= {*allowed} or not any(choices):
             raise InputError(
-                argument="choices", came=choices, expected=f"{len(criteria)} of {allowed}"
+                argument="choices", got=choices, expected=f"{len(criteria)} of {allowed}"
             )
         made = {name: choice for name, choice in zip(criteria, choices, strict=True) if choice}
         sides = self._assignment.sides(item, rater)

@@ -235,7 +235,7 @@ def _require(named: dict[str, Any], where: str, **usual: Any) -> None:
     """Refuse arguments that a model has no use for."""
     for name, value in usual.items():
         if named[name] != value:
-            raise InputError(argument=name, came=named[name], expected=f"{value} {where}")
+            raise InputError(argument=name, got=named[name], expected=f"{value} {where}")
 
 
 def prior_beside(prior: Any, bounds: Bounds | None) -> Any:

@@ -96,7 +96,7 @@ class Bounds:
             if not lower <= upper or (name == "nu" and lower <= 0):
                 above = " above 0" if name == "nu" else ""
                 expected = f"two finite numbers{above} in ascending order"
-                raise InputError(argument=f"bounds of {name}", came=pair, expected=expected)
+                raise InputError(argument=f"bounds of {name}", got=pair, expected=expected)
             object.__setattr__(self, name, (lower, upper))
 
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

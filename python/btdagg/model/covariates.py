@@ -62,7 +62,7 @@ class Covariate:
         for name in ("weight", "scale", "centre"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
         if self.scale <= 0:
-            raise InputError(argument="scale", came=self.scale, expected="a number above 0")
+            raise InputError(argument="scale", got=self.scale, expected="a number above 0")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values, without standings if there are none."""
@@ -91,11 +91,11 @@ def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
     if not own:
         expected = "none, since the model was fitted without covariates"
         raise InputError(
-            argument="covariates", came=[*columns_of(covariates, n_items)], expected=expected
+            argument="covariates", got=[*columns_of(covariates, n_items)], expected=expected
         )
     if covariates is None:
         expected = f"{', '.join(names)} of each item, as in the model"
-        raise InputError(argument="covariates", came=None, expected=expected)
+        raise InputError(argument="covariates", got=None, expected=expected)
     columns = columns_of(covariates, n_items, names)
     offsets = np.zeros(n_items)
     with np.errstate(over="ignore"):

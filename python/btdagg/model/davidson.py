@@ -78,7 +78,7 @@ class FittedModel(SavedAsJson, Displayed):
         scales = {"scale": PAIRS, "label_scale": PAIRS} | fields
         if scales.keys() - {"provenance", "covariates"} != set(cls.SAVED):
             expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
-            raise InputError(argument="fields", came=sorted(fields), expected=expected)
+            raise InputError(argument="fields", got=sorted(fields), expected=expected)
         return cls(**scales)
 
     def to_sql_query(
@@ -140,7 +140,7 @@ class FittedModel(SavedAsJson, Displayed):
         if self.covariates:
             names = ", ".join(covariate.name for covariate in self.covariates)
             expected = f"a model without covariates for {user}; this one needs {names} of each item"
-            raise InputError(argument="model", came=f"one with {names}", expected=expected)
+            raise InputError(argument="model", got=f"one with {names}", expected=expected)
 
     def _labels(self, decided: Any) -> Any:
         """Return labels as points of their scale; of a mirrored one the core has -1, 0 and 1."""

@@ -218,11 +218,11 @@ def _parts(
     models = [prior] if isinstance(prior, GradeModel) else prior
     expected = '"weak", None, or models of neighbours of the same scale'
     if isinstance(models, str) or not isinstance(models, Sequence) or not len(models):
-        raise InputError(argument="prior", came=prior, expected=expected)
+        raise InputError(argument="prior", got=prior, expected=expected)
     for place, model in enumerate(models):
         scales = scale, label_scale
         if not isinstance(model, GradeModel) or (model.scale, model.label_scale) != scales:
-            raise InputError(argument="prior", row=place, came=model, expected=expected)
+            raise InputError(argument="prior", row=place, got=model, expected=expected)
     neighbours = [
         _PriorPart(
             "neighbours",

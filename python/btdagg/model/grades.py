@@ -103,7 +103,7 @@ class GradeModel(FittedModel, Drawn):
             values = list(self.cuts)
         except TypeError:
             expected = f"{n_cuts} numbers"
-            raise InputError(argument="cuts", came=self.cuts, expected=expected) from None
+            raise InputError(argument="cuts", got=self.cuts, expected=expected) from None
         cuts = tuple(as_number(cut, f"cuts[{row}]") for row, cut in enumerate(values))
         expect(len(cuts) == n_cuts, "cuts", cuts, f"{n_cuts} numbers")
         largest = max(map(abs, (*cuts, *scale.points)))

@@ -70,7 +70,7 @@ class LabelledRows(NamedTuple):
             return cls(array, labels, weights, groups, None, scale, label_scale, provenance)
         if labels is None and weights is None:
             expected = "labels, which weigh covariates"
-            raise InputError(argument="labels", came=None, expected=expected)
+            raise InputError(argument="labels", got=None, expected=expected)
         n = len(counts if labels is None else labels)
         place = np.zeros(n) if labels is None else label_scale.places(labels, partial=True)
         rows, known = np.flatnonzero(place >= 0), None

@@ -349,7 +349,7 @@ def calibrate_panel(
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
         expected = f"at least two {what}s to cross-validate"
-        raise InputError(argument="labels", came=rows.labels, expected=expected)
+        raise InputError(argument="labels", got=rows.labels, expected=expected)
     heard = (array.sum(axis=2) > 0).any(axis=0)
     expect(heard.any(), "counts", rows.counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())

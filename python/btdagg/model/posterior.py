@@ -44,7 +44,7 @@ def _kernel_of(
     if isinstance(prior, str) and prior == "weak":
         return _core.Posterior(items, worth, None, 0.0)
     if not isinstance(prior, Prior):
-        raise InputError(argument="prior", came=prior, expected='a Prior, "weak" or None')
+        raise InputError(argument="prior", got=prior, expected='a Prior, "weak" or None')
     for name, ours in {"alpha": alpha, "kappa": kappa}.items():
         its = getattr(prior, name)
         expected = f"{its:g} as in the prior, or a prior of fit_prior(..., {name}={ours:g})"

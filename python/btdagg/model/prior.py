@@ -105,7 +105,7 @@ class Prior(SavedAsJson, Readable):
             value = as_number(getattr(self, name), name)
             if not 0 < value <= most:
                 limit = "" if most == np.inf else " and at most 1"
-                raise InputError(argument=name, came=value, expected=f"a number above 0{limit}")
+                raise InputError(argument=name, got=value, expected=f"a number above 0{limit}")
             object.__setattr__(self, name, value)
 
     @property
@@ -127,7 +127,7 @@ class Prior(SavedAsJson, Readable):
         """Return the prior of the other neighbours."""
         left_out = {names} if isinstance(names, str) else set(names)
         for name in sorted(left_out - set(self.neighbours)):
-            raise InputError(argument="names", came=name, expected=f"of {', '.join(self.names)}")
+            raise InputError(argument="names", got=name, expected=f"of {', '.join(self.names)}")
         rest = {name: own for name, own in self.neighbours.items() if name not in left_out}
         return Prior(rest, self.alpha, self.kappa, self.weak_share)
 
@@ -182,7 +182,7 @@ class Prior(SavedAsJson, Readable):
             counts, labels = as_checked_counts(rows[:, :3]), rows[:, 3:].astype(np.int64)
             if (labels < 0).any() or not labels.any():
                 expected = "at least one label and none below 0"
-                raise InputError(argument="rows", came=neighbour["rows"], expected=expected)
+                raise InputError(argument="rows", got=neighbour["rows"], expected=expected)
             neighbours[str(neighbour["name"])] = Neighbour(counts, labels)
         return cls(neighbours, fields["alpha"], fields["kappa"], fields["weak_share"])
 
@@ -242,7 +242,7 @@ def fit_prior(
     if not isinstance(neighbours, Mapping):
         by_name = {str(number): pair for number, pair in enumerate(neighbours, 1)}
     if isinstance(leave_out, str) or not isinstance(leave_out, Iterable):
-        raise InputError(argument="leave_out", came=leave_out, expected="a list of ids or groups")
+        raise InputError(argument="leave_out", got=leave_out, expected="a list of ids or groups")
     held_out = {str(name) for name in leave_out}
     gathered = {}
     for name, pair in by_name.items():

@@ -94,7 +94,7 @@ def plan_anchors(
     """
     if not isinstance(votes, VoteDistribution):
         expected = "the distribution of whole votes for A, tie and B"
-        raise InputError(argument="votes", came=votes, expected=expected)
+        raise InputError(argument="votes", got=votes, expected=expected)
     n, within = as_integer(n_votes, "n_votes", 1, 128), as_integer(within, "within", 1)
     drift, power = as_level(drift, "drift"), as_level(power, "power")
     level, seed = as_level(level), as_integer(seed, "seed", 0)

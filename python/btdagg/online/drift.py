@@ -268,11 +268,11 @@ class DriftMonitor(SavedAsJson):
             Votes of the same items, as many as in the reference.
         """
         if self._open is not None or self._anchors is None:
-            came = "a monitor of groups"
+            got = "a monitor of groups"
             expected = "a monitor without groups, of one item of each group"
             if self._anchors is None:
-                came, expected = "a monitor saved by an older btdagg", "a new monitor"
-            raise InputError(argument="monitor", came=came, expected=expected)
+                got, expected = "a monitor saved by an older btdagg", "a new monitor"
+            raise InputError(argument="monitor", got=got, expected=expected)
         tables = []
         for name, counts in (("old", old), ("new", new)):
             tables.append(_as_votes(counts, name, len(self.n_votes)))
@@ -337,10 +337,10 @@ class DriftMonitor(SavedAsJson):
         wrong = (np.abs(totals - self.n_votes) > 1e-6).any(axis=1)
         if wrong.any():
             row = int(wrong.argmax())
-            came = " and ".join(f"{total:g}" for total in totals[row])
+            got = " and ".join(f"{total:g}" for total in totals[row])
             expected = f"{self._shown()} as in the first of the reference"
             raise InputError(
-                f"{name}[{row}] has {came} votes, expected {expected}: count the same number of "
+                f"{name}[{row}] has {got} votes, expected {expected}: count the same number of "
                 "votes for every item",
                 argument=name,
                 row=row,

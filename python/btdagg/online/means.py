@@ -93,7 +93,7 @@ class _MeanRule:
 
     def forecasts(self, counts: Any, n_threads: int) -> Floats:
         expected = "a rule for pairs, since future votes are not modelled for grades"
-        raise InputError(argument="votes", came=None, expected=expected)
+        raise InputError(argument="votes", got=None, expected=expected)
 
     def stops_one(self, *counts: float) -> bool:
         return bool(self.stops(np.array([counts]), 1)[0])

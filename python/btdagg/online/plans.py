@@ -208,7 +208,7 @@ def plan(
     n_open = n_items if population == "new" else n_items - len(pilot)
     if n_open < 1:
         most = f"more than the {n_items - n_open} items of the pilot, which are part of the job"
-        raise InputError(argument="n_items", came=n_items, expected=most)
+        raise InputError(argument="n_items", got=n_items, expected=most)
     n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
     unit = 1.0
     of_known: tuple[tuple[int, float], ...] = ()

@@ -204,7 +204,7 @@ class StoppingRule(SavedAsJson):
                 object.__setattr__(self, name, as_number(value, name))
             elif value is not None:
                 expected = f"None for a {self.kind} rule"
-                raise InputError(argument=name, came=value, expected=expected)
+                raise InputError(argument=name, got=value, expected=expected)
         _ = self._kernel  # which checks the rest
         if self.model.provenance is not None:
             warn_of(self.model.provenance.other_number(self.n))
@@ -323,7 +323,7 @@ class StoppingRule(SavedAsJson):
         start = self._kernel.start
         if start is None:
             expected = "the distribution of the votes for a forecast"
-            raise InputError(argument="votes", came=None, expected=expected)
+            raise InputError(argument="votes", got=None, expected=expected)
         return start
 
     def follow(self, votes: ArrayLike, *, covariates: Any = None) -> StoppedVotes:
@@ -392,14 +392,14 @@ def _require_lossless(rule: StoppingRule) -> None:
         expect(rule.votes is None, "votes", rule.votes, expected)
     if rule.kind != "lossless" or rule.votes is not None:
         expected = "a lossless rule, which needs no distribution of votes"
-        raise InputError(argument="kind", came=f"{rule.kind} for grades", expected=expected)
+        raise InputError(argument="kind", got=f"{rule.kind} for grades", expected=expected)
 
 
 def _check(votes: object, kind: Kind) -> None:
     optional = votes is None and kind == "lossless"
     if not optional and not isinstance(votes, VoteDistribution | StrengthDistribution):
         expected = "a VoteDistribution from fit_votes"
-        raise InputError(argument="votes", came=votes, expected=expected)
+        raise InputError(argument="votes", got=votes, expected=expected)
 
 
 KINDS = ("lossless", "epsilon", "price", "budget")
@@ -424,7 +424,7 @@ class RuleKind:
                 return cls(name, float(number))
         except ValueError:
             pass
-        raise InputError(argument="stop", came=text, expected=WANTED)
+        raise InputError(argument="stop", got=text, expected=WANTED)
 
     def refuse_out_of_range(self, n: int, step: int, scale: Scale = PAIRS) -> None:
         """Check that the number makes a rule, before anything is paid for."""

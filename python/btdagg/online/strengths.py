@@ -69,7 +69,7 @@ class StrengthDistribution:
             expect(shares.shape in [(length,) for length in allowed], name, shares.shape, expected)
             if not ((shares >= 0).all() and abs(total - 1) < _ROUNDED):
                 expected = "shares of at least 0 that add up to 1"
-                raise InputError(argument=name, came=shares.tolist(), expected=expected)
+                raise InputError(argument=name, got=shares.tolist(), expected=expected)
             object.__setattr__(self, name, tuple(shares.tolist()))
         share = as_number(self.share_of_ties, "share_of_ties")
         expect(0 <= share <= 1, "share_of_ties", share, "a number from 0 to 1")

@@ -116,10 +116,10 @@ class OnlineTally:
         late: Literal["refuse", "drop"] = "refuse",
     ) -> None:
         if rule is not None and model not in (None, rule.model):
-            raise InputError(argument="model", came=model, expected=f"the rule's, {rule.model!r}")
+            raise InputError(argument="model", got=model, expected=f"the rule's, {rule.model!r}")
         if rule is not None and isinstance(rule.votes, StrengthDistribution):
             expected = "a rule for whole votes, which are what a tally counts"
-            raise InputError(argument="rule", came=rule.kind, expected=expected)
+            raise InputError(argument="rule", got=rule.kind, expected=expected)
         expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
         self.rule = rule
         self.model = model if rule is None else cast("DavidsonModel", rule.model)
@@ -242,7 +242,7 @@ class OnlineTally:
         the ids that `counts` lists.
         """
         if self.model is None:
-            raise InputError(argument="model", came=None, expected="a DavidsonModel to decide by")
+            raise InputError(argument="model", got=None, expected="a DavidsonModel to decide by")
         ids, counts = self.counts()
         return ids, self._labels(self.model, counts, covariates)
 
@@ -259,7 +259,7 @@ class OnlineTally:
         `covariates` are as of `decide`.
         """
         if self.rule is None:
-            raise InputError(argument="rule", came=None, expected="a StoppingRule to settle by")
+            raise InputError(argument="rule", got=None, expected="a StoppingRule to settle by")
         with self._lock:
             if self._kernel is None:
                 ids: Any = np.empty(0, dtype=np.int64)
@@ -405,8 +405,8 @@ def _sample_numbers(samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32
         return None
     array = as_numbers(samples, "samples")
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        came = f"{array.dtype} of shape {array.shape}"
-        raise InputError(f"samples is {came}, expected integers", argument="samples")
+        got = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"samples is {got}, expected integers", argument="samples")
     same_length("samples", len(array), "items", n_rows)
     good = (array >= 0) & (array <= _MAX_SAMPLE)
     require_rows(good, array, "samples", f"an integer from 0 to {_MAX_SAMPLE}")
@@ -461,7 +461,7 @@ def _as_ids(items: Any) -> _Ids:
         data, ends = _core.pack_texts(array.tolist())
         return data, 0, ends
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise InputError(argument="items", came=array.max(), expected="integers below 2**63")
+        raise InputError(argument="items", got=array.max(), expected="integers below 2**63")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
@@ -472,7 +472,7 @@ def _of_arrow(items: Any) -> _Ids:
         items = items.combine_chunks()
     if items.null_count:
         row = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(argument="items", row=row, came=None, expected="an integer or a string")
+        raise InputError(argument="items", row=row, got=None, expected="an integer or a string")
     if pa.types.is_integer(items.type):
         return _as_ids(items.to_numpy(zero_copy_only=False))
     if pa.types.is_dictionary(items.type):

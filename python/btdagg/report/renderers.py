@@ -179,7 +179,7 @@ def _sweep(result: Scores, choice: str | None) -> ReportFigure:
         return next(iter(by_choice.values()))
     if choice not in by_choice:
         names = ", ".join(map(repr, by_choice))
-        raise InputError(argument="choice", came=choice, expected=f"one of {names}")
+        raise InputError(argument="choice", got=choice, expected=f"one of {names}")
     return by_choice[choice]
 
 

@@ -351,7 +351,7 @@ def write_biases(report: ReportFolder, study: Study) -> None:
         try:
             write_bias(report, bias(part.items(study.labels, **named), covariates=known), *key)
         except InputError as error:
-            if (error.argument, error.came) != ("covariates", "nothing"):
+            if (error.argument, error.got) != ("covariates", "nothing"):
                 reasons.setdefault(str(error), []).append(": ".join(key))
     for reason, whose in reasons.items():
         report.skipped(": ".join(filter(None, [_FAVOURED, ", ".join(whose)])), reason)

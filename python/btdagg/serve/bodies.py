@@ -154,12 +154,12 @@ def _items(
 ) -> RequestItems:
     forms = _forms(scale, known)
     sides = tuple(scale.columns)
-    came = columns.keys() & forms.keys()
-    if len(came) != 1:
+    got = columns.keys() & forms.keys()
+    if len(got) != 1:
         told = {"counts": "counts", sides[0]: f"{', '.join(sides[:-1])} and {sides[-1]}"}
         told |= {"vote": "item and vote", "score": "item and score", "scores": "scores"}
         raise InputError(f"body: expected {', or '.join(told[form] for form in forms)}")
-    (form,) = came
+    (form,) = got
     for name in columns:
         if name not in forms[form]:
             raise InputError(
@@ -177,7 +177,7 @@ def _items(
             fitted = () if origin is None else origin.full_margins
             if not {own.margin for own in full_margins} <= {own.margin for own in fitted}:
                 expected = "strength: the model has no full margin for these votes"
-                raise InputError(argument="margin", came="a column", expected=expected)
+                raise InputError(argument="margin", got="a column", expected=expected)
             ids, counts = votes.counts()
         except InputError as error:
             raise InputError(str(error).replace("data frame", "body", 1)) from None
@@ -244,9 +244,9 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
         first = messages.read_next_message()
         if first.type != "schema":  # reading one from another message would crash the process
             raise InputError(f"body: begins with a {first.type}, expected a schema")
-        came = pa.ipc.read_schema(first)
+        got = pa.ipc.read_schema(first)
         # Metadata is left out: polars panics if it is not UTF-8.
-        schema = pa.schema([pa.field(column.name, column.type) for column in came])
+        schema = pa.schema([pa.field(column.name, column.type) for column in got])
         for column in schema:
             kind = column.type
             is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -260,7 +260,7 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
                 raise InputError(f"body: a {message.type}, expected only record batches")
             if _is_compressed(message.metadata.to_pybytes()):
                 raise InputError("body: a compressed batch, expected uncompressed batches")
-            batch = pa.ipc.read_record_batch(message, came)
+            batch = pa.ipc.read_record_batch(message, got)
             batch.validate(full=True)  # offsets that point elsewhere would crash the process
             batches.append(pa.record_batch(batch.columns, schema=schema))
             end = source.tell()

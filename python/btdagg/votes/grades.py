@@ -125,7 +125,7 @@ def _not_said(
     table, points = with_criteria(table), _points_in(table, column, words)
     seen = [f"{point:g}" for point in points]
     seen = [*seen[:2], "...", seen[-1]] if len(seen) > 4 else seen
-    came = ", ".join(seen).replace("..., ", "... ") or "missing"
+    got = ", ".join(seen).replace("..., ", "... ") or "missing"
     parts = table.partition(["task"] if "task" in table.columns else [])
     by_task = {" ".join(key): likely_scale(part, column, words) for key, part in parts}
     say = "state it: {advice}"
@@ -136,7 +136,7 @@ def _not_said(
         advice = {"where": {"criterion": task}, argument: scale}
         say = f"criteria differ ({each}), so choose one: {{advice}}"
     return InputError(
-        f"{table.source}: {table.title(column)}s are {came}, and their scale is not given; {say}",
+        f"{table.source}: {table.title(column)}s are {got}, and their scale is not given; {say}",
         argument=argument,
         advice=advice,
     )

@@ -355,7 +355,7 @@ class Items(Readable):
         name = "task" if column == "criterion" else column
         if self.keys is None or name not in self.keys.columns:
             found = "none" if self.keys is None else listing(self.keys.columns)
-            raise InputError(argument="column", came=column, expected=f"one of {found}")
+            raise InputError(argument="column", got=column, expected=f"one of {found}")
         of, parts = self.keys[name], {}
         for value in of.unique(maintain_order=True):
             own = self[(of == value).to_numpy()]

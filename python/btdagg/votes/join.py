@@ -334,7 +334,7 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
         raise InputError(
             source=labels.source,
             column="probability",
-            came=0,
+            got=0,
             expected="a number above 0 for at least one item, since no labelled item was drawn at "
             "random",
         )
@@ -350,7 +350,7 @@ def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
     bad = values.filter(numbers.is_null() & values.is_not_null())
     if len(bad):
         expected = "a number above 0 and at most 1"
-        raise InputError(source=source, column=values.name, came=bad[0], expected=expected)
+        raise InputError(source=source, column=values.name, got=bad[0], expected=expected)
     return numbers.fill_null(float("nan")).to_numpy()
 
 

@@ -108,7 +108,7 @@ class Provenance:
         """Return the provenance from the fields of `as_dict`."""
         names = [field.name for field in fields(cls)]
         if not isinstance(values, Mapping) or not set(values) <= set(names):
-            raise InputError(argument="provenance", came=values, expected=f"any of {names}")
+            raise InputError(argument="provenance", got=values, expected=f"any of {names}")
         return cls(**values)
 
     def as_dict(self) -> dict[str, Any]:

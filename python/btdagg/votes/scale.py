@@ -119,7 +119,7 @@ class Scale:
                 "three equally spaced points for a mirrored scale, the only ones that Davidson's "
                 "model of ties allows"
             )
-            raise InputError(argument="points", came=points, expected=expected)
+            raise InputError(argument="points", got=points, expected=expected)
         self.__dict__.update(points=points, names=names, mirrored=bool(self.mirrored))
 
     @property
@@ -167,7 +167,7 @@ class Scale:
         if isinstance(array, list | tuple) or array.dtype.kind in "OUS":
             for row, value in enumerate(array):
                 if isinstance(value, str | bytes):
-                    raise InputError(argument=name, row=row, came=value, expected=expected)
+                    raise InputError(argument=name, row=row, got=value, expected=expected)
         read = numbers_or_missing if partial else label_array
         numbers = read(values, name, expected)
         places = np.clip(np.searchsorted(self.points, numbers), 0, len(self.points) - 1)
@@ -327,13 +327,13 @@ def _as_points(points: Any, name: str) -> tuple[float, ...]:
     """Return the points of a scale, of which whole numbers are integers."""
     expected = "two or more numbers, each above the one before"
     if isinstance(points, str | bytes) or not isinstance(points, Iterable):
-        raise InputError(argument=name, came=points, expected=expected)
+        raise InputError(argument=name, got=points, expected=expected)
     values = list(points)
     for row, value in enumerate(values):
         expect(not isinstance(value, bool | np.bool_), name, value, "a finite number", row=row)
     numbers = [as_number(value, f"{name}[{row}]") for row, value in enumerate(values)]
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
-        raise InputError(argument=name, came=values, expected=expected)
+        raise InputError(argument=name, got=values, expected=expected)
     return tuple(map(_whole, numbers))
 
 
@@ -352,7 +352,7 @@ def points_of(text: str, name: str = "points") -> tuple[float, ...]:
         return _as_points([float(part) for part in plain.split(",")], name)
     except ValueError:
         expected = f"1-5, 0,0.5,1 or pass/fail, {_MOST_POINTS} points at most"
-        raise InputError(argument=name, came=text, expected=expected) from None
+        raise InputError(argument=name, got=text, expected=expected) from None
 
 
 def written(points: tuple[float, ...]) -> str:
@@ -407,7 +407,7 @@ def scales_of(
     ):
         expect(isinstance(said, Scale | None), name, said, "a btdagg.Scale")
         if said is not None and own is not None and own != said:
-            raise InputError(argument=name, came=str(said), expected=f"{own}, as it was read")
+            raise InputError(argument=name, got=str(said), expected=f"{own}, as it was read")
     both = usual, label_scale or of_labels or usual
     require_alike(*both)
     return both
@@ -418,7 +418,7 @@ def scale_from(value: Any, name: str) -> Scale:
     if isinstance(value, Mapping) and value.keys() <= {"points", "names", "mirrored"}:
         value = Scale(**value)
     if not isinstance(value, Scale):
-        raise InputError(argument=name, came=value, expected="a btdagg.Scale")
+        raise InputError(argument=name, got=value, expected="a btdagg.Scale")
     return value
 
 

@@ -54,7 +54,7 @@ def sides_of(
     if not scale.mirrored:
         for side, name in names.items():
             expected = "no names, since votes are grades of single responses"
-            raise InputError(argument=side, came=name, expected=expected)
+            raise InputError(argument=side, got=name, expected=expected)
         return UNNAMED
     for side, name in names.items():
         expect(isinstance(name, str) and name.strip(), side, name, "a name")

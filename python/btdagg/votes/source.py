@@ -155,7 +155,7 @@ def _renamed(table: Table, columns: Columns | None) -> Table:
         parts = {name.strip().lower(): parts_of_column(column) for name, column in columns.items()}
     except (AttributeError, TypeError):
         expected = "a mapping such as {'item': 'qid'}"
-        raise InputError(argument="columns", came=columns, expected=expected) from None
+        raise InputError(argument="columns", got=columns, expected=expected) from None
     require(table, (part for own in parts.values() for part in own))
     keys = {name: own for name, own in parts.items() if len(own) > 1}
     names = {name: own[0] for name, own in parts.items() if len(own) == 1}

@@ -81,10 +81,10 @@ def _standing(
     """Return the standing of each item, and of each system without leaving an item out."""
     given = {"system_a": system_a} | ({} if system_b is None else {"system_b": system_b})
     if len(given) != len(scale.systems):
-        came, expected = "given", "none for grades"
+        got, expected = "given", "none for grades"
         if system_b is None:
-            came, expected = "none", "an array, since votes are pairs"
-        raise InputError(argument="system_b", came=came, expected=expected)
+            got, expected = "none", "an array, since votes are pairs"
+        raise InputError(argument="system_b", got=got, expected=expected)
     counts = as_panel_counts(counts).sum(axis=1) if has_judges(counts) else counts
     array = scale.counts(counts)
     names = [as_names(own, side) for side, own in given.items()]
@@ -186,7 +186,7 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
                 or "none, since the items have no columns for them"
             )
             expected = f"{has}, or a column {', or '.join(sources_of(name, items.scale))}"
-            raise InputError(argument="covariates", came=name, expected=expected)
+            raise InputError(argument="covariates", got=name, expected=expected)
         if name in found and name in STANDINGS:
             values, known = _by_task(items, values, own.get(name))
             if known is not None and name == "standing":
@@ -276,7 +276,7 @@ def _column(items: Any, name: str) -> Floats | None:
     for stem in {name.removesuffix(side) for side in sides} - {name}:
         if all(_facts(items, f"{stem}{side}") is not None for side in sides):
             expected = f"{stem}, which is {stem}_a minus {stem}_b"
-            raise InputError(argument="covariates", came=name, expected=expected)
+            raise InputError(argument="covariates", got=name, expected=expected)
     return values
 
 
@@ -286,7 +286,7 @@ def _numbers(facts: Any, name: str) -> Floats | None:
     numbers = facts.cast(pl.Float64, strict=False)
     bad = facts.filter(numbers.is_null() & facts.is_not_null())
     if len(bad):
-        raise InputError(argument="covariates", came=bad[0], expected=f"a number in column {name}")
+        raise InputError(argument="covariates", got=bad[0], expected=f"a number in column {name}")
     values: Floats = numbers.fill_null(float("nan")).to_numpy()
     return values
 

@@ -215,7 +215,7 @@ def strength_of(
         for name in full_margin:
             if name not in judges:
                 expected = listing(judges) if judges else "a number: there is no column judge"
-                raise InputError(argument="full_margin", came=name, expected=expected)
+                raise InputError(argument="full_margin", got=name, expected=expected)
     own_margin, margins = given_margins(full_margin), []
     for row in sums.filter(pl.col("n") > 0).iter_rows(named=True):
         judge, template = (row.get(name, "") for name in _WHOSE)
@@ -267,7 +267,7 @@ def as_full_margins(margins: Any) -> tuple[FullMargin, ...]:
         )
     except (TypeError, InputError):
         expected = "triples of judge, template and a margin above 0"
-        raise InputError(argument="full_margins", came=margins, expected=expected) from None
+        raise InputError(argument="full_margins", got=margins, expected=expected) from None
 
 
 def as_full_margin(full_margin: object, name: str = "full_margin") -> float:

@@ -220,12 +220,12 @@ def refuse(
     rows = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
     if rows.height:
         source, row = table.place(rows[NUMBER][0])
-        came = rows[column].to_list()[0]  # a list too as Python has it
+        got = rows[column].to_list()[0]  # a list too as Python has it
         raise InputError(
             source=source,
             row=row,
             column=table.title(column),
-            came=came,
+            got=got,
             expected=expected,
             advice=advice,
         )

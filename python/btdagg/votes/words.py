@@ -51,9 +51,7 @@ def grade_words(words: Mapping[str, object] | None) -> dict[str, float | None]:
             grade = None if meaning in (None, "missing") else float(str(meaning))
         except ValueError:
             expected = "a grade or missing"
-            raise InputError(
-                argument="words", came=f"{word}={meaning}", expected=expected
-            ) from None
+            raise InputError(argument="words", got=f"{word}={meaning}", expected=expected) from None
         grades[str(word).strip().lower()] = grade
     return grades
 

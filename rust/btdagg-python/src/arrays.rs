@@ -100,8 +100,8 @@ pub fn copy_strings(
     for row in start..start + len {
         let item = items.get_item(row)?;
         let item = item.cast::<PyString>().map_err(|_| {
-            let came = format!("is {item} of {}", item.get_type());
-            raise(Error::input("items", came, "a str as before").at(&[row]))
+            let got = format!("is {item} of {}", item.get_type());
+            raise(Error::input("items", got, "a str as before").at(&[row]))
         })?;
         text.push_str(item.to_str().map_err(|_| {
             let expected = "a text without lone surrogates";
@@ -133,12 +133,12 @@ macro_rules! count_arrays {
         impl<'py> CountArray<'py> {
             fn borrow(counts: &Untyped<'py>) -> PyResult<Self> {
                 let py = counts.py();
-                let came = counts.dtype();
-                $(if came.is_equiv_to(&dtype::<$t>(py)) {
+                let got = counts.dtype();
+                $(if got.is_equiv_to(&dtype::<$t>(py)) {
                     return Ok(Self::$variant(counts.extract()?));
                 })*
                 let expected = "an integer or float type in native byte order";
-                Err(raise(Error::input("counts", format!("has dtype {came}"), expected)))
+                Err(raise(Error::input("counts", format!("has dtype {got}"), expected)))
             }
         }
 

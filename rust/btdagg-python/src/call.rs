@@ -70,11 +70,11 @@ fn input_error(py: Python<'_>, message: &str, input: &Input) -> PyResult<PyErr> 
         [row] => fields.set_item("row", row)?,
         _ => fields.set_item("row", PyTuple::new(py, &input.place)?)?,
     }
-    if let Some((_, value)) = input.came.split_once("is ") {
+    if let Some((_, value)) = input.got.split_once("is ") {
         match (value.parse::<i128>(), value.parse::<f64>()) {
-            (Ok(number), _) => fields.set_item("came", number)?,
-            (_, Ok(number)) => fields.set_item("came", number)?,
-            _ => fields.set_item("came", value)?,
+            (Ok(number), _) => fields.set_item("got", number)?,
+            (_, Ok(number)) => fields.set_item("got", number)?,
+            _ => fields.set_item("got", value)?,
         }
     }
     let error = py.get_type::<InputError>().call((message,), Some(&fields))?;

@@ -238,8 +238,8 @@ impl<T: CountValue> CountRow for [T; 3] {
     fn counts(self, row: usize) -> Result<Counts, Error> {
         let count = |column: usize, value: T| {
             value.to_count().ok_or_else(|| {
-                let came = format!("({}) is {value}", ["minus", "tie", "plus"][column]);
-                Error::input("counts", came, COUNT).at(&[row, column])
+                let got = format!("({}) is {value}", ["minus", "tie", "plus"][column]);
+                Error::input("counts", got, COUNT).at(&[row, column])
             })
         };
         let [minus, tie, plus] = self;

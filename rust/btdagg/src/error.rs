@@ -21,7 +21,7 @@ pub struct Input {
     /// Where in the argument: its row, or row and column.
     pub place: Vec<usize>,
     /// What came, as a clause: `is 7`, `has 2 rows`.
-    pub came: String,
+    pub got: String,
     /// What is expected instead.
     pub expected: Cow<'static, str>,
 }
@@ -30,11 +30,11 @@ impl Error {
     /// An argument with what came, as a clause, and what is expected.
     pub fn input(
         argument: impl Into<Cow<'static, str>>,
-        came: impl Into<String>,
+        got: impl Into<String>,
         expected: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let (argument, came, expected) = (argument.into(), came.into(), expected.into());
-        Self::Input(Box::new(Input { argument, place: Vec::new(), came, expected }))
+        let (argument, got, expected) = (argument.into(), got.into(), expected.into());
+        Self::Input(Box::new(Input { argument, place: Vec::new(), got, expected }))
     }
 
     /// An argument that is a value which is not expected.
@@ -111,12 +111,12 @@ impl fmt::Display for Error {
 
 impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { argument, place, came, expected } = self;
+        let Self { argument, place, got, expected } = self;
         f.write_str(argument)?;
         if !place.is_empty() {
             write!(f, "{place:?}")?;
         }
-        write!(f, " {came}, expected {expected}")
+        write!(f, " {got}, expected {expected}")
     }
 }
 

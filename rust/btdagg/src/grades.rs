@@ -51,8 +51,8 @@ impl VoteScale {
     /// [`Error::Input`] if there are fewer than two, or they are not finite and rising.
     pub fn new(votes: &[f64]) -> Result<Self, Error> {
         if votes.len() < 2 {
-            let came = format!("has {} values", votes.len());
-            return Err(Error::input("votes", came, "two or more"));
+            let got = format!("has {} values", votes.len());
+            return Err(Error::input("votes", got, "two or more"));
         }
         for (row, pair) in votes.windows(2).enumerate() {
             if !(pair[0] < pair[1] && pair[0].is_finite() && pair[1].is_finite()) {
@@ -104,8 +104,8 @@ impl VoteScale {
             return Err(Error::input("thresholds", "fall", "rising ones"));
         }
         if thresholds.is_empty() || thresholds.len() > usize::from(u8::MAX) {
-            let came = format!("has {} values", thresholds.len());
-            return Err(Error::input("thresholds", came, "1 to 255"));
+            let got = format!("has {} values", thresholds.len());
+            return Err(Error::input("thresholds", got, "1 to 255"));
         }
         same_length("grades", grades.len(), thresholds.len() + 1, "thresholds, and one")?;
         let size = self.votes.iter().fold(0.0, |size: f64, vote| size.max(vote.abs()));

@@ -44,8 +44,8 @@ impl Region {
         for (name, (lower, upper)) in ["beta", "eta0", "gamma"].iter().zip(lower.iter().zip(upper))
         {
             if !(lower.is_finite() && upper.is_finite() && *lower <= upper) {
-                let came = format!("of {name} are [{lower}, {upper}]");
-                return Err(Error::input("bounds", came, "two finite numbers in ascending order"));
+                let got = format!("of {name} are [{lower}, {upper}]");
+                return Err(Error::input("bounds", got, "two finite numbers in ascending order"));
             }
         }
         Ok(Self { lower, upper })

@@ -78,7 +78,7 @@ class BatchEndpoint:
         """Return the endpoint of a client in its provider's format."""
         if not isinstance(client, ModelClient) or client.provider not in BATCHING:
             expected = f"a ModelClient of {' or '.join(BATCHING)}"
-            raise InputError(argument="client", came=client, expected=expected)
+            raise InputError(argument="client", got=client, expected=expected)
         return (AnthropicBatches if client.provider == "anthropic" else BatchEndpoint)(client)
 
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Offset(NamedTuple):
         names = [own.name for own in model.covariates]
         if unknown := [name for name in columns or {} if name not in names]:
             expected = f"one of {', '.join(names)}" if names else "none, as the model has none"
-            raise InputError(argument="covariates", came=unknown[0], expected=expected)
+            raise InputError(argument="covariates", got=unknown[0], expected=expected)
         added, known = "", ""
         for own in model.covariates:
             column = words.name((columns or {}).get(own.name, own.name))
@@ -123,7 +123,7 @@ def _terms_of(
         or any(len(own) != 3 for own in quoted.values())
     ):
         expected = f"three of its own for each of {', '.join(model.judges)}"
-        raise InputError(argument="columns", came=columns, expected=expected)
+        raise InputError(argument="columns", got=columns, expected=expected)
     conditions = []
     for judge in model.judges:
         absent = " AND ".join(f"{name} IS NULL" for name in quoted[judge])

@@ -103,7 +103,7 @@ class VotesTable:
             return {"item": parts[0]}
         if taken := [part for part in parts if part.lower() in _TAKEN]:
             expected = f"a view in which {taken[0]} is called otherwise"
-            raise InputError(argument="item", came=[*parts], expected=expected)
+            raise InputError(argument="item", got=[*parts], expected=expected)
         return {part: part for part in parts}
 
     @property
@@ -236,7 +236,7 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     of_items = [gold.item] if isinstance(gold.item, str) else gold.item
     if len(of_items) != len(table.items):
         expected = f"as many columns as votes have: {', '.join(table.items.values())}"
-        raise InputError(argument="item", came=gold.item, expected=expected)
+        raise InputError(argument="item", got=gold.item, expected=expected)
     shared = dict(zip(table.items, of_items, strict=True))
     shared |= {} if gold.task is None else {"task": gold.task}
     steps = _Steps.counting(table, words)
@@ -259,7 +259,7 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
 def _offset(model: Any, words: Dialect, table: VotesTable) -> str:
     """Write the offset of a row of votes, NULL where a covariate is no number; empty if none."""
     if unknown := table.covariates.keys() - {own.name for own in model.covariates}:
-        raise InputError(argument="covariates", came=min(unknown), expected="one of the model's")
+        raise InputError(argument="covariates", got=min(unknown), expected="one of the model's")
     names = {own.name: ("v", table.covariates.get(own.name, own.name)) for own in model.covariates}
     added, known = Offset.of(model, words, names)
     return f"CASE WHEN 1 = 1{known} THEN 0{added} END" if names else ""

@@ -68,7 +68,7 @@ class ImportOptions:
         by_vote = {vote: word.upper() for word, vote in words.items()}
         if len(by_vote) < len(words):
             raise InputError(
-                argument="words", came=dict(self.words), expected="one word for a verdict in texts"
+                argument="words", got=dict(self.words), expected="one word for a verdict in texts"
             )
         return AnswerFormat(
             first=by_vote.get(1, "A"),
@@ -197,7 +197,7 @@ class Content:
 
     def refusal(self, key: str, value: object, expected: str) -> InputError:
         """Return the error of a value in the row that is being read."""
-        return InputError(source=self.name, row=self.row, column=key, came=value, expected=expected)
+        return InputError(source=self.name, row=self.row, column=key, got=value, expected=expected)
 
     def name_in(self, row: Mapping[str, Any], key: str) -> str:
         """Return the name or id that a row has under a key."""

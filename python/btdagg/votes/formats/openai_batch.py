@@ -83,7 +83,7 @@ def _pattern(template: str) -> re.Pattern[str]:
         pattern = None
     if pattern is None or "item" not in names:
         expected = "a group {item} in it, and no group twice"
-        raise InputError(argument="custom_id", came=template, expected=expected)
+        raise InputError(argument="custom_id", got=template, expected=expected)
     return pattern
 
 

@@ -323,13 +323,13 @@ def _parsed(constants: Mapping[str, str]) -> dict[str, Any]:
     """Parse constants as the values of columns are parsed."""
     for name in {"item", "status", "format", *table.VERDICTS}.intersection(constants):
         expected = "columns that are the same in all rows"
-        raise InputError(argument="constants", came=name, expected=expected)
+        raise InputError(argument="constants", got=name, expected=expected)
     row = Table(pl.DataFrame({name: [value] for name, value in constants.items()}), "constants")
     try:
         return parse(row, table.KINDS).frame.row(0, named=True) if constants else {}
     except InputError as error:
-        came = {error.column: error.came}
-        raise InputError(argument="constants", came=came, expected=error.expected) from None
+        got = {error.column: error.got}
+        raise InputError(argument="constants", got=got, expected=error.expected) from None
 
 
 def _format_of(content: Content, name: str | None, options: ImportOptions) -> Format:
@@ -345,7 +345,7 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
     elif name in FORMATS:
         found = FORMATS[name] if name == "table" or FORMATS[name].recognizes(content) else None
     else:
-        raise InputError(argument="format", came=name, expected=f"one of {', '.join(FORMATS)}")
+        raise InputError(argument="format", got=name, expected=f"one of {', '.join(FORMATS)}")
     if found is None:
         keys = content.columns if content.document is None else content.document
         advice = table.WHICH if name is None else None

@@ -34,9 +34,9 @@ impl<'a> Texts<'a> {
         let (mut least, most) = (0, data.len());
         for &value in std::iter::once(&start).chain(ends) {
             if value < least || usize::try_from(value).map_or(true, |end| end > most) {
-                let came = format!("has a text that ends at {value}");
+                let got = format!("has a text that ends at {value}");
                 let expected = format!("a number from {least} to {most}");
-                return Err(Error::input("items", came, expected));
+                return Err(Error::input("items", got, expected));
             }
             least = value;
         }

@@ -179,9 +179,9 @@ impl RunningTally {
             let block = self.block(votes.channel(row), sample);
             if may_be_late && self.is_late(keys, votes, row, numbers.get(&block).copied()) {
                 if !drop_late {
-                    let came = format!("is {}, which is settled", keys.shown(row));
+                    let got = format!("is {}, which is settled", keys.shown(row));
                     let expected = "votes of open items; late='drop' leaves them out";
-                    return Err(Error::input("items", came, expected).at(&[row]));
+                    return Err(Error::input("items", got, expected).at(&[row]));
                 }
                 lane_of_rows.push(DROPPED);
                 continue;
@@ -468,8 +468,8 @@ pub fn other_kind() -> Error {
 }
 
 fn too_many_channels() -> Error {
-    let came = format!("make with judges and orders more than {} channels of 64", u16::MAX);
-    Error::input("samples", came, "fewer")
+    let got = format!("make with judges and orders more than {} channels of 64", u16::MAX);
+    Error::input("samples", got, "fewer")
 }
 
 /// The votes of samples that came with one label alone.

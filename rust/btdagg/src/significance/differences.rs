@@ -57,13 +57,13 @@ impl<'a> Losses<'a> {
         &self,
         other: &Self,
         row: Option<usize>,
-        came: impl Fn(String) -> String,
+        got: impl Fn(String) -> String,
         expected: &'static str,
     ) -> Error {
         let place = other.place(row);
         let place = if place.is_empty() { String::new() } else { format!("{place:?}") };
-        let came = came(format!("{}{place}", other.name));
-        Error::input(self.name, came, expected).at(&self.place(row))
+        let got = got(format!("{}{place}", other.name));
+        Error::input(self.name, got, expected).at(&self.place(row))
     }
 }
 
@@ -120,8 +120,8 @@ impl Differences {
         same_length(b.name, b.values.len(), n_items, a.name)?;
         let losses_size = a.size + b.size;
         if !losses_size.is_finite() {
-            let came = |b| format!("and {b} sum to more than the largest float");
-            return Err(a.error_with(b, None, came, "smaller losses"));
+            let got = |b| format!("and {b} sum to more than the largest float");
+            return Err(a.error_with(b, None, got, "smaller losses"));
         }
         let mut units = collected(a.values.iter().zip(b.values).map(|(a, b)| a - b))?;
         if let Some(grouping) = grouping {

@@ -142,8 +142,8 @@ impl PermutationTest {
         execution: Execution<'_>,
     ) -> Result<Vec<f64>, Error> {
         if methods.len() < 2 {
-            let came = format!("has {} methods", methods.len());
-            return Err(Error::input("losses", came, "at least two"));
+            let got = format!("has {} methods", methods.len());
+            return Err(Error::input("losses", got, "at least two"));
         }
         let n = methods.len();
         let pairs: Vec<_> = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).collect();
@@ -188,17 +188,17 @@ impl PermutationTest {
                 let over =
                     first.map_or(String::new(), |item| format!(" over the group of item {item}"));
                 let row = if first.is_some() { None } else { Some(unit) };
-                let came = |b| format!("- {b}{over} is {value}");
+                let got = |b| format!("- {b}{over} is {value}");
                 let expected = "integers up to 2^51 in sum for an exact test; Monte Carlo takes \
                                 others";
-                return Err(a.error_with(b, row, came, expected));
+                return Err(a.error_with(b, row, got, expected));
             }
         };
         if found.is_none() && self.method == Method::Exact {
             let n_units = differences.units.len();
-            let came = format!("of {n_units} items or groups have too many different sums");
+            let got = format!("of {n_units} items or groups have too many different sums");
             let expected = "smaller integers for an exact test; Monte Carlo takes these";
-            return Err(Error::input("differences", came, expected));
+            return Err(Error::input("differences", got, expected));
         }
         Ok(found)
     }

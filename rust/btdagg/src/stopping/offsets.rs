@@ -150,7 +150,7 @@ impl WithOffsets<'_> {
     ) -> Result<(), Error> {
         let (rule, offsets) = (self.rule, self.offsets);
         if !rule.is_lossless {
-            return Err(Error::input("offsets", "came", "none: the rule is not lossless"));
+            return Err(Error::input("offsets", "got", "none: the rule is not lossless"));
         }
         same_length("out", out.len(), rows.len(), "counts")?;
         same_length("offsets", offsets.len(), rows.len(), "counts")?;

@@ -25,13 +25,13 @@ impl Predictive {
             return Err(Error::input("components", "is empty", "at least one item"));
         }
         for (row, &(weight, alpha)) in components.iter().enumerate() {
-            let wrong = |came, expected| Error::input("components", came, expected).at(&[row]);
+            let wrong = |got, expected| Error::input("components", got, expected).at(&[row]);
             if !(weight.is_finite() && weight > 0.0) {
                 return Err(wrong(format!("has weight {weight}"), "a finite number above 0"));
             }
             if let Some(value) = alpha.into_iter().find(|a| !(BOUNDS.0..=BOUNDS.1).contains(a)) {
-                let came = format!("has Dirichlet parameter {value}");
-                return Err(wrong(came, "a number from 0.001 to 1000"));
+                let got = format!("has Dirichlet parameter {value}");
+                return Err(wrong(got, "a number from 0.001 to 1000"));
             }
         }
         let largest = components.iter().map(|&(weight, _)| weight).fold(0.0, f64::max);

@@ -302,8 +302,8 @@ impl StoppingRule {
             let Some(&vote) = votes.get(seen) else { break };
             *counts.of(Label::parse(vote, "votes", seen)?) += 1.0;
         }
-        let came = format!("has {} rows", votes.len());
-        Err(Error::input("votes", came, format!("{} as in the rule", self.n)))
+        let got = format!("has {} rows", votes.len());
+        Err(Error::input("votes", got, format!("{} as in the rule", self.n)))
     }
 
     fn asks(&self) -> &[u8] {
