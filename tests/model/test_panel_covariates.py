@@ -217,8 +217,9 @@ def test_tables_arrays_and_commands_agree(tables, cli):
     assert by_array.model == model
     assert model.covariates[0].standings.keys() == {*"abcd"}
     model.save("panel.json")
-    # Standings of the model, which all items gave, are those of no item left out.
+    # Those of a model are of the systems, those of items leave out the item's own votes.
     of_model = items.with_covariates(["standing", "length"], model=model).covariates
+    assert np.all(of_model["standing"] != known["standing"])
     decided = btdagg.decisions(votes, model)
     wanted = model.decide(items.counts, covariates=of_model)
     np.testing.assert_array_equal(decided["label"], wanted)

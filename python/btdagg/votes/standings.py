@@ -173,12 +173,13 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
     found = {name: values for name, values in made.items() if values is not None}
     columns: dict[str, Floats] = {}
     standings: dict[str, dict[str, float]] = {}
+    of_model = {} if model is None else {c.name: c.standings for c in model.covariates}
     for name in [*found] if wanted == ["auto"] else wanted:
         values = items.covariates.get(name)
-        if values is not None:
+        # The model's standings are taken in place of those that the items' own votes gave.
+        if values is not None and (name not in items.standings or of_model.get(name) is None):
             columns[name] = values
             continue
-        own = {} if model is None else {c.name: c.standings for c in model.covariates}
         values = found[name] if name in found else _column(items, name)
         if values is None:
             has = (
@@ -188,7 +189,7 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
             expected = f"{has}, or a column {', or '.join(sources_of(name, items.scale))}"
             raise InputError(argument="covariates", got=name, expected=expected)
         if name in found and name in STANDINGS:
-            values, known = _by_task(items, values, own.get(name))
+            values, known = _by_task(items, values, of_model.get(name))
             if known is not None and name == "standing":
                 standings[name] = known
         columns[name] = values
