@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import btdagg
 from btdagg import DavidsonModel, GradeModel, Scale
 from btdagg.datasets import simulate
 from btdagg.online import StoppingRule, fit_votes, plan, plan_anchors
@@ -96,6 +97,34 @@ def test_a_plan_has_the_anchors_that_find_a_drift(cli):
     )
     _, out, _ = cli(*PLAN, "--drift", 0.2, "--items", 800, "--json")
     assert json.loads(out)["anchors"] == planned._asdict()
+
+
+def test_items_of_a_group_widen_the_interval(cli):
+    by_four = np.repeat(np.arange(150), 4)  # each item stands there four times
+    votes = pl.DataFrame(SAMPLE.vote_columns()).to_dict(as_series=False)
+    copies = [pl.DataFrame(votes | {"item": [f"{i}-{n}" for i in votes["item"]]}) for n in range(4)]
+    pl.concat(copies).write_csv("votes.csv")
+    labels = pl.DataFrame(SAMPLE.label_columns())
+    labels = pl.concat([
+        labels.with_columns(pl.format("{}-{}", "item", pl.lit(n)).alias("item"), group="item")
+        for n in range(4)
+    ])  # fmt: skip
+    labels.write_csv("labels.csv")
+    widths = []
+    for grouped in (labels, labels.drop("group")):
+        grouped.write_csv("labels.csv")
+        status, out, err = cli(*PLAN, "--json")
+        assert (status, err) == (0, "")
+        row = json.loads(out)["budgets"][0]
+        widths.append(row["high"] - row["low"])
+    assert 1.4 < widths[0] / widths[1] < 2.4
+    counts, gold = SAMPLE.counts[by_four], SAMPLE.labels[by_four]
+    how = {"n_items": 1000, "n_votes": [8], "n_labels": [25]}
+    (whole, *_), (alone, *_) = (
+        plan(counts, gold, **how).budgets,
+        plan(btdagg.votes.Items.of(counts, gold, by_four), **how).budgets,
+    )
+    assert 1.4 < (alone.high - alone.low) / (whole.high - whole.low) < 2.4
 
 
 def test_counts_filters_and_labels_of_some_items(cli):

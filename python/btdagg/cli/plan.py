@@ -166,8 +166,7 @@ def plan(
             strengths=data.votes.strengths(),
         )
     planned = online.plan(
-        items if items.covariates else items.counts,
-        None if items.covariates else items.labels,
+        items,
         n_items=n_items,
         n_votes=_curve(n_votes, step),
         price=0.0,

@@ -220,7 +220,7 @@ def plan(
         votes: _Votes = fit_votes(*signs)
         if rule is not None and rule.votes is not None:
             votes = rule.votes
-        errors = _errors(*signs, votes, budgets, prior, seed)
+        errors = _errors(*signs, pilot.groups, votes, budgets, prior, seed)
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
         of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior)
     else:
@@ -245,6 +245,7 @@ def plan(
 def _errors(
     counts: NDArray[Any],
     gold: NDArray[np.int8],
+    groups: NDArray[Any] | None,
     votes: _Votes,
     budgets: list[int],
     prior: Prior | Literal["weak"] | None,
@@ -258,7 +259,8 @@ def _errors(
     most = max(int(np.median(counts.sum(axis=1))), 1)
     own = sorted({min(n, most) for n in budgets})
     errors = {
-        n: _cross_fitted(Items.of(_some(counts, n, votes, rng), gold), method, seed) for n in own
+        n: _cross_fitted(Items.of(_some(counts, n, votes, rng), gold, groups), method, seed)
+        for n in own
     }
     for n in budgets:
         if n > most:
