@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import btdagg
 from btdagg import DavidsonModel, GradeModel, InputError, Scale
+from btdagg.evaluation import CrossFit
+from btdagg.evaluation.protocol import Protocol
 from btdagg.methods import Calibrated
 from btdagg.model.covariates import Covariate
 from btdagg.online import OnlineTally, StoppingRule, fit_votes, plan
@@ -288,13 +290,14 @@ def test_a_plan_says_what_covariates_save(scale):
     assert [size for size, _ in planned.labels_known] == [20, 40]
     # As an evaluation finds it, of items that a model did not see.
     methods = [Calibrated(scale=scale, label_scale=scale)]
-    (cell,) = btdagg.evaluate(items.with_covariates(known), aggregators=methods).cells
+    how = {"aggregators": methods, "protocol": Protocol(CrossFit(5, 1, 10))}
+    (cell,) = btdagg.evaluate(items.with_covariates(known), **how).cells
     evaluated = cell.new_items.interval(0).mean
     assert rows[4, "all votes, covariates"].mae == pytest.approx(evaluated, abs=0.03)
     # The lossless rule of a model with covariates asks fewer votes, for the labels of all.
     model = btdagg.calibrate(items.counts, items.labels, covariates=known, scale=scale).model
     rule = StoppingRule.lossless(model, 4)
-    own = plan(items.with_covariates(known), rule=rule, **job)
+    own = plan(items.with_covariates(known), rule=rule, **job | {"n_votes": [4], "n_labels": [20]})
     (stopped,) = (row for row in own.budgets if (row.n, row.rule) == (4, "lossless, covariates"))
     orders = [np.repeat(scale.points, row) for row in items.counts]
     rng = np.random.default_rng(1)
