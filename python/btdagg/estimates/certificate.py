@@ -91,9 +91,9 @@ class CurvePoint(NamedTuple):
 class Certificate(SavedAsJson, Drawn, Readable):
     """Which items can be trusted without a look, and what that rests on.
 
-    With probability `confidence` the labels of the trusted items agree with people in a share
-    `agreement` of them or more. That says nothing of a single item, nor of another agreement, which
-    has to be chosen before the labels are read.
+    With probability `confidence`, people agree with at least a share `agreement` of the labels of
+    the trusted items. This says nothing of a single item, or of an agreement chosen after the
+    labels were read.
 
     Attributes
     ----------
@@ -104,13 +104,12 @@ class Certificate(SavedAsJson, Drawn, Readable):
     coverage : float
         Share of all items that are trusted.
     curve : tuple of CurvePoint
-        Coverage against agreement; each bound holds by itself, and for no point that was picked.
+        Coverage against agreement; each bound holds by itself, not for a point that was picked.
     labels_wanted : int or None
-        Where nothing is certified, about how many labels, the present ones included, would certify
-        something in four of five cases; None if the labels do not tell of any number that it would,
-        or were drawn with unequal probabilities.
+        Where nothing is certified, about how many labels in all would certify something in four of
+        five cases; None if none would, or if labels were drawn with unequal probabilities.
     is_exact : bool
-        Whether the bound is exact, and not approximate.
+        Whether the bound is exact or approximate.
     n_votes : int or tuple of int
         The votes that all but a twentieth of the items have; of a panel, of each judge.
     profile : VoteProfile or None
@@ -145,11 +144,10 @@ class Certificate(SavedAsJson, Drawn, Readable):
     ) -> NDArray[np.bool_]:
         """Return whether each item's label can be used without a look, (n,).
 
-        An item with fewer than `n_votes`, by default those of the certificate, is trusted only if
-        no votes to come (in eighths, where they have a strength) could take it below the threshold
-        or change its label; of a panel no such item is. Of a panel it is one number or one for each
-        judge. With 0 every item is taken to have all votes. `covariates` are those of the model, as
-        its `decide` takes them.
+        An item with fewer votes than `n_votes` (by default the certificate's; of a panel one number
+        or one for each judge) is trusted only if no votes to come could take it below the threshold
+        or change its label; of a panel never. With 0 every item is taken to have all votes.
+        `covariates` are those of the model, as its `decide` takes them.
         """
         counts = self._by_judge(counts)
         array = as_any_counts(counts, self.scale, may_be_empty=True)
@@ -192,7 +190,6 @@ class Certificate(SavedAsJson, Drawn, Readable):
         return None if other is None else self.profile.pvalue(other)
 
     def _by_judge(self, counts: ArrayLike) -> ArrayLike:
-        """Return the counts of a panel's table in the order of its judges; others as they are."""
         read = getattr(self.model, "counts_of", None)
         return counts if read is None or not isinstance(counts, CountsItself) else read(counts)
 
@@ -320,13 +317,13 @@ def certify(
     least_probability : float, optional
         The least probability of any item; with it those of items without a label may be NaN.
     agreement, confidence : float
-        How often the labels of trusted items are to agree with people, on the mean over them, and
-        with what probability. Of several raters the share of those who agree counts.
+        How often people are to agree with trusted labels, on the mean over items (of several raters
+        the share who agree counts), and with what probability.
     within : int
         Of grades, how many grades apart is still agreement.
     covariates : optional
-        What else is known of items; as of `btdagg.votes.Items.with_covariates`, and ``"auto"`` is
-        without standings. These are refused: of new items they would be made of other votes.
+        As of `btdagg.votes.Items.with_covariates`; ``"auto"`` is without standings, which are
+        refused: of new items they would be made of other votes.
     provenance : Provenance, optional
         Where the votes are from, for a model that is calibrated here; known of votes and labels
         that were read.
@@ -339,23 +336,19 @@ def certify(
     Notes
     -----
     Items are ordered by the probability of their label. Lower bounds of the agreement of the surest
-    20% of all items (more, where they would have fewer than 30 labels), then of the surest 25% and
-    so on, are tested in this order, up to the first that is below `agreement`. The sequence begins
-    with the share whose bound would be highest if people agreed as the model expects. In such a
-    sequence, fixed before a label is read, each bound may be at the full confidence.
+    20% (more, if these have fewer than 30 labels), then 25% and so on are tested up to the first
+    below `agreement`. The sequence starts at the share whose bound the model expects to be highest;
+    being fixed before a label is read, each bound is at the full confidence.
 
-    Bounds are Clopper and Pearson's. They are exact for a `model` that has not seen these labels,
-    with one rater an item and no groups. Otherwise the model is calibrated on these labels: then
-    each item is decided by a model that did not see its group, and ranked among all items by that
-    model, which is approximate. With groups, bounds are at the effective number of labels n / deff,
-    deff being at least 1, with a correction by Student's t for the number of groups; of fewer than
-    ten groups (of a like size) nothing is certified.
+    Bounds are Clopper and Pearson's: exact for a `model` that has not seen these labels, with one
+    rater an item and no groups. Otherwise items are decided and ranked by models that did not see
+    their group, which is approximate. With groups, bounds are at the effective number of labels
+    n / deff (deff at least 1), corrected by Student's t; fewer than ten groups certify nothing.
 
-    With unequal probabilities the bound is Gaffke's, which is Clopper and Pearson's where all are
-    equal: labels weigh one over their probability, and there is one more label of the greatest
-    weight, on which the judge is wrong. Where the probabilities of all items are known, the
-    greatest weight is the one that no label exceeds with probability 1 - `confidence`; what items
-    weigh more than that counts as wrong, without a label.
+    With unequal probabilities the bound is Gaffke's, which equals Clopper and Pearson's where all
+    are equal: labels weigh one over their probability, plus one wrong label of the greatest weight.
+    Where the probabilities of all items are known, weights are capped at what no label exceeds with
+    probability 1 - `confidence`; the weight of items above the cap counts as wrong.
 
     References
     ----------
@@ -468,10 +461,6 @@ def certify(
 def _weights(
     array: Floats | None, is_labelled: NDArray[np.bool_], least: float | None
 ) -> tuple[Floats | None, Floats | None]:
-    """Return probabilities, and the weight of each item, the greatest where not all are known.
-
-    Of a simple sample there are none.
-    """
     if array is None:
         expect(least is None, "least_probability", least, "None, since there are no probabilities")
         return None, None
@@ -497,15 +486,14 @@ def _weights(
 
 
 def _whole_votes(counts: NDArray[Any]) -> Floats:
-    """Return the number of votes of each item, or judge: a part of one is one."""
     return np.asarray(np.ceil(counts.sum(axis=-1) - _ROUNDING))
 
 
 def _ways(n: int, n_kinds: int, scale: Scale) -> NDArray[np.int64]:
-    """Return the ways of n votes to come that can change a decision most, the extreme ones first.
+    """The ways of n votes to come that can change a decision most, the extreme ones first.
 
-    Of grades the mean decides, which lies between all lowest and all highest votes. Of pairs, given
-    the number of ties, all others are for one side: that is where every probability is extreme.
+    Of grades the mean decides, between all lowest and all highest votes. Of pairs, given the ties,
+    all others are for one side: every probability is extreme there.
     """
     if not scale.mirrored:
         return n * np.eye(n_kinds, dtype=np.int64)[[0, -1]]
@@ -537,10 +525,7 @@ def _spans(model: GradeModel, threshold: float, within: int) -> list[tuple[float
 
 
 def sure(table: Floats, within: int = 0) -> tuple[NDArray[np.intp], Floats]:
-    """Return places of the decided labels, and the probability that people are within of them.
-
-    Decided is the median of the probabilities; of two the one nearer to the middle, or the lower.
-    """
+    """Places of decided labels (medians; of two the nearer to the middle) and their probability."""
     n_labels = table.shape[1]
     below = np.cumsum(table, axis=1)
     half = np.array(
@@ -551,7 +536,6 @@ def sure(table: Floats, within: int = 0) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _around(shares: Floats, place: NDArray[np.intp], within: int) -> Floats:
-    """Return the shares of labels that are within so many places of one of them, (n,)."""
     if not within:
         return shares[np.arange(len(shares)), place]
     near = np.abs(np.arange(shares.shape[1]) - place[:, None]) <= within
@@ -590,10 +574,7 @@ def ranked_by(
     scored: Scored,
     outcome: Callable[[Floats, NDArray[np.intp]], Floats],
 ) -> tuple[Floats, Floats, Floats]:
-    """Rank labelled items among all by models that did not see their labels, (n,) each.
-
-    Returned are the share of all items that score as high or higher, the outcomes and the scores.
-    """
+    """Rank labelled items by models that did not see them: shares as high, outcomes, scores."""
     number = np.bincount(population.place)
     row = population.place[population.labelled]
     entered, outcomes, scores = (np.empty(len(row)) for _ in range(3))
@@ -612,7 +593,6 @@ def ranked_by(
 def _steps(
     confidence: Floats, number: NDArray[np.int64], n_labels: float
 ) -> list[tuple[float, float]]:
-    """Return shares of items that bounds are for, and thresholds between confidences that occur."""
     values, of = np.unique(-confidence, return_inverse=True)
     items = np.bincount(of, number)
     shares = items.cumsum() / number.sum()
@@ -648,7 +628,6 @@ def _point(
 def _effective_labels(
     population: PredictedItems, agrees: Floats, rows: NDArray[np.int64], confidence: float
 ) -> float:
-    """Return how many independent labels some are worth; 0 where they are of too few groups."""
     n, sample = len(rows), population.sample(rows)
     if population.groups is None and population.weights is None:
         return n
@@ -665,7 +644,6 @@ def _effective_labels(
 
 
 def _lower_bound(x: ArrayLike, n: ArrayLike, confidence: float) -> Floats:
-    """Clopper and Pearson's lower bound of a share, of x successes among n."""
     x, n = np.asarray(x, dtype=np.float64), np.asarray(n, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nan_to_num(betaincinv(x, n - x + 1, 1 - confidence)))
@@ -680,11 +658,7 @@ def _labels_wanted(
     agreement: float,
     confidence: float,
 ) -> int | None:
-    """Forecast how many labels would pass the first bound, if a number is likely to.
-
-    The agreement of the surest items is what the model expects, as the labels correct it, and is
-    known no better than that correction.
-    """
+    """Forecast how many labels would pass the first bound; the model's agreement is corrected."""
     n, number = len(agrees), np.bincount(population.place)
     worth = _effective_labels(population, agrees, np.arange(n), confidence) / n or 1.0
     weights = worth * n * population.sample().weights
@@ -718,15 +692,11 @@ def _labels_wanted(
 
 
 def _log_odds(shares: Floats) -> Floats:
-    """Return the columns of a logistic regression on shares: ones, and their log odds."""
     return np.column_stack([np.ones(len(shares)), logit(np.clip(shares, 0.01, 0.99))])
 
 
 def _correction(expected: Floats, agrees: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Regress agreement on the log odds that were expected: coefficients and covariance.
-
-    Platt scaling, with a normal prior around a model that needs none, by Newton's method.
-    """
+    """Regress agreement on expected log odds: Platt scaling with a normal prior, by Newton."""
     odds, prior = _log_odds(expected), np.array([0.0, 1.0])
     precision = np.diag(1 / np.array(_CORRECTIONS) ** 2)
     coefficients = prior
@@ -739,7 +709,6 @@ def _correction(expected: Floats, agrees: Floats, weights: Floats) -> tuple[Floa
 
 
 def _remarks(population: PredictedItems) -> tuple[str, ...]:
-    """Return what a reader has to know before trusting labels."""
     sample = population.sample()
     remarks = population.remarks
     if not population.is_fixed:

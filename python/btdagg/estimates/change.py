@@ -144,7 +144,7 @@ def change(
 ) -> Change:
     """Say what changed between two periods, each with a judge of its own: systems, or the judge.
 
-    Labels of both periods tell the two apart. Where none is of the second, votes alone cannot: a
+    Labels of both periods tell the two apart. Without labels of the second, votes alone cannot: a
     judge may like the new responses more, or less, than people do.
 
     Parameters
@@ -155,8 +155,8 @@ def change(
     names : two str
         What the periods are called.
     most_of_judge : float, optional
-        For the bounds that hold without labels of the second period if the judges' part in the
-        change of votes is at most so large, in units of the quantity.
+        The largest part of the judges in the change of votes, in units of the quantity; gives
+        bounds without labels of the second period.
     population : "new" or "finite"
         As of `btdagg.estimate`.
     level : float
@@ -174,10 +174,10 @@ def change(
 
     Notes
     -----
-    People's change is the difference of two prediction-powered means, each period with models of
-    its own judge that did not see the item's group. The judges' part is the difference of two such
-    means of vote less label. Both allow for groups, and labels, that are in both periods. Each mean
-    has a weight of its own, so that the two parts add up to the change of votes only roughly.
+    People's change is the difference of two prediction-powered means, by models of each period's
+    judge that did not see the item's group; the judges' part that of two such means of vote less
+    label. Both allow for shared groups and labels. Each mean has a weight of its own, so that the
+    two parts add up to the change of votes only roughly.
 
     References
     ----------
@@ -266,7 +266,6 @@ def change(
 def _predicted(
     joined: Items, periods: tuple[Items, Items], is_after: Any, population: Population
 ) -> PredictedItems:
-    """Return all items with predictions by models of the judge of their own period."""
     labelled = np.flatnonzero(joined.is_labelled)
     tables = np.empty((N_FOLDS, *joined.shares.shape))
     fold = np.empty(len(labelled), dtype=np.int64)
@@ -282,13 +281,11 @@ def _predicted(
 
 
 def _difference(periods: list[DomainMean], level: float) -> Difference:
-    """The second period less the first."""
     parts = differences_of(np.array([1]), np.array([0]), periods, level)
     return Difference(*(float(part[0]) for part in parts))
 
 
 def _half_width(values: Floats, is_after: Any, groups: Any, level: float) -> float:
-    """Half the width of the interval of the change of the mean of all items, by group."""
     means = [values[own].mean() for own in (is_after, ~is_after)]
     away = np.where(is_after, values - means[0], means[1] - values)
     of_groups = np.bincount(groups, away / np.where(is_after, is_after.sum(), (~is_after).sum()))

@@ -48,19 +48,18 @@ def decisions(
     n_votes : int, optional
         Of votes, decide on the first so many of each item.
     probabilities : bool
-        Whether to say those of the labels.
+        Whether to add the probabilities of the labels.
     refresh : bool
-        Whether standings are those of these votes, in place of those of the systems that the model
-        was fitted with. A warning says so.
+        Whether to compute standings from these votes, in place of those the model was fitted with;
+        a warning says so.
 
     Returns
     -------
     polars.DataFrame
-        A row for each item: `item`, `label`, its counts, of grades their `mean`, and the
-        probabilities of the labels. By a rule they are of items that have all votes; others have
-        `settled`, whether the rule stops there, and where it has chances `change_risk`, that all
-        votes would give another label. With a certificate `trusted` says whether a label can be
-        used without a look. Grades without a vote have no label.
+        A row for each item: `item`, `label`, its counts, of grades their `mean`, and the label
+        probabilities. A rule adds `settled`, whether it stops there, and if it has chances
+        `change_risk`, the risk that all votes would give another label; its probabilities are of
+        items with all votes. A certificate adds `trusted`. Grades without a vote have no label.
 
     Warns
     -----
@@ -134,7 +133,6 @@ def _some(known: dict[str, Any] | None, rows: NDArray[np.bool_]) -> dict[str, An
 def _counted(
     items: Any, fitted: Any, n_votes: int | None, refresh: bool
 ) -> tuple[pl.DataFrame, NDArray[Any], dict[str, Any] | None]:
-    """Return items with columns of counts, those of all judges together, counts and covariates."""
     judges, names = fitted.judges, [*fitted.scale.columns]
     if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
         counts = counts_of(items, names)
@@ -173,10 +171,9 @@ def _counted(
 def covariates_in(
     columns: Mapping[str, Any], model: Any, counts: Any, source: str
 ) -> dict[str, NDArray[np.float64]] | None:
-    """Return the covariates that a model needs, from columns of rows that are decided alone.
+    """Return the covariates that a model needs (or None) from columns of rows decided alone.
 
-    Each is the column of its name, or made of what `Items.with_covariates` makes it of; systems
-    have the standings that the model keeps. None of a model that needs none.
+    Each is the column of its name, or made of what `Items.with_covariates` makes it of.
     """
     kept = {own.name: own.standings is not None for own in model.covariates}
     if not kept:
@@ -204,9 +201,7 @@ def decided_columns(
 ) -> dict[str, Any]:
     """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays.
 
-    A rule says which items are settled and, if it has chances, the risk that all votes would decide
-    otherwise. It is NaN where votes are missing to a stop: what the rule has there is the risk of
-    the label that it would give after them.
+    The change risk is NaN before a stop: there the rule knows only the risk after missing votes.
     """
     how: Any = {} if covariates is None else {"covariates": covariates}
     columns: dict[str, Any] = {"label": by.decide(counts, **how)}

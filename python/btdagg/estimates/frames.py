@@ -56,12 +56,11 @@ def decide(
     Returns
     -------
     data frame
-        Of the kind of `votes`, and of polars for what is no frame: a row for each item, in the
-        order of the votes, with the column of items as it is called there; `label` (-1, 0, 1 or a
-        grade); `source`, which is `people` where they gave the label, and else `model`, which
-        `btdagg.calibrate` fits to their labels; `probability`, by the model, that people would give
-        this label; and with `agreement` `trusted`, which labels of people always are. An item
-        whose grades are all missing has no label unless people gave one.
+        Of the kind of `votes`, or of polars: a row for each item, in the order of the votes, with
+        the column of items under its own name; `label` (-1, 0, 1 or a grade); `source`, `people` or
+        `model` (`btdagg.calibrate`, fitted to their labels); `probability`, by the model, that
+        people would give this label; and with `agreement` `trusted`, always true of labels of
+        people. An item without any grade has no label unless people gave one.
 
     Warns
     -----
@@ -205,6 +204,5 @@ def _lower(columns: Mapping[str, str | Sequence[str]] | None) -> dict[str, Any]:
 
 
 def _title_of(table: Table, titles: Iterable[str]) -> str:
-    """Return what a column is called in the frame that it is from."""
     title = table.title("item")
     return {name.strip().lower(): name for name in titles}.get(title, title)

@@ -40,10 +40,7 @@ _FEW = 4.0  # degrees of freedom of a slope
 
 
 class Slope(NamedTuple):
-    """A number with its interval, in win rates of pairs, or in points of the scale.
-
-    The ends are NaN where items do not differ in it, so that nothing says how far off it is.
-    """
+    """A number in win rates or points; its ends are NaN if items do not differ in it."""
 
     value: float
     low: float
@@ -69,11 +66,10 @@ class Bias(Readable):
         Of no difference. It and the intervals are corrected for several covariates, or systems.
     n_labels : int
     finding : {"favours", "disfavours", "less strongly", "not told"}
-        ``"less strongly"`` is what a judge that is merely less decisive than people shows: it
-        follows what people follow, and less.
+        ``"less strongly"``: the judge follows what people follow, but less, as one does that is
+        merely less decisive.
     lines : dict of str to (k, 4) array
-        Of ``"people"`` and ``"judge"`` what a line is drawn by: the covariate, and the label that
-        is expected, with the ends of its interval.
+        Of ``"people"`` and ``"judge"``: the covariate, the expected label, and its interval's ends.
     """
 
     of: str
@@ -214,9 +210,8 @@ def bias(
         As `btdagg.estimate` takes them: items, tables, or arrays. Votes and labels are on one
         scale. Items without a label serve systems alone.
     covariates : "auto", str, sequence of str, mapping, data frame or (n, d) array
-        ``"auto"`` is the length, where items have it; other names are columns of numbers. Of pairs
-        each is a difference, of A less B. A standing is made of the judge's own votes, and is no
-        covariate here.
+        ``"auto"`` is the length, where items have it; other names are columns of numbers (of pairs
+        a difference, A less B). Standings are made of the judge's own votes, and are refused.
     system_a, system_b : (n,) arrays, optional
         Whose responses A and B are; of grades `system_a` alone. Items and tables have their own.
     level : float
@@ -230,12 +225,11 @@ def bias(
 
     Notes
     -----
-    Labels, mean votes and their differences are regressed on all covariates together, of pairs
-    through the origin, by least squares weighted with one over the probability of a label. Slopes
-    of pairs are halved, from net wins to wins. Their variances are clustered by group and corrected
-    for few groups (CR2), and the degrees of freedom of Student's t are Satterthwaite's (Bell and
-    McCaffrey, 2002; Pustejovsky and Tipton, 2018). There is no prior. Noisy votes widen the
-    interval of a slope and do not move it, as they move a weight of `btdagg.calibrate`.
+    Labels, mean votes and their differences are regressed on all covariates together (of pairs
+    through the origin, slopes halved from net wins to wins), weighted with one over the probability
+    of a label. Variances are clustered by group and corrected for few groups (CR2), with
+    Satterthwaite's degrees of freedom (Bell and McCaffrey, 2002; Pustejovsky and Tipton, 2018).
+    There is no prior. Noisy votes widen the interval of a slope and do not move it.
 
     A system's difference is the prediction-powered mean, as of `btdagg.estimate`, of the label less
     the mean vote. All are corrected for their number by Bonferroni's method.
@@ -277,7 +271,6 @@ def bias(
 
 
 def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str, Any]) -> Items:
-    """Return items with their systems, if these are known."""
     by = None if system_b is not None else system_a
     systems = None if system_b is None else np.column_stack([system_a, system_b])
     if system_a is None and isinstance(counts, Votes):
@@ -287,7 +280,6 @@ def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str
 
 
 def _systems(items: Items) -> NDArray[Any] | None:
-    """Return the names of each item's systems, (n, 2) of pairs and (n, 1) of grades."""
     if items.scale.mirrored:
         return None if items.systems is None else np.asarray(items.systems)
     return None if items.by is None else np.asarray(items.by)[:, None]
@@ -393,7 +385,6 @@ def _of_covariates(
 
 
 def _step(name: str, values: Floats, spread: float) -> tuple[float, str]:
-    """Return the change of a covariate that slopes are of, and what it is called."""
     if name == "length":
         return _DOUBLING, TWICE
     if np.isin(values, (-1, 0, 1)).all():
@@ -402,7 +393,6 @@ def _step(name: str, values: Floats, spread: float) -> tuple[float, str]:
 
 
 def _finding(people: Slope, judge: Slope, difference: Slope, middle: float = 0.0) -> str:
-    """Say what a difference is; a system's rates lie around a middle."""
     if not (difference.low > 0 or difference.high < 0):
         return "not told"
     side = math.copysign(1.0, people.value - middle)

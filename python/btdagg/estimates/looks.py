@@ -79,14 +79,14 @@ def worth_a_look(
     share : float
         Above 0 and below 1; at most the items without a label.
     rows : (m,) array of int, optional
-        Numbers of the items that people looked at, in place of a share; those of labels are
-        left out. The errors hold if their votes alone chose them, and not who was easy to label.
+        Items that people looked at, in place of a share; labelled ones are left out. The errors
+        hold if votes alone chose them, not who was easy to label.
 
     Notes
     -----
-    Intervals are Wilson's, at a variance of three parts: that of the labelled items (their groups),
-    that of the items without a label, and, of a model that is calibrated on these labels, that of
-    the error of models fitted to resampled groups, as of `btdagg.evaluation.new_items.NewItems`.
+    Intervals are Wilson's. The variance is that of the labelled items (their groups), that of items
+    without a label, and, of a model calibrated on these labels, that over refits to resampled
+    groups, as of `btdagg.evaluation.new_items.NewItems`.
 
     Examples
     --------
@@ -129,7 +129,6 @@ def worth_a_look(
     ranks, seen = np.linspace(0, 1, len(order) + 1), np.append(0, looked.cumsum())
 
     def losses(tables: NDArray[np.float64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Errors of the labelled items before and after the looks, (2, n)."""
         by_models = replace(population, tables=tables, fold=fold)
         entered, errors, _ = ranked_by(by_models, risk, error)
         above = 1 - ranked_by(by_models, negated, error)[0]
@@ -165,7 +164,6 @@ def worth_a_look(
 
 
 def _refits(population: PredictedItems, prior: Any) -> Iterator[NDArray[np.float64]]:
-    """Yield probabilities of all rows by models calibrated on resampled groups of labels."""
     own, groups = population.labelled, population.groups
     number = np.unique(own if groups is None else groups[own], return_inverse=True)[1].reshape(-1)
     counts, n_groups = population.rows[population.place[own]], int(number.max()) + 1

@@ -40,8 +40,7 @@ class MeanEstimate(Readable):
     low, high : float
         Its interval.
     standard_error : float
-        0 where all labelled groups have the same mean. Then it is unknown how groups vary, and the
-        interval is as if each group were one label.
+        0 where all labelled groups have one mean; the interval then counts each group as one label.
     effective_labels : float
         How many labels would be worth as much without the judge; NaN where a standard error is 0.
     weight : float
@@ -79,8 +78,8 @@ def numbers_of(result: object, *names: str) -> dict[str, Any]:
 def effective_number(value: float, variance: float, ends: Ends) -> float:
     """Return how many independent labels, each one of two ends, would have a variance above 0.
 
-    Where the mean is nearer to an end than one standard error, it is taken to be that far from it:
-    a mean that is corrected can come to lie anywhere there by chance.
+    A mean nearer to an end than one standard error is taken to be that far from it: corrected means
+    can lie there by chance.
     """
     span = ends[1] - ends[0]
     error = min(variance**0.5 / span, 0.5)
@@ -91,7 +90,7 @@ def effective_number(value: float, variance: float, ends: Ends) -> float:
 def limits_of(value: Any, n: Any, quantile: Any, ends: Any) -> tuple[Floats, Floats]:
     """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels.
 
-    Korn and Graubard (1998); Franco, Little, Louis and Slud (2019) compare such intervals.
+    Korn and Graubard (1998); Franco, Little, Louis and Slud (2019).
     """
     least, span = ends[0], np.maximum(ends[1] - ends[0], 1e-300)
     low, high = wilson(np.clip((value - least) / span, 0.0, 1.0), n, quantile)
@@ -129,10 +128,7 @@ class IntervalParts(NamedTuple):
 
 
 def _difference_limits(means: Sequence[tuple[Any, Any, Any]], r: Any) -> tuple[Floats, Floats]:
-    """Ends of differences of two correlated means, from their values, low and high ends.
-
-    They stay inside and need not be symmetric (MOVER: Zou and Donner, 2008).
-    """
+    """Ends of differences of two correlated means, not symmetric (MOVER: Zou and Donner, 2008)."""
     (a, low_a, high_a), (b, low_b, high_b) = means
 
     def half(own: Any, other: Any) -> Floats:
@@ -143,10 +139,7 @@ def _difference_limits(means: Sequence[tuple[Any, Any, Any]], r: Any) -> tuple[F
 
 
 def ending_at_0(limits: Callable[[Floats], tuple[Floats, Floats]], quantile: Floats) -> Floats:
-    """Return the quantiles at which intervals end at 0.
-
-    They are above a quantile whose interval does not hold 0, and below one whose interval does.
-    """
+    """Quantiles at which intervals end at 0, below the given one where its interval holds 0."""
 
     def is_beyond(quantile: Floats) -> NDArray[np.bool_]:
         low, high = limits(quantile)
@@ -173,24 +166,21 @@ class LabelledSample(Readable):
         Weights by which labelled items stand for those that a proxy is averaged over. In a finite
         population they sum to `left`; of new items they are `weights`.
     groups : (n,) array of int
-        Group of each, as a number from 0. Of a finite population they are the units that were
-        drawn: items, or whole groups.
+        Group of each, from 0; of a finite population the unit drawn, an item or a whole group.
     names : (G,) array of int
         Numbers of these groups among those of all items.
     left : float
         Share of the population that has no label: 1 of new items.
     strata : (n,) array of int, or None
-        Stratum of each labelled item, as a number from 0, where units are a simple sample of each;
-        None where they were drawn independently.
+        Stratum of each labelled item, from 0, where units are a simple sample of each; None where
+        they were drawn independently.
 
     Notes
     -----
-    A labelled item of a finite population counts once for itself, and with `stand_in` for those
-    without a label. That is its inverse probability less one, times a number so that all add up to
-    the items without a label. So the sample varies as little as its size allows (Hájek), and items
-    that were certain to be drawn stand for no others. If e is what values differ from their mean
-    by, the variance is ``sum w (w - 1) e**2`` for units drawn independently, and of n units of N it
-    is the usual one, ``(1 - n / N) / n``.
+    In a finite population a labelled item counts for itself and, by its inverse probability less
+    one, for items without a label, scaled to add up to these (Hájek). With e the deviations from
+    the mean the variance is ``sum w (w - 1) e**2`` for units drawn independently, and for n units
+    of N the usual one, ``(1 - n / N) / n``.
     """
 
     weights: Floats
@@ -294,8 +284,8 @@ class LabelledSample(Readable):
     def least_variance(self, residuals: Floats) -> float:
         """Return the variance where (n,) residuals do not depend on the weights.
 
-        A sample that has none of the rare items of great weight varies too little by itself. One
-        that is drawn in strata has its share of them.
+        A sample without any rare item of great weight varies too little by itself, unless in
+        strata.
         """
         if self.is_equal or self.strata is not None:
             return 0.0
@@ -304,7 +294,6 @@ class LabelledSample(Readable):
 
     @cached_property
     def _strata(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Stratum of each item and of each group, and numbers of groups in each stratum."""
         codes = np.zeros_like(self.groups) if self.strata is None else self.strata
         of_groups = np.zeros(self.n_groups, dtype=np.int64)
         of_groups[self.groups] = codes
@@ -319,8 +308,7 @@ class LabelledSample(Readable):
 class Proxies(NamedTuple):
     """Proxies of the labelled items, and of those that stand for all.
 
-    Proxies that are probabilities of labels have a last axis for the labels, and a `spread` with
-    two; `of` makes proxies of a mean of them.
+    Probabilities of labels have a last axis for the labels, and `spread` two; `of` averages them.
 
     Attributes
     ----------
@@ -329,14 +317,13 @@ class Proxies(NamedTuple):
     means : (n,) array
         Mean of the same model's proxies over the items that stand for all.
     shared, rest : (G,) and (k,) arrays
-        What the other items of each group of the sample, and groups without a label, add to the
-        mean of all proxies: the sum of their deviations from it, over the number of items.
+        For the sample's groups and the groups without a label: sum of the deviations of their other
+        items from the mean of all proxies, over the number of items.
     names : (k,) array of int
-        Numbers of the groups without a label among those of all items; empty where items have no
-        groups.
+        Numbers of the groups without a label; empty where items have no groups.
     spread : float, optional
-        Variance of the difference of the mean proxies of labelled and other items, where models are
-        fixed, items independent and labels a simple sample: the estimator is PPI++ as published.
+        Variance of the difference of mean proxies with models fixed, items independent and labels a
+        simple sample: PPI++ as published.
     """
 
     labelled: Floats
@@ -379,10 +366,7 @@ class Mean(NamedTuple):
 
 
 def labelled_mean(values: Floats, sample: LabelledSample) -> Mean:
-    """Return the mean of labelled items, (n,) values, from labels alone.
-
-    Items of one group or none say nothing of its error.
-    """
+    """Return the mean of (n,) values from labels alone; its error needs two groups."""
     if not sample.has_spread:
         value = float(values.mean()) if len(values) else np.nan
         return Mean(value, np.nan, 0.0, np.nan, np.empty(0), sample.names[:0])
@@ -396,12 +380,11 @@ def corrected_mean(values: Floats, proxies: Proxies, sample: LabelledSample) -> 
 
     Notes
     -----
-    The mean is ``sum w (y - weight (f - F))``, with F the mean of the proxy f over the items that
-    stand for all. It is right whatever the proxy is worth, and varies least where the weight is
-    the regression of labels on proxies by group. With few labels a regression overfits. So the
-    weight that a group gets is found without that group, which leaves the mean without bias and its
-    residuals honest. And it is shrunk by ``1 - 1 / t**2``, t being the statistic of the regression,
-    and is 0 for t below 1, so that a proxy of pure noise costs next to nothing.
+    The mean is ``sum w (y - weight (f - F))``, F the mean of the proxy f over the items that stand
+    for all: right whatever the proxy is worth. The weight is the regression of labels on proxies by
+    group, for each group without that group, so that the mean stays unbiased; it is shrunk by
+    ``1 - 1 / t**2`` and 0 for t below 1, t being its statistic, so that noise costs next to
+    nothing.
 
     References
     ----------
@@ -432,7 +415,6 @@ def corrected_mean(values: Floats, proxies: Proxies, sample: LabelledSample) -> 
 
 
 def _raised(errors: Floats, residuals: Floats, sample: LabelledSample) -> Floats:
-    """Raise errors by group to the least variance that weights allow for."""
     variance, least = float(errors @ errors), sample.least_variance(residuals)
     return errors * np.sqrt(least / variance) if 0 < variance < least else errors
 
@@ -440,9 +422,8 @@ def _raised(errors: Floats, residuals: Floats, sample: LabelledSample) -> Floats
 def tuned_weights(yf: Floats, ff: Floats, of_rest: float) -> tuple[float, Floats]:
     """Return the shrunk regression weight of all groups, and for each that of the others.
 
-    `yf` and `ff`, (G,), are for each group the product of the deviations of labels and proxies, and
-    the square of that of proxies (inner products of vectors); `of_rest` is the sum of the squares
-    of the groups that have no label.
+    `yf` and `ff`, (G,): by group, products of deviations of labels and proxies, and squares of
+    those of proxies; `of_rest` sums the squares of groups without a label.
     """
     products = np.stack([yf, ff, yf**2, yf * ff, ff**2])
     whole = products.sum(axis=1, keepdims=True)
@@ -471,8 +452,7 @@ class DomainMean(Readable):
     is_published : bool
         Whether the estimator is PPI++ as published.
     raters_worth : float or None
-        Of a share, how many labels of one rater a label is worth: more than 1 where raters
-        disagree, since their mean varies less from item to item.
+        Of a share, how many labels of one rater a label is worth: above 1 where raters disagree.
     """
 
     mean: Mean
@@ -494,10 +474,7 @@ class DomainMean(Readable):
         return np.inf if self.is_published else self.sample.degrees_of_freedom
 
     def bounds(self, level: float, mean: Mean | None = None) -> IntervalParts:
-        """Return what the interval of one of the means is made of.
-
-        Whether it is the normal one, which can go past the ends, is seen at a level.
-        """
+        """Return what an interval is made of; the level tells if it is normal or Wilson's."""
         mean = self.mean if mean is None else mean
         (least, greatest), error = self.ends, np.nan
         if self.is_published and mean.variance > 0:
@@ -510,7 +487,6 @@ class DomainMean(Readable):
         return IntervalParts(value, self._effective(mean), error, least, greatest)
 
     def _effective(self, mean: Mean) -> float:
-        """Return the effective number of labels that a mean rests on."""
         alone, sample = self.alone, self.sample
         if sample.is_whole:
             return np.inf
@@ -579,8 +555,8 @@ def differences_of(
 ) -> tuple[Floats, ...]:
     """Compare means by their places: value, low, high, standard error and p-value of each pair.
 
-    Intervals are put together from those of the two means, and allow for their correlation. The
-    p-value is one less the level at which an interval ends at 0.
+    Intervals join those of the two means and allow for correlation; the p-value is one less the
+    level at which an interval ends at 0.
     """
     variance, covariance, r, freedom = (of[first, second] for of in _together(means))
     error = np.sqrt(np.maximum(variance - 2 * covariance, 0.0))
@@ -610,10 +586,7 @@ def limits_at(
 
 
 def _together(means: Sequence[DomainMean]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of every two means, (k, k): summed variances, covariances, correlations, degrees of freedom.
-
-    Means covary by the groups that they share. Degrees of freedom are Satterthwaite's.
-    """
+    """Of every two means, (k, k): sums of variances, covariances, correlations, freedom."""
     from scipy.sparse import csr_array
 
     variance = np.array([own.mean.variance for own in means])

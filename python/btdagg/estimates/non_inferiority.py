@@ -56,10 +56,10 @@ class NonInferiority(Readable):
     n_items, n_labels : int
         All items of the two, and those with a label.
     labels_wanted : int or None
-        About how many labels, the present ones included, would give an answer if the estimate stays
-        as it is; None if there is one, or if labelling all items would not be enough.
+        About how many labels in all would give an answer if the estimate stays; None if there is
+        one, or if labelling all items would not be enough.
     items_wanted : int or None
-        About how many items, each with a label, would where labels of all that there are would not.
+        About how many labelled items would, where labels of all present items would not.
     remarks : tuple of str
     population : "new" or "finite"
         Whether bounds are for new items, or of these.
@@ -159,18 +159,17 @@ def not_worse(
     counts, labels, **options
         As `btdagg.estimate` takes them, `population` among them.
     candidate, baseline : object
-        Which is which. Of tables of pairs the names of A and B, ``"A"`` and ``"B"`` where they have
-        none; with columns `system_a` and `system_b` the items that compare the two are used, on
-        whichever side they are. Of arrays of pairs ``"A"`` and ``"B"``. Of grades values of `by`.
+        Of tables of pairs the names of A and B (``"A"`` and ``"B"`` without names), or, with
+        columns `system_a` and `system_b`, two systems, on either side. Of arrays of pairs ``"A"``
+        and ``"B"``. Of grades values of `by`.
     margin : float
-        The most by which the share of labels for the baseline may exceed the share for the
-        candidate, or the quantity of the candidate be lower than that of the baseline; at least 0.
-        With 0, the candidate has to be better.
+        The most by which the share of labels for the baseline may exceed that for the candidate (of
+        grades, its quantity the candidate's); at least 0. With 0 the candidate has to be better.
     level : float
         Of each bound alone; above 0.5 and below 1.
     quantity : str, optional
-        Of grades, one that `btdagg.estimate` has: ``"mean grade"`` or ``"share >= 4"``; unless
-        given the mean grade, or of two grades the ``"pass rate"``.
+        Of grades, one that `btdagg.estimate` has, such as ``"share >= 4"``; by default the
+        ``"mean grade"``, of two grades the ``"pass rate"``.
     by : (N,) array or str, optional
         Of grades, the system or run of each item; of tables a column, ``"system"`` unless given.
         Items that share a group pair the two.
@@ -238,7 +237,6 @@ def not_worse(
 
 
 def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[float]:
-    """The estimate of the difference of two systems, and its bounds."""
     difference = estimates.difference(*pair)[quantity]
     return [difference.value, difference.low, difference.high]
 
@@ -253,7 +251,6 @@ def _items_of(
     covariates: Any,
     **how: Any,
 ) -> Items:
-    """Return the items of two systems, which are the sides of pairs, or values of `by`."""
     scale, _ = scales_of(counts, labels, how["scale"], how["label_scale"])
     if than is not None:
         expect(by is None, "by", by, "None, since than is given")

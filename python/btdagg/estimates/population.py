@@ -130,10 +130,7 @@ def items_of(
     model: Any = None,
     **told: Any,
 ) -> Items:
-    """Return items unchanged, or make them of tables or of arrays, of which some have a label.
-
-    Tables of votes and labels have columns for all but `by`; `told` is what arrays are given with.
-    """
+    """Return items unchanged, or made of tables or arrays, some with a label."""
     given = {name: values for name, values in told.items() if values is not None}
     judges = getattr(model, "judges", ())  # of a user's own there are none
     if isinstance(counts, Items):
@@ -165,7 +162,6 @@ def items_of(
 
 
 def _column(values: Any, name: str) -> Any:
-    """Return what arrays of items are given with as an array."""
     if values is None or name == "least_probability":
         return values
     if name == "probabilities":
@@ -230,10 +226,9 @@ def cross_fitted(
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
-    `counts` and `outcomes`, (n, labels), are the votes of the labelled items and the shares of
-    their raters for each label, `groups` their groups as numbers from 0, and `rows` the counts to
-    predict. Where folds are dealt, the sides of items whose `sign` is -1 are swapped. `covariates`
-    are of the rows, of which the labelled items are some.
+    `counts` and `outcomes` (shares of raters, (n, labels)) are of the labelled items, `rows` the
+    counts to predict, `covariates` those of the rows. Folds are dealt with sides swapped where
+    `sign` is -1.
     """
     most = N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
     n_folds = min(most, int(groups.max()) + 1)
@@ -274,13 +269,11 @@ def calibrated(
 
 
 def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
-    """Swap the sides of some items, where the last axis has the labels."""
     which = is_turned.reshape(-1, *[1] * (values.ndim - 1))
     return np.where(which, values[..., ::-1], values)
 
 
 def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
-    """Return the variance of single raters' labels over that of the means of items."""
     mean = float(sample.weights @ shares)
     within = float(sample.weights @ (shares * (1 - shares)))
     between = mean * (1 - mean) - within
@@ -296,24 +289,19 @@ class PredictedItems(Readable):
     scales : tuple of Scale
         Of the votes and of the labels.
     rows : (k, votes) or (k, judges, 3) array
-        Distinct counts of items.
-    place : (N,) array of int
-        The row of each item.
+        Distinct counts; `place`, (N,), is the row of each item.
     labelled : (n,) array of int
-        Numbers of the labelled items, in ascending order.
+        Numbers of the labelled items, ascending.
     outcomes : (n, labels) array
-        Shares of each item's raters for each label, in label order: of one rater 0 and 1.
+        Shares of each item's raters for each label, in label order.
     groups : (N,) array of int or None
-        Group of each item as a number from 0; None where each is one by itself.
+        From 0; None where each item is its own.
     weights : (n,) array or None
-        One over the probability of each labelled item to be labelled; None in a simple sample.
-    population : "new" or "finite"
-        What means are of.
+        One over the probability of each label; None in a simple sample.
     drawn : (N,) array of int, or None
-        What was drawn as a whole, as a number from 0; None where items were.
+        Units drawn as a whole, from 0; None where items were.
     strata : (n,) array of int, or None
-        Stratum of each labelled item, of which so many units were drawn; None where units were
-        drawn independently of each other, or are a simple sample.
+        None where units were drawn independently, or are a simple sample.
     is_draw_known : bool
         Whether it is known what was drawn as a whole.
     tables, fold : arrays
@@ -351,8 +339,7 @@ class PredictedItems(Readable):
     ) -> PredictedItems:
         """Return items with the predictions of models; errors name arguments of `estimate`.
 
-        `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
-        -1 for items to be turned so that all have the same side as A. `predictions`, if they are
+        `sign` is -1 for items to be turned so that A is the same side in all. `predictions`, if
         made already, have a row for each item.
         """
         expected = " or ".join(map(repr, get_args(Population)))
@@ -479,9 +466,8 @@ class PredictedItems(Readable):
     def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the numbers of the items that stand for all of a domain, (N,).
 
-        In a simple sample they are those without a label, who are independent of it; in another all
-        items, since those without a label are no image of all. None where they are of too few
-        groups to tell how their mean varies. Of a finite population they are those without a label.
+        In a simple sample or a finite population those without a label; else all, or None if of too
+        few groups to tell how their mean varies.
         """
         stands = np.ones(len(self.place), dtype=np.bool_) if inside is None else inside.copy()
         is_finite = self.population == "finite"
@@ -519,11 +505,7 @@ class PredictedItems(Readable):
 
     @property
     def other(self) -> PredictedItems | None:
-        """The same for means of the other population.
-
-        None where so few items have a label that the two hardly differ, or where it is not known
-        what was drawn.
-        """
+        """The same for the other population; None with few labels or an unknown draw."""
         if not self.is_draw_known or len(self.labelled) <= len(self.place) * MUCH:
             return None
         return replace(self, population="finite" if self.population == "new" else "new")
@@ -534,7 +516,6 @@ class PredictedItems(Readable):
         return said_of(self.population, len(self.place))
 
     def _features(self) -> Floats:
-        """Return two means of the votes of counts, and their number, as (k, 3)."""
         values = np.array(list(features_of(self.scales[0]).values())).T
         counts = self.rows.reshape(len(self.rows), -1, len(values)).sum(axis=1)
         n = counts.sum(axis=1)
@@ -548,7 +529,6 @@ class PredictedItems(Readable):
         tables: Floats,
         fold: NDArray[np.int64],
     ) -> Proxies | None:
-        """Return what tables, (folds, k, columns), say of items; None where none stand for all."""
         place, k = self.place, len(self.rows)
         others = self.stand_ins(inside)
         if not len(others):
@@ -594,7 +574,6 @@ class PredictedItems(Readable):
 def _unlike_sizes(
     sizes: NDArray[np.int64], of_all: NDArray[np.int64], sample: LabelledSample
 ) -> list[str]:
-    """Say whether labelled items are of smaller or larger groups than items drawn by chance."""
     mean_of_all = float(of_all.mean())
     mean = float(sample.weights @ sizes)
     errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
@@ -615,7 +594,6 @@ def _unlike_sizes(
 
 
 def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> list[str]:
-    """Say whether the mean features of labelled items are not those of the others."""
     mean = sample.weights @ features.labelled
     of_others = sample.weights @ features.means
     pvalue = _hotelling(features, sample, mean - of_others)
@@ -643,10 +621,7 @@ def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> li
 
 
 def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float:
-    """P-value of a difference of mean margins and shares of ties; 1 where it cannot be tested.
-
-    Hotelling (1931), with variances between groups.
-    """
+    """P-value of a difference of mean margins and tie shares, by groups (Hotelling, 1931)."""
     columns = zip(features.labelled.T[:2], features.shared.T[:2], strict=True)
     between = np.stack(
         [sample.jackknifed(sample.deviations(own) - shared) for own, shared in columns], axis=1
@@ -663,7 +638,6 @@ def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float
 
 
 def _inverse(array: Floats, outcomes: Floats) -> Floats:
-    """Return one over the probability of each item to be labelled."""
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & np.isnan(outcomes[:, 0]))
     require_rows(good, array, "probabilities", "a number above 0 and at most 1")
     return np.asarray(1 / array)

@@ -47,8 +47,7 @@ Remarked = TypeVar("Remarked", bound=Any)
 class Difference(Readable):
     """A difference of two means, the first less the second, with its interval.
 
-    `low` and `high` hold together for all pairs. `pvalue` is of no difference: 1 less the greatest
-    level at which the interval does not hold 0.
+    `low` and `high` hold together for all pairs. `pvalue` is that of no difference.
     """
 
     value: float
@@ -111,18 +110,17 @@ class Estimates(Drawn, Readable):
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
         """Differences of every two values of `by`: the first less the second.
 
-        The intervals hold together for all pairs of values, and p-values are corrected for their
-        number (Bonferroni, both): p is below 1 less the level where the interval is on one side of
-        0. Groups with items of both values pair them. Values without two labelled groups have none.
+        Intervals hold together for all pairs of values, and p-values are corrected for their number
+        (Bonferroni, both). Shared groups pair values. Values without two labelled groups have none.
         """
         parts = {value: part for value, part in self._parts.items() if _has_interval(part)}
         return _differences(parts, [*combinations(parts, 2)], self.level)
 
     def difference(self, first: Any, second: Any) -> dict[str, Difference]:
-        """Return the differences of two values of `by` that were chosen before a look at the data.
+        """Return the differences of two values of `by` that were chosen before seeing the data.
 
-        They are those of `differences` without a correction for other pairs. Of pairs the two can
-        be the sides, whose difference is the net win rate of the first.
+        There is no correction for other pairs. Of pairs the two can be the sides, whose difference
+        is the net win rate of the first.
         """
         parts = self.domains(first, second)
         return _differences(parts, [(first, second)], self.level)[first, second]
@@ -131,8 +129,8 @@ class Estimates(Drawn, Readable):
     def other_population(self) -> Estimates | None:
         """The same of these items where this is for new ones, and the other way round.
 
-        `None` where at most a tenth of the items has a label, so that the two hardly differ, or
-        where it is not known whether items or groups were drawn.
+        `None` where at most a tenth of the items has a label, or where it is not known whether
+        items or groups were drawn.
         """
         other = self._items.other
         if other is None:
@@ -156,13 +154,7 @@ class Estimates(Drawn, Readable):
 
         `None` if labelling every item would not be enough. `width` is from the low to the high end.
         With `between`, two values of `by`, it is the interval of their `difference`, and labels are
-        those of both, in the proportion of now.
-
-        Notes
-        -----
-        The part of the variance that comes from labels falls as one over their number, and the part
-        that comes from the items without labels grows as they become fewer. Judges and weights are
-        taken to stay as they are.
+        those of both, in the present proportion. Judges and weights are taken to stay as they are.
         """
         width, domains = as_number(width, "width"), self.compared(quantity, between)
         most = sum(domain.ends[1] - domain.ends[0] for domain in domains)
@@ -174,8 +166,8 @@ class Estimates(Drawn, Readable):
     ) -> int | None:
         """How many labels would tell on which side of a bound a quantity, or a difference, is.
 
-        They leave the bound outside of the interval, if the estimate stays as it is. `None` if
-        labelling every item would not be enough.
+        They leave the bound outside the interval, if the estimate stays. `None` if labelling every
+        item would not be enough.
         """
         bound, domains = as_number(bound, "bound"), self.compared(quantity, between)
         return self._fewest(domains, lambda low, high: (low > bound) | (high < bound))
@@ -325,52 +317,46 @@ def estimate(
 ) -> Estimates:
     """Estimate shares of labels and win rates, or grades, of all items, most without a label.
 
-    The mean of a judge's labels has no valid interval: it is off by the judge's bias, which no
-    number of votes shows. Here the labels measure that bias. The interval is for new items of the
-    kind, or of these items, and holds whatever the judge is worth; a good judge makes it narrow.
+    The mean of a judge's labels is off by the judge's bias, which no number of votes shows. Here
+    labels measure that bias: the interval holds whatever the judge is worth, and a good judge makes
+    it narrow.
 
     Parameters
     ----------
     counts : (N, 3) array of non-negative numbers
-        Votes of all items in label order: minus, tie, plus; or of several judges,
-        (N, judges, 3), who are used as a panel. Or votes, as `btdagg.read_votes` returns them; or
-        items, `btdagg.votes.Items`, which hold labels and columns too.
+        Votes of all items in label order: minus, tie, plus; of a panel (N, judges, 3). Or votes, as
+        `btdagg.read_votes` returns them, or `btdagg.votes.Items`, which hold labels and columns
+        too.
     labels : (N,) array of -1, 0, 1, or NaN or None where there is none
-        Labels of items that were chosen by chance. Where items have several raters, (N, 3) shares
-        of them for B, tie and A, NaN where there is no label. With votes, labels as
-        `btdagg.read_labels` returns them; then an item with several raters counts as their mean.
+        Labels of items chosen by chance; of several raters (N, 3) shares of them for B, tie and A.
+        With votes, labels as `btdagg.read_labels` returns them; several raters count as their mean.
     scale, label_scale : Scale, optional
-        Of the votes, by default that of pairs, and of the labels if theirs is another: `counts` are
-        (N, J) numbers of votes for each point, and `labels` are (N,) points, or (N, K) shares of
-        raters for each.
+        Of the votes, by default pairs, and of the labels if theirs is another: `counts` are then
+        (N, J) votes for each point, `labels` (N,) points or (N, K) shares of raters.
     groups : (N,) array, optional
         What items share, such as their prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
-        Of each item, the probability that it was chosen to be labelled; without them each item was
-        as likely as any other. Those of items without a label are not used and may be NaN. Where
-        one item of each of n among G groups was labelled, it is n / G over the size of its group.
+        Of each item to be labelled; without them all were as likely. Those of items without a label
+        may be NaN. If one item of each of n among G groups was labelled, it is n / G over the size
+        of its group.
     by : (N,) array, optional
-        A column, such as the task: also estimate for the items of each of its values. Of votes the
-        name of a column.
+        A column, such as the task: also estimate for each of its values. Of votes its name.
     population : "new" or "finite"
-        What intervals are of: new items of the kind, or these items and no others. Of these items
-        the labels are known, so that a label of every item leaves nothing to estimate: the value is
-        their mean, and the interval has no width.
+        New items of the kind, or these items and no others; of these, labels of all leave nothing
+        to estimate, and the interval has no width.
     units : (N,) array, optional
         What was drawn as a whole, where items have `groups` and the population is finite: the
-        groups, or a number for each item. `btdagg.estimates.choose` returns it, and tables of
-        labels say it in a column `unit`.
+        groups, or a number for each item, as `btdagg.estimates.choose` or a column `unit` of labels
+        has it.
     strata : (N,) array, optional
-        With `probabilities`, for a finite population: of which stratum units are, where so many of
-        each were drawn, as `btdagg.estimates.choose` does. Otherwise units are taken to be drawn
-        independently of each other. Those of items without a label are not used.
+        With `probabilities`, for a finite population: the stratum of each unit, if a fixed number
+        was drawn of each. Without them units count as drawn independently of each other.
     covariates : optional
-        What else is known of items; as of `btdagg.votes.Items.with_covariates`. It makes intervals
-        narrower where it helps to tell labels, and is used for nothing else.
+        As of `btdagg.votes.Items.with_covariates`. They make intervals narrower where they help to
+        tell labels, and are used for nothing else.
     model : DavidsonModel, PanelModel, GradeModel or other with `predict_proba`, optional
-        A model that was calibrated on other labels; of a panel, the column `judge` of votes says
-        whose they are. By default models are calibrated on these,
-        and each item's probabilities are those of one that did not see its group.
+        Calibrated on other labels; of a panel, the column `judge` of votes says whose they are. By
+        default models are calibrated on these, and predict items of groups that they did not see.
     prior : optional
         Of the calibration, as `btdagg.calibrate` takes it. Of no meaning with `model` or a panel.
     level : float
@@ -389,17 +375,15 @@ def estimate(
 
     Notes
     -----
-    Prediction-powered inference; the weight of the judge's probabilities is tuned, see
-    `btdagg.estimates.mean.corrected_mean`. Intervals are Wilson's on the effective number of
-    labels, with a quantile of Student's t and one degree of freedom less than there are labelled
-    groups (fewer, where groups differ in size). Of a finite population the error is that of the
-    items without a label, for which labelled ones stand by their inverse probabilities less one
-    (`btdagg.estimates.mean.LabelledSample`). Where probabilities differ, the variance is at least
-    that of residuals which do not depend on them. With a fixed `model`, at least 50 labels, no
-    `groups` and no `probabilities`, estimates and intervals are those of PPI++ as published, normal
-    and symmetric, unless such an interval goes past the ends of what the mean can be. Each share
-    has a weight of its own, so that A, tie and B add up to 1 only roughly, and the mean grade is
-    only roughly the sum of shares.
+    Prediction-powered inference with a tuned weight of the judge's probabilities
+    (`btdagg.estimates.mean.corrected_mean`). Intervals are Wilson's on the effective number of
+    labels, with Student's t and one degree of freedom less than labelled groups (fewer, if their
+    sizes differ). Of a finite population the error is that of the items without a label, for which
+    labelled ones stand (`btdagg.estimates.mean.LabelledSample`). Where probabilities differ, the
+    variance is at least that of residuals which do not depend on them. With a fixed `model`, at
+    least 50 labels, no `groups` and no `probabilities`, estimates are those of PPI++ as published,
+    normal and symmetric, unless the interval leaves the possible range. Each share has its own
+    weight, so A, tie and B add up to 1, and shares to the mean grade, only roughly.
 
     References
     ----------
@@ -436,7 +420,6 @@ def estimate(
 def _estimates_of(
     items: PredictedItems, inside: Mapping[Any, NDArray[np.bool_]], level: float
 ) -> Estimates:
-    """Estimate over all items, and over those inside of each domain."""
     whole = items.domain()
     parts = {name: items.domain(own) for name, own in inside.items()}
     estimates, *by = (
@@ -469,7 +452,6 @@ def with_remarks(result: Remarked, remarks: Iterable[str]) -> Remarked:
 
 
 def _remarks(whole: Domain, main: DomainMean) -> list[str]:
-    """Return what a reader has to know before using the numbers."""
     remarks = []
     n = main.n_items - main.n_labels
     still = [name for name, own in whole.items() if own.mean.variance == 0]
@@ -486,7 +468,6 @@ def _remarks(whole: Domain, main: DomainMean) -> list[str]:
 
 
 def _of_other_population(items: PredictedItems, level: float) -> list[str]:
-    """Say what the interval of the other population is."""
     if (other := items.other) is None:
         return []
     means = other.domain()
@@ -495,7 +476,6 @@ def _of_other_population(items: PredictedItems, level: float) -> list[str]:
 
 
 def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[str]:
-    """Say where the mean of all items is not that of the parts that these fall into."""
     own = [part[items.main] for part in parts]
     sizes = [part.n_items for part in own]
     if sum(sizes) != len(items.place) or not all(map(_has_interval, parts)):
@@ -511,7 +491,6 @@ def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[
 
 
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the values of a column, in order, and the number of each item's."""
     values = as_names(by, "by")
     numbers = as_groups(values, "counts", n_items, "by")
     names = np.empty(int(numbers.max()) + 1, dtype=values.dtype)
@@ -526,7 +505,6 @@ def _has_interval(part: Domain) -> bool:
 def _differences(
     parts: Mapping[Any, Domain], pairs: list[tuple[Any, Any]], level: float
 ) -> dict[tuple[Any, Any], dict[str, Difference]]:
-    """Compare pairs of domains; the intervals hold together, p-values are Bonferroni's."""
     differences: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
     if not pairs:
         return differences

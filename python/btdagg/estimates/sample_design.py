@@ -117,14 +117,13 @@ def choose(
 ) -> ChosenItems:
     """Choose items to label by chance, with probabilities that `btdagg.estimate` takes.
 
-    A larger sample of the same items, design and seed has all items of a smaller one. So a sample
-    is topped up by choosing again with a larger `n`.
+    A larger sample of the same items, design and seed contains the smaller one: top up a sample by
+    choosing again with a larger `n`.
 
     Parameters
     ----------
     counts : (N, 3) array of non-negative numbers
-        Votes of all items in label order: minus, tie, plus; or of several judges,
-        (N, judges, 3), which are pooled. Or votes, as `btdagg.read_votes` returns them.
+        As `btdagg.estimate` takes them; those of a panel are pooled. Or votes.
     n : int
         How many items to choose; with `groups`, how many groups.
     ids : (N,) array of integers or str, optional
@@ -133,14 +132,13 @@ def choose(
     groups : (N,) array of integers or str, optional
         Draw whole groups, such as all items of a prompt.
     design : "simple" or "stratified"
-        Whether any n items are as likely as any others; or each stratum of items with like votes
-        has its share of the sample, and at least one item.
+        Any n items are as likely as any others; or each stratum of items with like votes has its
+        share of the sample, and at least one item.
     seed : int
     scale : Scale, optional
         Of votes that are grades, (N, J) numbers for each point. Tables of votes have their own.
     model : DavidsonModel, GradeModel or PanelModel, optional
-        Of other labels: strata of a stratified sample are then by the label that it expects of an
-        item. `ids` alone decide who is drawn, so a top-up takes the same model.
+        Fitted to other labels: strata are by the label that it expects. A top-up takes the same.
     covariates : optional
         Those of the model, as of `btdagg.votes.Items.with_covariates`; items have their own.
 
@@ -152,14 +150,13 @@ def choose(
 
     Notes
     -----
-    Each unit has a permanent random number, a hash of the seed and its name, and the n units with
-    the smallest numbers are a simple sample. In a stratum with N units the n smallest are chosen,
-    so the inclusion probability is exactly n / N. Strata are the label with the most votes, by
-    whether it has three quarters of the votes (clear) or not (divided); of grades the mean vote, by
-    fifths of the scale (halves, if it has two points); by a model the mean of its probabilities, of
-    groups the mean of their items, by fifths of the scale of labels. The sample is shared out in
-    proportion to the strata by Huntington and Hill's method, which never takes a unit away as the
-    sample grows, and has the least variance if strata vary alike.
+    Each unit has a permanent random number, a hash of the seed and its name; the n smallest (of
+    each stratum) are chosen, so the inclusion probability is exactly n / N. Strata are the label
+    with the most votes, clear (three quarters of the votes) or divided; of grades fifths of the
+    scale by the mean vote (halves, if it has two points); with a model fifths of the scale of
+    labels by its expected label, of groups the mean of their items. Huntington and Hill's method
+    shares the sample out in proportion: no stratum shrinks as the sample grows, and the variance is
+    least if strata vary alike.
 
     References
     ----------
@@ -250,7 +247,6 @@ def _chosen(
 
 
 def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
-    """Return ids, each of which occurs once."""
     names = as_id_array(ids, name="ids")
     same_length("ids", len(names), "counts", n_items)
     values, first = np.unique(names.astype(str), return_index=True)
@@ -261,7 +257,6 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
 
 
 def _strata_of(counts: NDArray[Any], scale: Scale) -> NDArray[np.object_]:
-    """Name the stratum of counts, (k, J): what most votes say, or a part of the scale."""
     n_votes = counts.sum(axis=1)
     if scale.mirrored:
         is_clear = 4 * counts.max(axis=1) >= 3 * n_votes
@@ -273,7 +268,6 @@ def _strata_of(counts: NDArray[Any], scale: Scale) -> NDArray[np.object_]:
 
 
 def _parts(means: NDArray[np.float64], scale: Scale, n: int, what: str) -> NDArray[np.object_]:
-    """Name in which of n equal parts of a scale each mean is."""
     edges = np.linspace(scale.floats[0], scale.floats[-1], n + 1)
     names = [f"{what} {low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist())]
     place = np.searchsorted(edges[1:-1], means, side="right")
@@ -283,7 +277,6 @@ def _parts(means: NDArray[np.float64], scale: Scale, n: int, what: str) -> NDArr
 def _drawn(
     keys: NDArray[Any], strata: NDArray[np.object_], seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the order in which all units are drawn, their strata as numbers, and their sizes."""
     stratum = as_groups(strata, "counts", len(keys))
     sizes = np.bincount(stratum)
     numbers = np.fromiter(_random_numbers(keys.tolist(), seed), np.uint64, len(keys))
@@ -299,23 +292,13 @@ def _drawn(
 
 
 def _random_numbers(keys: Iterable[object], seed: int) -> Iterable[int]:
-    """Yield a number below 2**64 for each name, which is the same on every machine."""
     for key in keys:
         digest = blake2b(f"{seed} {key}".encode(errors="surrogatepass"), digest_size=8).digest()
         yield int.from_bytes(digest, "big")
 
 
 class Drawing:
-    """Items of votes, ready to be drawn.
-
-    Parameters
-    ----------
-    votes : Votes
-    group : str, optional
-        Column of the votes: draw whole groups.
-    model : optional
-        Strata of a stratified sample are by the labels that it expects.
-    """
+    """Items of votes, ready to be drawn: by group, if named; in strata of a model's labels."""
 
     def __init__(self, votes: Votes, group: str | None = None, model: Any = None) -> None:
         self.source, self.scale, self._group = votes.source, votes.scale, group
@@ -350,12 +333,7 @@ class Drawing:
     def more(
         self, n: int, after: Table, design: Design | None = None
     ) -> tuple[ChosenItems, pl.DataFrame]:
-        """Top up a sample to n units, and return all of it with its table.
-
-        `after` is what `first` or `more` returned before, perhaps with labels and other columns.
-        Its rows come first, with whatever is written beside them, and with the probabilities of the
-        larger sample. `design` is that of before.
-        """
+        """Top up a sample to n units: rows of `after` come first, with new probabilities."""
         before = parse_drawn(after, self.scale)
         require(before, [name for name in ("task", "group") if name in self.items.columns])
         drawn_by = cast("Design", _single(before, "design", design))
@@ -398,7 +376,6 @@ class Drawing:
         )
 
     def _places(self, before: Table) -> NDArray[np.int64]:
-        """Return the numbers of the items of before."""
         key = [name for name in ("task", "item") if name in self.items.columns]
         rows = self.items.select(*_keys(self.items, key)).rows()
         place = {row: number for number, row in enumerate(rows)}
@@ -413,7 +390,6 @@ class Drawing:
     def _refuse_another_draw(
         self, before: Table, place: NDArray[np.int64], again: ChosenItems
     ) -> None:
-        """Check that the rows of before are what is drawn again, all of it."""
         away = before.frame["probability"].to_numpy() - again.probabilities[place]
         differs = ~np.isin(place, again.rows) | ~(np.abs(away) <= _ROUNDING)
         differs |= before.frame["stratum"].to_numpy() != again.strata[place]
@@ -438,7 +414,6 @@ def parse_drawn(table: Table, scale: Scale = PAIRS) -> Table:
 
 
 def _single(before: Table, column: str, option: object = None) -> Any:
-    """Return the one value of a column, which is that of an option unless it is None."""
     value, *others = before.frame[column].unique(maintain_order=True).to_list()
     if others or value is None:
         got = [value, *others]

@@ -37,14 +37,12 @@ class Comparisons(Readable):
 
     Attributes
     ----------
-    names : sequence
-        Names of all systems, (S,).
     first, second : (P,) arrays of int
-        Systems of each pair that is compared, as numbers from 0; the first is the lower.
+        Systems of each pair compared, as places in `names`; the first is the lower.
     pair : (N,) array of int
         Number of each item's pair.
     sign : (N,) array of -1 and 1
-        -1 where the response A is of the second system of the pair.
+        -1 where response A is of the second system of the pair.
     """
 
     names: Sequence[Any]
@@ -72,8 +70,7 @@ class Comparisons(Readable):
     def expected(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Expected margin (wins of the first less wins of the second) and ties, (P, 2).
 
-        Parameters, (S + 1,), are strengths and the logarithm of the tie parameter: minus infinity
-        where ties cannot be.
+        Parameters, (S + 1,), are strengths and log nu: minus infinity where ties cannot be.
         """
         half = self.design @ parameters[:-1]
         total = _log_total(half, parameters[-1])
@@ -89,8 +86,7 @@ class Comparisons(Readable):
     ) -> Any:
         """Sum the scores of items by group, sparse (groups, S + 1).
 
-        `rows` are the numbers of k items, `groups` their groups, and `away`, (k, 2), their expected
-        less seen margin and ties, which may be weighted.
+        `away`, (k, 2), is the expected less the seen margin and ties of `rows`; it may be weighted.
         """
         shape = n_groups, len(self.first)
         margins = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
@@ -102,15 +98,8 @@ class Comparisons(Readable):
 class PairStatistics(Readable):
     """Sufficient statistics of the Davidson model.
 
-    Attributes
-    ----------
-    pairs : Comparisons
-    n : (P,) array
-        Comparisons of each pair, or their share; not negative.
-    sums : (P, 2) array
-        Sum of margins (win of the first +1, of the second -1), and of ties.
-    source : str
-        What they are of, for errors.
+    `n`, (P,), are comparisons of each pair, or their share; `sums`, (P, 2), margins (win of the
+    first +1, of the second -1) and ties; `source` names them in errors.
     """
 
     pairs: Comparisons
@@ -154,9 +143,8 @@ class PairStatistics(Readable):
     def fit(self) -> NDArray[np.float64]:
         """Return the parameters of maximum likelihood, with strengths that sum to 0.
 
-        Without ties this is the model of Bradley and Terry, and the logarithm of the tie parameter
-        is minus infinity. Systems that no comparison connects, that won or lost everything, or that
-        only tied, are an `InputError`.
+        Without ties: Bradley and Terry. Systems that are not connected, won or lost everything, or
+        only tied are an `InputError`.
         """
         self._check_connected()
         n_systems = len(self.pairs.names)
@@ -215,7 +203,6 @@ class PairStatistics(Readable):
             )
 
     def _separation(self, strengths: NDArray[np.float64]) -> str:
-        """Say which systems won or lost everything: a gap without end is above or below them."""
         order = np.argsort(strengths)
         gap = int(np.argmax(np.diff(strengths[order]))) + 1
         is_top = 2 * gap >= len(order)
@@ -243,7 +230,6 @@ def _log_total(half: NDArray[np.float64], eta: float) -> NDArray[np.float64]:
 
 
 def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float64]:
-    """Add the Hessian of half the square of the mean strength, which makes it positive definite."""
     anchored = hessian.copy()
     anchored[:n_systems, :n_systems] += 1 / n_systems**2
     return anchored
@@ -251,17 +237,9 @@ def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class FittedStrengths(Readable):
-    """Strengths and the logarithm of the tie parameter.
+    """Strengths and the logarithm of the tie parameter (minus infinity without ties), (S + 1,).
 
-    Attributes
-    ----------
-    parameters : (S + 1,) array
-        The last is minus infinity where there are no ties.
-    covariance : (S + 1, S + 1) array
-    weight : float
-        Weight of the proxy, from 0 to 1.
-    reference : int or None
-        Number of the system with strength 0; None where strengths sum to 0.
+    `weight` is that of the proxy, 0 to 1; `reference` the system with strength 0, or None: sum 0.
     """
 
     parameters: NDArray[np.float64]
@@ -311,10 +289,8 @@ class FittedStrengths(Readable):
     def tie_parameter(self, ties: MeanEstimate, comparisons: Comparisons) -> ParameterInterval:
         """Return Davidson's nu, with the interval that one of the share of ties becomes.
 
-        Where ties are rare nu is far from normal on any scale and its sandwich variance is a guess,
-        while the interval of a share holds. At given strengths nu increases with the share of ties.
-        Estimated strengths differ by more than the true ones do, by the variance of their
-        differences, which is subtracted.
+        Where ties are rare nu is far from normal, while the interval of a share holds; nu increases
+        with it. Estimated strengths differ more than true ones, by the variance subtracted here.
         """
         value = float(np.exp(self.parameters[-1]))
         design, items = comparisons.design, np.bincount(comparisons.pair)
@@ -346,7 +322,6 @@ class FittedStrengths(Readable):
 
 
 def _errors_of(variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return standard errors, 0 where a variance is nothing but rounding."""
     return np.asarray(np.sqrt(np.where(variances > _ROUNDING, variances, 0.0)))
 
 
@@ -357,13 +332,11 @@ def corrected_strengths(
 
     Notes
     -----
-    Strengths minimise ``w mean_U l(f) + sum_L (l(y) - w l(f))``, where l is the loss of the
-    Davidson model, y the label, f the probabilities of a model that did not see it, L the labelled
-    items and U those that stand for all. The loss is linear in labels, so that this is a fit to
-    corrected counts of wins and ties of each pair. They are right whatever f is worth.
-
-    The weight makes the sum of the variances of strengths least. It is tempered as
-    `btdagg.estimates.mean.corrected_mean` tempers its own.
+    Strengths minimise ``w mean_U l(f) + sum_L (l(y) - w l(f))``: l the loss of the Davidson model,
+    y the label, f the probabilities of a model that did not see it, L the labelled items, U those
+    that stand for all. The loss is linear in labels, so this is a fit to corrected counts of wins
+    and ties, right whatever f is worth. The weight minimises the summed variance of strengths,
+    tempered as in `btdagg.estimates.mean.corrected_mean`.
 
     References
     ----------
@@ -435,7 +408,6 @@ class _Corrected:
         return PairStatistics(self.comparisons, n, sums, "items")
 
     def statistics(self, weights: NDArray[np.float64]) -> PairStatistics:
-        """Corrected statistics where the proxy has some weight in each group of the sample."""
         own = self.sample.weights
         of_item = weights[self.sample.groups] * self.sample.stand_in / own
         n = self._by_pair(own * (1 - of_item))
@@ -452,10 +424,7 @@ class _Corrected:
     def _errors(
         self, parameters: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return what groups add to the errors of the scores of labels, proxies and other items.
-
-        The first two are (G, S + 1); the third is a sum of products, (S + 1, S + 1).
-        """
+        """Errors of scores by group, (G, S + 1), of labels and proxies; products of others'."""
         expected, sample = self.comparisons.expected(parameters), self.sample
         loads, shares = sample.loads, sample.by_group(sample.loads)
         own = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
@@ -502,7 +471,6 @@ class _Corrected:
     def strengths(
         self, parameters: NDArray[np.float64], weight: float, weights: NDArray[np.float64]
     ) -> FittedStrengths:
-        """Return parameters with the sandwich covariance of their errors by group."""
         of_labels, of_proxies, of_rest = self._errors(parameters)
         errors = of_labels - weights[:, None] * of_proxies
         errors = np.stack([self.sample.jackknifed(column) for column in errors.T], axis=1)

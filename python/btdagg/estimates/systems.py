@@ -45,12 +45,11 @@ class SystemEstimate(Readable):
     n_items, n_labels : int
         Items with a response of the system, and those of them with a label.
     mean : MeanEstimate or None
-        Mean grade of these items. Of pairs the share that the system wins, ties as half; where
-        there is a baseline, of those against it. Of the baseline None. It is unknown (NaN, from 0
-        to 1) with labels of fewer than two groups.
+        Mean grade of these items. Of pairs the share that the system wins, ties as half (against
+        the baseline, if any, whose own is None). NaN, from 0 to 1, with labels of fewer than two
+        groups.
     strength : ParameterInterval or None
-        Of pairs, on the scale of log odds: of two systems that do not tie, the first wins with odds
-        of exp of its strength less that of the second.
+        Of pairs, in log odds: without ties, odds of a win are exp of the difference of strengths.
     rank : int
         Rank cluster by strength or mean grade, 1 the best; see `btdagg.rank_clusters`.
     is_tied : bool
@@ -75,8 +74,8 @@ class SystemEstimates(Drawn, Readable):
     quantity : str
         What the mean of a system is: ``"win rate"`` or ``"mean grade"``.
     pvalues : (S, S) array
-        Of two systems having one strength, or mean grade, two-sided, by the test that intervals
-        are, and corrected for the number of pairs (Holm), in the order of `systems`.
+        Two-sided, of no difference in strength or mean grade, corrected for the number of pairs
+        (Holm), in the order of `systems`.
     n_items, n_labels, n_groups : int
         All items; those with a label; their groups.
     level : float
@@ -86,8 +85,7 @@ class SystemEstimates(Drawn, Readable):
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
     tie_parameter : ParameterInterval or None
-        Of pairs, Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``.
-        The interval is that of the share of ties, brought to this scale.
+        Of pairs, Davidson's nu: systems of one strength tie with probability ``nu / (2 + nu)``.
     covariance : (S, S) array, or None
         Of the strengths, in the order of `systems`.
     weight : float or None
@@ -190,40 +188,34 @@ def estimate_systems(
 
     Parameters
     ----------
-    counts, labels, scale, label_scale, groups, probabilities, population, units, strata, model
-        Arrays as `btdagg.estimate` takes them.
+    counts, labels, scale, label_scale, groups, probabilities, population, units, strata, model,
+    prior
+        As `btdagg.estimate` takes them.
     system_a, system_b : (N,) arrays
-        Names of the systems whose responses are A and B of each item. Where votes are grades,
-        `system_a` has the system of each item's response, and there is no `system_b`.
+        Names of the systems whose responses are A and B of each item; of grades `system_a` alone.
     baseline : object, optional
         Of pairs, the name of a system: win rates are against it, and its strength is 0.
-    prior
-        As `btdagg.estimate` takes it.
     level : float
         Of the intervals.
 
     Raises
     ------
-    InputError
-        As `btdagg.estimate` does, and if an item compares a system with itself, the baseline is no
-        system, systems are not connected by comparisons, or a system has no finite strength because
-        it won or lost everything; of grades, if there is one system alone, or one has labels of
-        fewer than two groups.
+        As `btdagg.estimate` does; if an item compares a system with itself, the baseline is no
+        system, systems are not connected, or one won or lost everything; of grades, if there is one
+        system alone, or one has labels of fewer than two groups.
 
     Notes
     -----
-    A win rate is the prediction-powered mean of `btdagg.estimate` over the items of a system, each
-    turned so that the system is A. Of systems with other opponents they cannot be compared, and
-    strengths can: those of the Davidson model, in which the first of two systems wins, ties or
-    loses in proportion to ``exp(d)``, ``nu`` and ``exp(-d)``, d being half the difference of their
-    strengths. They are fitted by maximum likelihood to numbers of wins and ties that the labels
-    correct; see `btdagg.estimates.strengths.corrected_strengths`. Without any ties nu is 0, and
-    this is the model of Bradley and Terry. The covariance is the sandwich by groups, which holds
-    where the model is wrong; quantiles are Student's t with one degree of freedom less than there
-    are labelled groups. Calibrations are cross-fitted by the folds of ``estimate(seed=0)``.
+    A win rate is the prediction-powered mean of `btdagg.estimate` over a system's items, turned so
+    that the system is A. With other opponents rates cannot be compared, strengths can: those of the
+    Davidson model, in which the first wins, ties or loses in proportion to ``exp(d)``, ``nu`` and
+    ``exp(-d)``, d half the difference of strengths, fitted by maximum likelihood to corrected
+    counts (`btdagg.estimates.strengths.corrected_strengths`). Without ties nu is 0 (Bradley and
+    Terry). The covariance is the sandwich by groups; quantiles are Student's t, one degree of
+    freedom less than labelled groups. Folds are those of ``estimate(seed=0)``.
 
-    Mean grades are those of ``estimate(by=system)``. Systems are compared as its differences are,
-    with p-values by Holm's method, as strengths have them. Items that share a group pair systems.
+    Mean grades and their differences are those of ``estimate(by=system)``, p-values by Holm's
+    method.
 
     References
     ----------
@@ -320,7 +312,6 @@ def estimate_systems(
 
 
 def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimates:
-    """Rank systems by their mean grades."""
     names = sorted({*items.by.tolist()})
     expect(len(names) >= 2, "system_a", names, "two systems or more")
     found = estimate(items, level=level, **how)
@@ -357,7 +348,6 @@ def _ranked(
     parts: list[dict[str, Any]],
     level: float,
 ) -> tuple[dict[Any, SystemEstimate], NDArray[np.float64], NDArray[np.int64]]:
-    """Return systems from the best to the worst, their corrected p-values, and their order."""
     pvalues = holm(pvalues)
     ranks = rank_clusters(-scores, pvalues, 1 - level).tolist()
     tied = statistically_tied(-scores, pvalues, 1 - level).tolist()
@@ -370,7 +360,6 @@ def _ranked(
 
 
 def _named(other: Any, values: Mapping[Any, object]) -> str:
-    """Write what systems have in the other population."""
     named = [f"{name} {value}" for name, value in values.items()]
     more = ", ..." if len(named) > _MOST_NAMED else ""
     return f"{other.of_population}: {', '.join(named[:_MOST_NAMED])}{more}"
@@ -397,7 +386,6 @@ def _systems_of(
 def _remarks(
     systems: dict[Any, SystemEstimate], fitted: FittedStrengths, *, uses_judge: bool
 ) -> list[str]:
-    """Return what a reader has to know before using the numbers."""
     remarks = []
     bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:

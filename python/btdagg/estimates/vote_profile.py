@@ -24,10 +24,9 @@ _ROUNDING = 1e-9
 class VoteProfile(NamedTuple):
     """Means of features of items' votes, of each judge in turn, and their covariance.
 
-    Features are two means of an item's votes (of pairs the margin and the share of ties), and how
-    often two votes of an item are for different labels (of pairs: for different sides), which needs
-    two votes. None of them depends on how many votes there are. `n` is how many independent items
-    these are worth.
+    Features, which do not depend on the number of votes: two means (of pairs the margin and the
+    share of ties), and how often two votes of an item are for different labels (of pairs: sides).
+    `n` is how many independent items these are worth.
     """
 
     means: tuple[float, ...]

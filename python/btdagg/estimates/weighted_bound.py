@@ -22,14 +22,11 @@ def weighted_bound(
 ) -> float:
     """Return Gaffke's lower bound of the mean agreement of a set of items.
 
-    `agrees`, `weights` and `groups` (from 0), (n,), are those of its labelled items, and `of_all`
-    are the weights of all its items, where the unknown ones may be as great as any. With equal
-    weights it is Clopper and Pearson's.
-
-    An agreement is refuted if the failures that it makes up for are, with exponential weights of
-    the units and of one more failure of the greatest weight. That is dear where few items weigh
-    much more than others. So weights are capped, and what is cut off fails for certain: the cap is
-    where a sample without any heavier label has probability 1 - confidence.
+    `agrees`, `weights` and `groups` (from 0), (n,), are those of its labelled items; `of_all` the
+    weights of all its items, unknown ones as great as any. With equal weights it is Clopper and
+    Pearson's: an agreement is refuted by failures with exponential weights of the units and of one
+    more of the greatest weight. Weights are capped where a sample without a heavier label has
+    probability 1 - confidence; what is cut off counts as failures.
     """
     n = int(groups.max()) + 1
     ordered = np.sort(of_all)[::-1]
@@ -51,10 +48,7 @@ def weighted_bound(
 
 
 def _chance_below_zero(coefficients: Floats) -> float:
-    """Return the probability that a sum of standard exponential variables is below 0.
-
-    By the inversion of its characteristic function (Gil-Pelaez, 1951), over logs.
-    """
+    """Probability that a sum of standard exponentials is below 0 (Gil-Pelaez, 1951), over logs."""
     mean, size = coefficients.sum(), np.linalg.norm(coefficients)
     if abs(mean) > _FAR * size:
         return float(mean < 0)
