@@ -1,38 +1,7 @@
-r"""How a judge is asked to answer, and how its answer is read: without a verdict it is no vote.
+r"""How a judge is asked to answer, and how its answer is read: an unclear answer is no vote.
 
-An explicit verdict is
-
-- a tag: ``[[A]]`` or ``<verdict>A</verdict>``;
-- a JSON object with a key such as ``verdict`` or ``winner``;
-- a line or sentence such as ``Verdict: A`` or ``The winner is B``;
-- a last line that is nothing but the verdict: ``A``, ``Output (a)``, ``Choice: B``.
-
-Of five steps it is ``A>>B``, ``A>B``, ``A=B``, ``B>A`` or ``B>>A`` in such a form. Scores are in a
-tag, ``<scores>7, 4</scores>``, an object with both, or a last line such as ``A: 7, B: 4``. A grade
-is a number in such a form, ``[[4]]`` or ``Grade: 4/5``, or pass or fail; one off its scale is none.
-
-Of several verdicts one counts by the same rule for all of these:
-
-1. the form that the template asks for, a tag, a line or an object, in its last occurrence;
-2. else the last verdict, if it is marked as final: ``Final verdict: B``, ``Overall: 4``;
-3. else all of them have to agree.
-
-Of the keys of one object as well: ``verdict`` (of numbers ``grade``), else all that state one have
-to agree.
-
-Otherwise the answer is unparsed, and so it is if after the verdict that counts there is
-
-- a different one in a form above, also as "The better response is B" or "A, B" in its line;
-- a beginning such as "wait", "no,", "sorry", "actually", "oops", "I meant", "correction".
-
-No verdict is what is negated ("not [[A]]", "The loser is [[A]]"; some German, French, Spanish,
-Russian, Chinese and Japanese), conditional, hedged or quoted in passing, nor what is given for
-another scale ("[[4]] out of 10"). Choices in a row that do not all agree are none either: in one
-sentence, in lines that begin with a name or a bullet, in rows of a table, or alone under headings.
-Other prose is not understood: of "[[A]]. I choose B." A is read, and of criteria with sentences
-between them the last one. A template may have a pattern of its own; its last match counts.
-
-Answers may be of any length: the time to read one grows in proportion.
+Explicit verdicts alone are read, by the rules in docs/judge.md. Any other answer is unparsed. The
+time to read an answer is linear in its length.
 """
 
 from __future__ import annotations
@@ -74,8 +43,8 @@ class AnswerFormat:
     Attributes
     ----------
     kind : "tag", "line" or "json"
-        ``[[A]]``, ``Verdict: A``, or a JSON object with the key ``verdict``. The judge is asked for
-        it; an answer in another form is read as well.
+        The form asked for: ``[[A]]``, ``Verdict: A``, or a JSON object with the key ``verdict``.
+        Answers in another of these forms are read as well.
     first, second : str
         Names of the response shown first and of the one shown second.
     tie : str or None
@@ -86,8 +55,8 @@ class AnswerFormat:
         A regular expression with one group, the word of the verdict, as in ``Choice: (A|B)``. ``^``
         and ``$`` match at lines. Its last match is the verdict, and no other form is read.
     scale : "choice", "steps" or "scores"
-        What the judge is asked for: A, B or a tie; one of five steps, ``A>>B`` to ``B>>A``; or a
-        score of each response, 1 to 10. Steps and scores give votes a margin.
+        A, B or a tie; one of five steps, ``A>>B`` to ``B>>A``; or a score of each response, 1 to
+        10. Steps and scores give votes a margin.
     grades : tuple of numbers, or str
         Of a judge that grades one response: the points of its scale, also as ``1-5``, ``0,0.5,1``
         or ``pass/fail``, which are 1 and 0. None for pairs.
@@ -218,7 +187,7 @@ def parse_verdict(
     finish_reason: str | None = None,
     refusal: str | None = None,
 ) -> Verdict:
-    """Read the verdict of an answer (:mod:`btdagg.judge.answers` says how).
+    """Read the verdict of an answer, by the rules in docs/judge.md.
 
     An answer that was cut off is truncated even if it holds a verdict, which may not be its last.
 
@@ -270,9 +239,9 @@ def parse_verdict(
 def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict[str, float] | None:
     """Probabilities of the choices at the token of the verdict, as shown; they sum to 1.
 
-    Each is the mass of what begins its word there: the token that was drawn and its alternatives. A
-    word that none of them begins has 0. Where words begin alike, later tokens tell them apart. None
-    without a verdict in the very words that were asked for, or without alternatives.
+    A choice has the mass of the tokens (drawn, or alternatives) that begin its word; later tokens
+    tell apart words that begin alike. None without a verdict in the words asked for, or
+    alternatives.
     """
     text = "".join(token.text for token in tokens)
     vote = parse_verdict(text, answer).vote
@@ -312,7 +281,7 @@ def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict
 
 
 def _begun(option: str, before: str, lead: str, words: Mapping[str, str]) -> set[str]:
-    """Choices whose words a token may begin, or go on with, after what stands before it."""
+    """Choices whose words a token may begin, or go on with, after what precedes it."""
     bare = option if before else option.lstrip()
     said = (before + bare[len(lead) :]).casefold()
     if not bare.startswith(lead) or len(bare) == len(lead):
@@ -327,9 +296,8 @@ def _begun(option: str, before: str, lead: str, words: Mapping[str, str]) -> set
 def sequence_probability(token_logprobs: Sequence[float]) -> float | None:
     """Length-normalised probability of a sequence: exp(mean log p), the geometric mean.
 
-    None without tokens, or where a logarithm is NaN or positive by more than rounding does.
-    Endpoints write -9999 for minus infinity. Taubenfeld et al. (2025), as the paper uses it for
-    CI-SC.
+    None without tokens, or with a NaN or positive logarithm. Endpoints write -9999 for minus
+    infinity. Taubenfeld et al. (2025); the paper uses it for CI-SC.
     """
     if not token_logprobs or not all(value <= 1e-3 for value in token_logprobs):
         return None
@@ -360,7 +328,6 @@ _CUT_OFF = {
 
 
 def _answer_alone(answer: str, finish_reason: str | None, refusal: str | None) -> str | Verdict:
-    """Return an answer without its thought; or the verdict where it was refused or cut off."""
     if refusal or finish_reason in ("content_filter", "refusal"):
         return Verdict("refused", reason=refusal or f"finish reason {finish_reason}")
     if finish_reason in _CUT_OFF:

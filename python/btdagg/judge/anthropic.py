@@ -23,10 +23,7 @@ class _StrictDecoder(SSEDecoder):
 
 
 class StrictAnthropic(AsyncAnthropic):
-    """A client that fails at a damaged event.
-
-    The library passes over events without a name or content, and so over words of the answer.
-    """
+    """A client that fails at a damaged event, over which the library passes, losing words."""
 
     def _make_sse_decoder(self) -> SSEDecoder:
         return _StrictDecoder()

@@ -41,11 +41,10 @@ _MOST_THREADS = 10_000
 class ChatRequest:
     """One request for an answer.
 
-    `temperature`, `max_tokens`, `reasoning_effort` and `seed` are left to the endpoint where they
-    are None. `logprobs` asks for the log-probability of each token,
-    `response_format` for an answer by a JSON schema, as OpenAI's protocol has it; `extra` are
-    further fields of the request's body. `item`, `order` and `sample` are not sent; a short request
-    that tries the endpoint has none.
+    `temperature`, `max_tokens`, `reasoning_effort` and `seed` are left to the endpoint where None.
+    `logprobs` asks for log-probabilities of tokens, `response_format` for an answer by a JSON
+    schema as in OpenAI's protocol; `extra` are further fields of the body. `item`, `order` and
+    `sample` are not sent; a short probe of the endpoint has none.
     """
 
     messages: Messages
@@ -82,7 +81,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What headers say of a limit: so many are left, and all are there again in so many seconds."""
+    """A limit by the endpoint's headers: how many are left, and seconds until all are again."""
 
     limit: float
     left: float
@@ -263,9 +262,9 @@ class FunctionClient:
     """A plain function, async or not, as a client.
 
     It takes a :class:`ChatRequest` and returns a text or a :class:`ChatReply`. A function that is
-    not async runs in threads, as many as there are calls at the same time. A thread cannot be
-    stopped: after a time-out the call runs on, and repeating its request waits for it instead of
-    calling again. What the function raises is retried and in the end recorded.
+    not async runs in threads, one for each concurrent call. Threads cannot be stopped: after a
+    time-out the call runs on, and repeating its request waits for it. Errors that the function
+    raises are retried and in the end recorded.
     """
 
     def __init__(
@@ -385,7 +384,6 @@ class BatchClient:
 
 
 async def _called(function: Callable[[Any], Any], argument: object) -> Any:
-    """Await a function that is async, and call any other in a thread."""
     # Nothing comes between a coroutine and its await: a cancelled call leaves none behind.
     if inspect.iscoroutinefunction(function):
         return await function(argument)
@@ -414,8 +412,7 @@ _THINKING_UNOPENED = re.compile(r"\A((?:(?!<think).)*?)</think(?:ing)?>\s*", re.
 def split_thinking(text: str) -> tuple[str, str]:
     """Split a text into answer and thinking, which stands in ``<think>`` marks.
 
-    Some servers leave out the opening mark, which then is part of the prompt; an answer that was
-    cut off while thinking has no closing one, and all of it is thinking.
+    The opening mark may be part of the prompt; without a closing one all of it is thinking.
     """
     match = _THINKING.match(text) or ("</think" in text and _THINKING_UNOPENED.match(text))
     return (text[match.end() :], match[1].strip()) if match else (text, "")
@@ -443,10 +440,10 @@ def parts_of(content: Any) -> tuple[str, str]:
 class Setup:
     """Who judges and how: what all calls of a run have in common.
 
-    Votes that agree in it, in item, order and sample are the same vote. `judge` is the model's
-    name, or an alias of the user's; `template_digest` is of all that the template sends except the
-    pair; `method` is ``sample`` or another method; `settings` are all else that changes the
-    answers, as JSON values. `scale` is that of the votes.
+    Votes with the same setup, item, order and sample are the same vote. `judge` is the model's name
+    or alias; `template_digest` covers what the template sends but the pair; `method` is ``sample``
+    or another; `settings` are all else that changes the answers, as JSON values. `scale` is of the
+    votes.
     """
 
     judge: str
@@ -480,11 +477,7 @@ def batched(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
 
 
 def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
-    """Return orders and samples of n votes per item, in turn from both orders.
-
-    With order ``both`` half of the votes are in each order, so n has to be even; ``AB`` or ``BA``
-    is one order alone.
-    """
+    """Return orders and samples of n votes per item; ``both`` takes turns, so n must be even."""
     n = as_integer(n, "n", 1)
     if order == "both":
         if n % 2:
@@ -537,10 +530,8 @@ BATCHING = ("openai", "anthropic")  # providers that answer by batches
 
 
 def provider_of(model: str) -> tuple[str, str]:
-    """Return the provider and the name of a model; a bare name is one of an OpenAI-like endpoint.
+    """Return the provider and the name of a model; a bare name is of an OpenAI-like endpoint.
 
-    Examples
-    --------
     >>> provider_of("anthropic:claude-sonnet-5"), provider_of("llama3:8b")
     (('anthropic', 'claude-sonnet-5'), ('openai', 'llama3:8b'))
     """

@@ -43,8 +43,7 @@ def settings_of(
 ) -> tuple[dict[str, Any], ModelRequestParameters]:
     """Return the settings of a request as pydantic-ai has them.
 
-    `structured` is how an answer by a schema is asked for: ``json_schema``, ``json_object``, or not
-    at all.
+    `structured` is how a schema is asked for: ``json_schema``, ``json_object``, or not at all.
     """
     sent: dict[str, Any] = {
         "temperature": request.temperature,
@@ -111,10 +110,7 @@ def model_of(
     is_developer: bool = False,
     takes_new_limit: bool = False,
 ) -> Model:
-    """Return a model of pydantic-ai.
-
-    `sending` has the `api_key`, `base_url`, `timeout` and `http_client` of the provider's library.
-    """
+    """Return a model of pydantic-ai; `sending` are options of the provider's library."""
     profile: Any = {
         "may_tokenize_special_tokens_in_content": False,  # votes are of texts as they are
         "supports_json_schema_output": True,

@@ -22,8 +22,7 @@ class EndpointError(InputError):
 class Faults:
     """Puts the errors of pydantic-ai, and of the libraries under it, into words.
 
-    No message shows one of the `keys`; `variable` is the environment variable that holds the key,
-    and `address` a base URL of the provider.
+    No message shows one of the `keys`; `variable` names the key's environment variable.
     """
 
     def __init__(self, keys: Iterable[str], variable: str, address: str) -> None:
@@ -57,10 +56,7 @@ class Faults:
     def explained(
         self, error: Exception, model: str = "", content_type: str = "", *, has_begun: bool = False
     ) -> ChatError:
-        """Return the fault that an exception stands for.
-
-        `has_begun` says that a reply had begun, which may have cost something.
-        """
+        """Return the fault that an exception stands for; a reply that `has_begun` may have cost."""
         from pydantic_ai import exceptions
 
         if isinstance(error, ChatError):
@@ -171,8 +167,6 @@ _WORD = re.compile(r"[\w+/~*.…-]{4,}")
 
 
 def _without_echoes(text: str, secrets: list[str]) -> str:
-    """Return a message without words that begin or end as a secret, or have the form of a key."""
-
     def hide(match: re.Match[str]) -> str:
         word = match[0].strip("*.…")
         is_echo = any(word.startswith(s[:_CUT]) or word.endswith(s[-_CUT:]) for s in secrets)

@@ -1,10 +1,7 @@
-"""The other methods of the paper on the judge's side: greedy, few-shot, GSA and USC.
+"""The paper's other methods on the judge's side: greedy, few-shot, GSA and USC.
 
-Each asks for something else than samples, and a rule that makes decisions of
-the answers. Greedy decoding and few-shot ask twice at temperature 0, once in each order, and decide
-by the rounded median. Generative aggregation asks once more, at temperature 0, over the samples of
-an item: Generative Self-Aggregation shows them and asks for a verdict in their light; Universal
-Self-Consistency asks which of them agrees best with the others, and takes its verdict.
+Greedy and few-shot ask twice at temperature 0, once in each order, and take the rounded median.
+GSA asks once more for a verdict in the light of an item's samples, USC which sample agrees best.
 """
 
 from __future__ import annotations
@@ -39,10 +36,9 @@ _ITEMS_AT_A_TIME = 500
 @readable
 @dataclass(frozen=True)
 class Decisions:
-    """What a method decided: labels by item, which are in the store under the names `columns`.
+    """A method's decisions: labels by item, which are in the store under the names `columns`.
 
-    `undecided` are items for which an answer is missing, `examples` those that the prompt of
-    few-shot shows; `runs` are of the samples, if the method is over samples, and of its own calls.
+    `undecided` lack an answer; `examples` are shown by few-shot; `runs` are samples and own calls.
     """
 
     method: str
@@ -63,20 +59,10 @@ async def decide_by(
 ) -> Decisions:
     """Decide pairs by a method, asking for the answers that the store does not have.
 
-    Decisions are written to the store as `greedy`, `few_shot`, or `gsa_12` for those on 12 samples;
-    `gsa` as well if the store has no further samples. An item for which an answer is missing is not
-    decided. No decision is written of the examples of few-shot, so that evaluations leave them out.
-
-    Parameters
-    ----------
-    method : ``greedy``, ``few-shot``, ``gsa`` or ``usc``
-    pairs : Pairs
-    judging : Judging
-        Who judges, and how the samples are asked for that `gsa` and `usc` are over.
-    job : JudgeJob
-        Its store and client are not closed.
-    examples : sequence of (Pair, label)
-        For `few-shot`; see :func:`btdagg.judge.prompts.labelled_pairs`.
+    Decisions are stored as `greedy`, `few_shot`, or `gsa_12` for 12 samples; `gsa` as well if the
+    store has no more. Items that lack an answer, and examples of few-shot, are not decided. The
+    store and client of the job stay open; for `examples` see
+    :func:`btdagg.judge.prompts.labelled_pairs`.
     """
     store = job.store
     runs: list[JudgeRun] = []
@@ -136,8 +122,6 @@ def asking_of(
 
 @dataclass(frozen=True)
 class _Greedy(Sampling):
-    """Two answers at temperature 0, one in each order, perhaps with examples in the prompt."""
-
     shots: FewShot | None = None
 
     def setup(self, judging: Judging) -> Setup:
@@ -209,7 +193,6 @@ class _Aggregation(Sampling):
 
 
 def _medians(stored: Mapping[str, Mapping[Any, tuple[Any, ...]]], n: int) -> dict[str, int]:
-    """Rounded median of the items that have all n votes."""
     votes = {item: [vote for _, vote in samples.values()] for item, samples in stored.items()}
     items = [item for item, of_item in votes.items() if len(of_item) - of_item.count(None) == n]
     counts = np.array(
@@ -246,10 +229,7 @@ class Sample(NamedTuple):
 
 
 def order_of_aggregation(item: str) -> Order:
-    """Return the order in which the further call shows an item, by a hash of its id.
-
-    There is one call per item, so the order is balanced over the items.
-    """
+    """Return the order of the one further call on an item: balanced, by a hash of its id."""
     return "BA" if sha256(item.encode(errors="replace")).digest()[0] & 1 else "AB"
 
 

@@ -1,12 +1,7 @@
-"""How fast an endpoint is asked: what it says of its limits, and what its refusals tell.
+"""How fast an endpoint is asked: the least of the user's pace, headers (`Hint`) and 429s (`Rate`).
 
-The pace is the least of what the user allows, what the headers of replies allow (`Hint`), and what
-was learned from refusals, HTTP 429 (`Rate`). After a refusal no call is made for as long as the
-endpoint says (``Retry-After``), or for a while; then one goes first, as a probe. Once it was
-answered the others follow, slowly at first: until the pace is known it doubles every moment (slow
-start), so a limit that has passed costs seconds. What an endpoint lets through from one refusal to
-another is what it allows: the pace is cut to that (multiplicative decrease), and then rises
-(additive increase) until calls are refused again.
+After a refusal one call goes first, as a probe; the pace then doubles (slow start), is cut to what
+passed between refusals (multiplicative decrease), and rises until the next (additive increase).
 """
 
 from __future__ import annotations
@@ -218,9 +213,7 @@ class AdmittedCall:
 class Pacing:
     """What all calls to an endpoint share: how fast, how many at a time, and when again.
 
-    `concurrency`, `requests_per_minute` and `tokens_per_minute` of the limits are never exceeded;
-    `clock` gives seconds, `seed` is that of the jitter after refusals. `has_worked` says whether a
-    call has ever been answered.
+    The `limits` are never exceeded; `clock` gives seconds, `seed` is of the jitter after refusals.
     """
 
     def __init__(
@@ -284,10 +277,7 @@ class Pacing:
         of_tokens: bool = False,
         limits: RateLimits | None = None,
     ) -> float:
-        """Note that a call was refused for a limit, perhaps one of tokens.
-
-        Returns the seconds from the first refusal without an answer since to the end of the pause.
-        """
+        """Note a refusal for a limit; return seconds from the first one to the end of the pause."""
         now = self._ended(limits)
         is_probe = call is self._probe
         rates = (self._requests, 1.0), (self._tokens, call.tokens)

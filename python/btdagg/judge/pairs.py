@@ -162,15 +162,14 @@ def read_pairs(
     ----------
     source : path, data frame, or mapping of column name to values
         See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`), `a` and `b`
-        (or `response_a` and `response_b`, `translation_a` and `translation_b`). Known too are
-        `prompt` (or `source`, `question`, `instruction`) and `reference`. Other columns are kept,
-        and can be used in templates, but for `label` and `vote`, which no judge is shown. Blanks
-        around ids do not count.
+        (or `response_a` and `response_b`, `translation_a` and `translation_b`). Optional are
+        `prompt` (or `source`, `question`, `instruction`), `reference`, and columns of templates,
+        but not `label` and `vote`, which no judge is shown. Blanks around ids do not count.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"prompt": "query"}``.
     criteria : mapping of str to str, optional
-        Criteria that every item is judged by, and the rubric of each. Otherwise the columns
-        `criterion` and `rubric`, if they are there, say it, in a row for each item and criterion.
+        Criteria for every item, and the rubric of each; by default the columns `criterion` and
+        `rubric`, if present, in a row for each item and criterion.
 
     Raises
     ------
@@ -206,7 +205,6 @@ def read_pairs(
 
 
 def _by_criteria(pairs: Pairs, criteria: Mapping[str, str]) -> Pairs:
-    """Return a row for each item and criterion, with the rubric of the criterion."""
     import polars as pl
 
     for name in ("criterion", "rubric"):

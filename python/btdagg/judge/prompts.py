@@ -43,11 +43,10 @@ _SHOWN = {PAIRWISE: ("first", "second"), POINTWISE: ("response",)}  # places of 
 class PromptTemplate:
     """A prompt with places for a pair, or for one response that is graded.
 
-    In `system` and `user`, ``{prompt}`` stands for what the responses respond to, ``{first}`` and
-    ``{second}`` for the responses in the order in which they are shown, ``{reference}`` for a known
-    good response, ``{answer}`` for how to answer, ``{ties}`` for when to call a tie (or that there
-    is none), and any other name for the column of the pairs. ``{{`` and ``}}`` are braces. In a
-    template for grades ``{response}`` stands for the one response.
+    In `system` and `user`, ``{prompt}`` is what the responses respond to, ``{first}`` and
+    ``{second}`` are the responses as shown (``{response}`` a single one), ``{reference}`` is a
+    known good response, ``{answer}`` how to answer, ``{ties}`` when to call a tie (or that there is
+    none), and any other name a column of the pairs. ``{{`` and ``}}`` are braces.
 
     Attributes
     ----------
@@ -215,7 +214,6 @@ class PromptTemplate:
 
     @cached_property
     def _texts(self) -> tuple[str, str]:
-        """What is sent first and for every pair, with its places."""
         ties = (self.forced if self.answer.tie is None else self.ties).strip()
         system, user = (_filled(part.strip(), {"ties": ties}) for part in (self.system, self.user))
         return system, user
@@ -254,7 +252,6 @@ def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
 
 
 def _names(text: str, template: str) -> Iterator[str]:
-    """Names of the placeholders of a text; refuses a lone brace and what is no name."""
     for match in _PLACE.finditer(text):
         name = match[1]
         if match[0] in ("{{", "}}"):
@@ -269,14 +266,12 @@ def _names(text: str, template: str) -> Iterator[str]:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Put template text in the place of some names; other places and double braces stay."""
     return _PLACE.sub(
         lambda match: values.get((match[1] or "").lower(), match[0]) if match[1] else match[0], text
     )
 
 
 def _inserted(text: str, values: Mapping[str, str]) -> str:
-    """Put plain text in the place of every name, in one pass: what is inserted is not read."""
     return _PLACE.sub(
         lambda match: match[0][0] if match[1] is None else values[match[1].lower()], text
     )
@@ -303,9 +298,8 @@ TEMPLATES: Mapping[str, PromptTemplate] = {name: _builtin(name) for name in _BUI
 class FewShot:
     """A template with labelled examples before the pair that is asked about.
 
-    Every second example is shown with its responses in the other order than the pair, so that the
-    examples favour neither place. A pair is never among its own examples. Labels are -1, 0 or 1
-    from A's point of view; a confidence is not asked for, since the examples have none.
+    Every second example is shown in the other order than the pair, so that examples favour neither
+    place; a pair is never its own example. No confidence is asked for, since examples have none.
     """
 
     template: PromptTemplate
@@ -337,7 +331,6 @@ class FewShot:
         return [*system, *(message for turn in shown for message in turn), question]
 
     def _turns(self, order: str) -> Iterator[Messages]:
-        """Question and answer of every example, by the order of the pair that is asked about."""
         other = "BA" if order == "AB" else "AB"
         for number, (pair, label) in enumerate(self.examples):
             shown = other if number % 2 else order
@@ -349,11 +342,7 @@ class FewShot:
 def labelled_pairs(
     pairs: Pairs, labels: Labels | Source, *, n_examples: int | None = None
 ) -> list[tuple[Pair, int]]:
-    """Return pairs that have a label, in their order, with their labels.
-
-    `labels` are whatever `read_labels` reads, with items compared as text; with `n_examples` only
-    the first so many are returned.
-    """
+    """Return the (first `n_examples`) pairs with a label, and their labels; items match as text."""
     from btdagg.votes.labels import Labels, read_labels
 
     labels = labels if isinstance(labels, Labels) else read_labels(labels)

@@ -1,8 +1,7 @@
 """A model by its name, such as ``anthropic:claude-sonnet-5``: requests, through pydantic-ai.
 
-Failed requests are repeated in `retries.py`, never by a provider's library, whose repeats would not
-be counted. All libraries send through one httpx2 client, whose hooks see each body as it is sent
-and the headers of each reply.
+Only `retries.py` repeats requests: repeats by a provider's library would not be counted. Hooks of
+one httpx2 client see each body sent and the headers of each reply.
 """
 
 from __future__ import annotations
@@ -302,7 +301,6 @@ class ModelClient:
         return True
 
     def _model(self, name: str, role: str = "") -> Model:
-        """Return the model of pydantic-ai; one is kept for each way of asking."""
         from btdagg.judge.dialects import model_of
 
         key = name, role == "developer", self._takes_new_limit
@@ -372,10 +370,7 @@ JUDGES: Registry[Callable[..., ChatClient]] = Registry(
 
 
 def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
-    """Return the client of a model by its name; see `ModelClient` for the options.
-
-    A judge that an installed package adds under the entry points ``btdagg.judges`` has no address.
-    """
+    """Return the client of a model (see `ModelClient`), or a package's ``btdagg.judges``."""
     if base_url is not None and model != SIMULATED:
         return ModelClient(model, base_url, **options)
     return JUDGES.get(model.partition(":")[0], ModelClient)(model, base_url, **options)
@@ -403,7 +398,6 @@ def _usage_of(response: ModelResponse) -> Usage | None:
 
 
 def _tokens_of(details: Mapping[str, Any]) -> tuple[Token, ...]:
-    """Tokens with log-probabilities; those of Google are in two lists."""
     tokens = details.get("logprobs") or ()
     alternatives = [token.get("top_logprobs") for token in tokens if isinstance(token, Mapping)]
     if isinstance(tokens, Mapping):
@@ -425,7 +419,6 @@ def _tokens_of(details: Mapping[str, Any]) -> tuple[Token, ...]:
 
 
 def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tuple[str, str]:
-    """Return the key, empty where there may be none, and the variable that should hold it."""
     variable = next((name for name in variables if os.environ.get(name)), variables[0])
     source = f"environment variable {variable}" if key is None else "api_key"
     key = (os.environ.get(variable, "") if key is None else key).strip()
@@ -440,7 +433,7 @@ _PATHS = ("/completions", "/messages", "/responses", "/v1beta")  # which the lib
 
 
 def _require_address(base_url: str, example: str) -> None:
-    """Refuse a base URL that is none, or has the path of the API behind it."""
+    """Refuse a base URL that is none, or includes the path of the API."""
     try:
         parts = urlsplit(base_url)
         is_whole = parts.path.rstrip("/").endswith(_PATHS)
@@ -459,7 +452,6 @@ def _require_address(base_url: str, example: str) -> None:
 def _http_client(
     timeout: float, transport: Any, add_headers: Callable[[httpx2.Request], Awaitable[None]]
 ) -> httpx2.AsyncClient:
-    """Return a client that goes by the environment's proxies and trusted certificates."""
     import httpx2
 
     return httpx2.AsyncClient(
@@ -483,7 +475,6 @@ async def _look_at_request(request: httpx2.Request) -> None:
 
 
 async def _look_at_response(response: httpx2.Response) -> None:
-    """Note what headers say, and cap what is read of a reply."""
     exchange = _exchange.get(None)
     if exchange is None:  # of a batch, whose files may be of any length
         return
@@ -514,10 +505,7 @@ def _show_error(response: httpx2.Response) -> None:
 
 
 def _capped(response: httpx2.Response, longest: int, exchange: _Exchange) -> httpx2.AsyncByteStream:
-    """Return a stream that fails after so many bytes, or ends where it is that of an error.
-
-    It is the one that unpacks a compressed reply, for what is unpacked is counted.
-    """
+    """The stream counts unpacked bytes and fails at the cap, or ends there if it is an error's."""
     import httpx2
 
     packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)

@@ -1,11 +1,7 @@
 """One request, as often as it takes, and when a run is given up.
 
-Limits are waited for and faults repeated. A fault of the endpoint (its key, its model, a parameter
-that it does not know) ends the run before any vote is marked; a fault of the pair (too long, not
-allowed) marks the pair's votes. After a 403, a refusal without a reason, or where nobody is
-answered, a probe settles which it is: a short request that is the same except for its text. If
-that is not answered either, the run ends where nothing has worked yet; an endpoint that has worked
-is waited for.
+Faults of the endpoint (key, model, parameter) end the run before a vote is marked; faults of a pair
+mark its votes. A probe, the same request with a short text, tells which it is.
 """
 
 from __future__ import annotations
@@ -47,8 +43,6 @@ class _Trouble(NamedTuple):
 
 @dataclass
 class _Health:
-    """What calls have told of an endpoint, in moments of the run's clock."""
-
     n_refusals: int = 0  # in a row
     forbidden_at: float = -math.inf  # the last refusal that might be of every request
     worked_at: float = -math.inf  # when the last call that worked was made
@@ -61,7 +55,6 @@ class _Health:
         return self.answered_at >= moment
 
     def see(self, outcome: ChatReply | ChatError, began: float, now: float) -> None:
-        """Take in what came of a call, other than a limit."""
         if isinstance(outcome, ChatReply):
             self.worked_at, self.n_refusals = max(self.worked_at, began), 0
         elif outcome.kind not in OF_THE_REQUEST:
@@ -72,11 +65,7 @@ class _Health:
 
 
 class Asker:
-    """Makes the requests of a run.
-
-    `run` counts calls, tokens and cost; `budget` holds the caps; `halt` ends the run, with a reason
-    and an error. Once `stopping` is set no further request is made.
-    """
+    """Makes a run's requests: counted in `run`, capped by `budget`, ended by `halt`."""
 
     def __init__(
         self,
@@ -100,10 +89,7 @@ class Asker:
         self._limited_by = ""
 
     async def ask(self, request: ChatRequest) -> tuple[ChatReply | ChatError | None, int]:
-        """Return an answer or a fault that asking again does not help, and the number of requests.
-
-        The outcome is None where the run ends before.
-        """
+        """Return an answer, a lasting fault, or None if the run ends; and how many requests."""
         health, size = self._health, size_of(request.messages)
         n_requests = n_faults = 0
         since = self._clock()  # the last fault
@@ -141,10 +127,7 @@ class Asker:
             await elapsed(self._draw.uniform(0, longest), self.stopping)
 
     async def _probe(self, request: ChatRequest, is_settled: Callable[[], bool]) -> bool:
-        """Whether the run goes on: it ends if a short request is refused, too.
-
-        Nothing is asked where others have settled it by the time that it is this request's turn.
-        """
+        """Whether the run goes on: it ends if a short request, too, is refused."""
         async with self._one_probe:
             if not self.stopping.is_set() and not is_settled():
                 outcome = await self._probed(request)
@@ -153,10 +136,7 @@ class Asker:
         return not self.stopping.is_set()
 
     async def _probed(self, request: ChatRequest) -> ChatReply | ChatError | None:
-        """Ask about a short pair until the endpoint says something; None if the run ends.
-
-        An endpoint that has never worked has to answer at once.
-        """
+        """Ask about a short pair until the endpoint answers: at once, if it never worked."""
         prompt, health = self._judging.prompt, self._health
         pair = Pair("probe", *_SHORT, dict.fromkeys(prompt.placeholders, "text"))
         messages = self._judging.messages(prompt.render(pair))
@@ -214,7 +194,6 @@ class Asker:
     async def _once(
         self, request: ChatRequest, size: int, *, is_repeated: bool = False
     ) -> ChatReply | ChatError | None:
-        """Make a request as soon as one may be made; None where the run ends."""
         reserved = await self._budget.take(size)
         if reserved is None:
             self._halt(self._budget.reached, None)
@@ -262,7 +241,6 @@ class Asker:
     def _settle(
         self, outcome: ChatReply | ChatError | None, call: AdmittedCall, reserved: float
     ) -> None:
-        """Count what a call used; one that was interrupted has no outcome."""
         usage = outcome.usage if isinstance(outcome, ChatReply) else None
         if usage is not None:
             self._n_measured += 1
@@ -279,7 +257,6 @@ class Asker:
             self._pacing.answered(call, tokens, outcome.limits if outcome else None)
 
     def _refused(self, fault: ChatError, call: AdmittedCall) -> None:
-        """Note a limit; end the run where it is one that is not waited for."""
         self._run.n_limited += 1
         self._limited_by = str(fault)
         of_tokens = "token" in str(fault).lower()

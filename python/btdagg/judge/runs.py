@@ -56,7 +56,7 @@ class Limits:
 class Budget:
     """Caps, and what this process has used and reserved of them.
 
-    `take` waits while calls in flight may still leave room, and says no once none can.
+    `take` waits while calls in flight may still leave room, and returns None once none can.
     """
 
     def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
@@ -144,18 +144,17 @@ class JudgeRun:
     reasons : Counter of str
         Why samples of this run have no vote; of many reasons the first hundred.
     n_items, n_wanted, n_elsewhere : int
-        Items and samples looked at so far, and the samples that are under way elsewhere: in
-        batches, or by another process that this one does not wait for.
+        Items and samples looked at so far; samples under way in batches or another process.
     n_calls, n_retries, n_limited, n_canaries : int
-        Requests made; those among them that repeat an earlier one, that were refused for a limit of
-        the endpoint, and that were to show whether it refuses every request or only some.
+        Requests made; of these repeats, those refused for a limit of the endpoint, and probes
+        whether it refuses every request.
     n_pair_faults : int
-        Samples without an answer since the endpoint refuses their pair, such as for its length.
+        Samples whose pair the endpoint refuses, such as for its length.
     prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens : int
         As far as replies say; `n_unknown_usage` of them do not.
     cost : float or None
-        By the endpoint, or by prices; `charged_cost` counts towards the cap: also all that calls
-        which were lost, or do not say their tokens, could have cost.
+        By the endpoint or prices; `charged_cost` counts towards the cap, and includes what calls
+        that were lost, or do not state their tokens, could have cost.
     n_confident : int
         Answers with a confidence.
     stopped : str
@@ -287,11 +286,10 @@ def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
 
 
 class Usefulness:
-    """Whether a judge's answers hold votes at all, and what is the likely cause if they do not.
+    """Whether a judge's answers hold votes at all, and the likely cause if they do not.
 
-    Page's cumulative sum of log-likelihood ratios: of a share of useless answers of 90% against one
-    of 50%, never below 0. A judge of whose answers no more than half are useless is stopped less
-    often than once in a million answers; one whose answers all are, after 24.
+    Page's cumulative sum of log-likelihood ratios, 90% useless answers against 50%: with at most
+    half useless a stop is rarer than one in a million answers; with all useless it takes 24.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,7 @@
 """The engine: calls made, answers read, votes written, so that none is lost or counted twice.
 
-A fixed number of workers take calls from a short queue. What fills the queue goes through the plan
-a stretch at a time: it looks up what the store has, claims the rest, and writes the prompts of what
-it claimed. A worker asks, reads the answer and waits until the store has it before it takes the
-next call: what is asked and not yet durable is never more than the number of workers.
+A feeder claims what the store lacks, a stretch of the plan at a time, and queues it. Workers wait
+until an answer is durable before the next call: at most one unsaved answer a worker.
 """
 
 from __future__ import annotations
@@ -36,8 +34,6 @@ INTERRUPTED = "interrupted"
 
 
 class _Call(NamedTuple):
-    """A sample that is asked for."""
-
     claimed: Claimed
     request: ChatRequest
     read: Reader
@@ -46,12 +42,7 @@ class _Call(NamedTuple):
 async def sample(plan: Iterable[Work], judging: Judging, job: JudgeJob) -> JudgeRun:
     """Ask for every sample of a plan, gone through lazily, that the store does not have.
 
-    Raises
-    ------
-    EndpointError
-        If no call can work: a wrong key, no such model, an endpoint that is not one.
-    StoreError
-        If the store cannot be read or written.
+    Raises `EndpointError` if no call can work, `StoreError` if the store cannot be used.
     """
     return await _Sampler(judging, job).run(plan)
 
@@ -127,7 +118,6 @@ class _Sampler:
     # Stopping
 
     def _halt(self, why: str, error: Exception | None = None) -> None:
-        """Ask no more; the first reason counts."""
         if not self._stopping.is_set():
             self._run.stopped = why
             self._error = error
@@ -140,7 +130,6 @@ class _Sampler:
         self._halt(INTERRUPTED)
 
     async def _cut_off(self, tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Give calls in flight time to finish once the run is to stop, but no more than that."""
         await self._stopping.wait()
         if self._run.stopped == INTERRUPTED or self._error is not None:
             await asyncio.sleep(self._judging.grace)
@@ -148,7 +137,6 @@ class _Sampler:
                 task.cancel()
 
     async def _tell(self) -> None:
-        """Let whoever watches know what is waited for."""
         while True:
             await asyncio.sleep(_TELL)
             before = self._run.waits_for
@@ -231,7 +219,6 @@ class _Sampler:
             self._works.set()
 
     async def _serve(self, call: _Call) -> None:
-        """Ask until there is an answer, unless the run ends; make it durable, then count it."""
         claimed, request = call.claimed, replace(call.request, sample=call.claimed.sample)
         if self._judging.request_seed is not None:
             request = replace(request, seed=self._judging.request_seed + claimed.sample)
@@ -260,11 +247,7 @@ class _Sampler:
 
 
 class _Writer:
-    """Writes to a store in a thread of its own, one transaction at a time.
-
-    `commit` makes changes of `owner` durable; `unsaved` are the answers to `ask` that could not be
-    written.
-    """
+    """Writes to a store in a thread, one transaction at a time; `unsaved` answers are retried."""
 
     owner: Owner
 
@@ -290,7 +273,6 @@ class _Writer:
             raise
 
     async def commit(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a method of the owner and commit; an error rolls back what it did."""
         async with self._turn:
             # SQLite is left and entered again, and with it the interpreter's lock, for every row.
             # From a thread each row would wait for the event loop, so the rows are written here,
@@ -315,7 +297,6 @@ class _Writer:
         await asyncio.shield(self._writing)
 
     async def settle(self) -> None:
-        """Wait until nothing is being written, and try again what could not be."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
         async with self._turn:
@@ -325,7 +306,6 @@ class _Writer:
             self.unsaved = []
 
     def close(self) -> None:
-        """Wait for the thread to end."""
         self._thread.shutdown()
 
     async def _write(self) -> None:

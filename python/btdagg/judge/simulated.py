@@ -33,11 +33,9 @@ _PAIR = re.compile(
 class Habits:
     """What kind of judge it is.
 
-    A vote is for the sign of the difference in quality times `sensitivity`, plus `positional_bias`
-    for the first response, `item_noise` for all votes on an item and `noise` for each at
-    temperature 0.5, which grows with the temperature; less than `tie_width` is a tie. Scores are a
-    step apart for each `score_width`, and much better is 4 or more. A grade of one response is by
-    its quality alone, in the same way.
+    A vote is the sign of the quality difference times `sensitivity`, plus `positional_bias` for the
+    first response and noise of items and votes (at temperature 0.5, growing with it); below
+    `tie_width` it is a tie. Scores differ by a step each `score_width`; 4 steps are much better.
     """
 
     sensitivity: float = 1.5
@@ -95,7 +93,6 @@ def _misjudgement(first: str, second: str, seed: int) -> float:
 
 
 def _leaning(seen: Seen, habits: Habits, temperature: float, seed: int) -> NormalDist:
-    """By how much the first response seems better, with the noise of a vote."""
     gap = quality(seen.first, seed) - (0 if seen.is_alone else quality(seen.second, seed))
     gap += habits.item_noise * _misjudgement(seen.first, seen.second, seed)
     # At temperature 0 a judge errs no less, but always in the same way.
@@ -120,10 +117,7 @@ _SCORES = re.compile(
 
 
 class SimulatedAnswer(NamedTuple):
-    """A thought, an answer, and what it decides: A, B or tie as shown, or a sample's number.
-
-    `chances` are the probabilities of the words that the verdict is one of.
-    """
+    """A thought, an answer, the decision as shown, and `chances` of the verdict's words."""
 
     reasoning: str
     text: str
@@ -177,7 +171,6 @@ def wanted_form(prompt: str, response_format: object, seen: Seen) -> WantedForm:
 
 
 def _grades_in(prompt: str) -> tuple[str, ...]:
-    """The grades that may be given, as they are written."""
     wanted = _GRADES.search(prompt)
     if wanted is None:
         return ()
@@ -285,12 +278,9 @@ def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
 class SimulatedClient:
     """A judge to try things on: it costs nothing, and answers in the form that is asked for.
 
-    It counts the wrong sums of both responses, of the pairs of `btdagg demo --pairs`, and votes
-    with noise, a taste for ties and a bias for what it sees first. How good texts without sums are
-    is drawn from a hash of them.
-
-    The same request with the same seed gets the same answer, and so it does at temperature 0.
-    Without a seed answers are random.
+    It counts wrong sums (pairs of `btdagg demo --pairs`; other texts have a hashed quality) and
+    votes with noise, ties and a bias for the first. Seeds, or temperature 0, make answers
+    reproducible.
     """
 
     name = "the simulated judge"

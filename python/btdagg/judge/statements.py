@@ -1,7 +1,6 @@
-"""Explicit verdicts in a text, in whatever form, and which of them counts.
+"""Explicit verdicts in a text, in whatever form, and which of them counts (docs/judge.md).
 
-Recognisers of tags, JSON objects, labels and bare last lines each find statements; `verdict_of` has
-the rule over them, which :mod:`btdagg.judge.answers` explains.
+Recognisers of tags, objects, labels and last lines find statements; `verdict_of` has the rule.
 """
 
 from __future__ import annotations
@@ -215,10 +214,9 @@ _HEADING = re.compile(r"\s{0,16}(?:#.*|[^\w\n]{0,16}(?:\d+\.)?[^\n.!?]{1,40}[:*]
 
 
 class Statement(NamedTuple):
-    """A verdict somewhere in a text, as the points of each response.
+    """A verdict in a text, as the points of each response (None: `why` says so).
 
-    Where it is None, `why` says so. One that does not `count` is no verdict, but may speak
-    against the one before it.
+    One that does not `count` is no verdict, but may contradict the one before it.
     """
 
     form: str  # tag, line or json; others are never asked for
@@ -233,8 +231,8 @@ class Statement(NamedTuple):
 def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
     """Return the verdict that counts, or why none does; None where nothing is stated.
 
-    That of the kind that was asked for, the last; else one that is marked as final, if it is the
-    last of all; else all have to agree. Nothing that follows may differ.
+    The last of the kind asked for; else one marked as final, if last; else all have to agree.
+    Nothing that follows may differ.
     """
     statements = _statements(text, words, kind)
     verdicts = [statement for statement in statements if statement.counts]
@@ -298,10 +296,7 @@ def _without_lists(text: str, statements: list[Statement]) -> list[Statement]:
 
 
 def _are_items(text: str, one: Statement, other: Statement) -> bool:
-    """Whether two are in one sentence, in lines that begin alike, or under headings of their own.
-
-    Between lines that begin with names there may be empty ones.
-    """
+    """Whether two are in one sentence, in lines that begin alike, or under their own headings."""
     between = text[one.end : min(other.start, one.end + _NEAR)]
     if any(_retractions(between)):
         return False
@@ -319,7 +314,6 @@ def _are_items(text: str, one: Statement, other: Statement) -> bool:
 
 
 def _agreed(statements: Sequence[Statement]) -> Statement:
-    """Return the last statement, without its points if another has different ones."""
     if len({statement.verdict for statement in statements}) > 1:
         return statements[-1]._replace(verdict=None, why=_CONTRADICTED)
     return statements[-1]
@@ -407,7 +401,6 @@ _MOST = 64  # broken objects that are looked at: no answer that means anything h
 
 
 def _objects(text: str, words: Words) -> list[Statement]:
-    """Read the JSON objects that hold a verdict."""
     decoder = json.JSONDecoder(object_pairs_hook=_fields, strict=False)
     found: list[Statement] = []
     n_broken, place = 0, 0
@@ -555,7 +548,6 @@ _LINE = re.compile(r"[^\n]+")
 
 
 def _place_of_last_line(text: str) -> int:
-    """Where the last line begins that is neither empty, nor a fence, nor a confidence."""
     end = len(text)
     while True:
         start = text.rfind("\n", 0, end) + 1
@@ -579,6 +571,5 @@ def _bare(text: str, words: Words, kind: Kind) -> Iterator[Statement]:
 
 
 def _is_closed(text: str, words: Words, *, both: bool = False) -> bool:
-    """Whether the brackets around a verdict are closed: it was not cut off."""
     n_open = [text.count(pair[0]) - text.count(pair[1]) for pair in words.brackets]
     return not any(n_open) if both else max(n_open) <= 0

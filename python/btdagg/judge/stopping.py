@@ -1,8 +1,7 @@
-"""Votes as far as a stopping rule wants them.
+"""Votes as far as a stopping rule wants them, in rounds.
 
-The rule is asked in rounds: how many more votes of an item may settle it, given those that the
-store has. Asked at once they are as many as one after the other would be, so that rounds save
-as much; and since each begins with what is in the store, a job goes on where it left off.
+A round asks for the votes that may settle an item, given those stored: no more than one at a time
+would take. A job resumes from the store.
 """
 
 from __future__ import annotations
@@ -44,36 +43,11 @@ async def judge_by_rule(
 ) -> JudgeRun:
     """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
 
-    An item that is settled gets its label from the rule (`StoppingRule.decide`), not from the
-    model, which is calibrated for all votes. A sample that came without a vote is made up for by
-    another, as long as there are some of the item's `n` left.
-
-    Parameters
-    ----------
-    pairs : Pairs
-    judging : Judging
-        Who judges, and how. Its `n` is that of the rule.
-    rule : StoppingRule, or callable from a Pair to one
-        Such as of its task. With both orders its step is even, so that items stop after as many
-        votes of one order as of the other. Covariates of its model are columns of the pairs,
-        lengths of their responses, and the standings that the model keeps of their systems.
-    job : JudgeJob
-        Its `watch` is told of each round by itself.
-
-    Returns
-    -------
-    JudgeRun
-        All rounds together; `settled` says what the rule saved.
-
-    Raises
-    ------
-    InputError
-        If a rule has another `n` or an odd step; and as :func:`btdagg.judge.judge` does.
-
-    Warns
-    -----
-    ProvenanceWarning
-        If the model of the rule was fitted to another judge, template, temperature or task.
+    Settled items get their label from `StoppingRule.decide`. A sample without a vote is replaced
+    while some of the item's `n` are left. With both orders the rule's step is even. Covariates of
+    its model are columns of the pairs, response lengths, and the model's standings of systems.
+    `watch` is told of each round. `ProvenanceWarning` if the model was fitted to another judge,
+    template or task.
     """
     by_rule = ByRule(judging, rule, job.store, pairs)
     job = replace(job, pacing=job.pacing or Pacing(judging.limits))
@@ -158,10 +132,7 @@ def open_pairs(
 
 
 class ByRule(Sampling):
-    """The samples that may settle an item, given those that the store has.
-
-    Takes one rule, or that of each pair.
-    """
+    """The samples that may settle an item, given those that the store has."""
 
     def __init__(
         self, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore, pairs: Pairs
@@ -213,7 +184,6 @@ class ByRule(Sampling):
         return n_settled, statuses
 
     def _parts_for(self, rule: StoppingRule) -> Callable[..., Sequence[float]]:
-        """Return how much of a vote is for each point, as the model of a rule takes votes."""
         points = rule.model.scale.points
         strength, full_margin = strength_for(rule, self.judging.setup)
 
@@ -240,7 +210,6 @@ class ByRule(Sampling):
         return rule
 
     def _wanted(self, pair: Pair, stored: _Samples) -> tuple[tuple[Order, int], ...]:
-        """Return the samples to ask for: of the order that has fewer votes first."""
         n_votes = Counter(order for (order, _), (_, vote) in stored.items() if vote is not None)
         free: dict[Order, list[int]] = {order: [] for order in ORDERS}
         for order, number in self.judging.samples:
@@ -264,7 +233,6 @@ class ByRule(Sampling):
 
 
 def _covariates(pairs: Pairs, rule_of: RuleOf) -> dict[str, dict[str, float]]:
-    """Return what is known of pairs that a model needs, by key; standings are those it keeps."""
     rows: dict[int, list[int]] = {}
     models, keys = {}, []
     for row, pair in enumerate(pairs):

@@ -59,8 +59,7 @@ class CallError(EndpointError):
 class BatchEndpoint:
     """Batches of OpenAI, and of the many servers with its API: a file is sent, then a batch made.
 
-    The library waits out faults that pass, except when a batch may have been made: whether it was
-    has to be looked up first.
+    The library repeats calls, except those that may have made a batch, which is looked up first.
     """
 
     has_marks = True  # by which a batch is known for sure
@@ -94,10 +93,7 @@ class BatchEndpoint:
         return str((await self._once("post", "/files", **sent))["id"])
 
     async def create(self, batch: Batch) -> str:
-        """Make a batch of a file; return what the endpoint calls it.
-
-        A `CallError` says that it was not made, or that nobody knows.
-        """
+        """Make a batch of a file; a `CallError` says that it was not made, or may have been."""
         content = {
             "input_file_id": batch.input_file,
             "endpoint": "/v1/chat/completions",
@@ -190,7 +186,6 @@ class BatchEndpoint:
     async def _once(
         self, method: str, path: str, key: str = "id", *, retries: int = _RETRIES, **options: Any
     ) -> Any:
-        """Return the reply to a call, an object that has a key, or bytes without one."""
         faults, library = self.client.faults, self._library.with_options(max_retries=retries)
         try:
             kind = object if key else bytes
@@ -213,8 +208,8 @@ class BatchEndpoint:
 class AnthropicBatches(BatchEndpoint):
     """Message batches of Anthropic, whose requests come with the call that makes them.
 
-    They have no metadata: one that may have been made is guessed by when it was, and by its number
-    of requests. Whether the guess is right its results say, whose keys no other batch has.
+    They have no metadata: one that may have been made is guessed by its time and number of
+    requests, and confirmed by the keys of its results.
     """
 
     has_marks = False

@@ -26,19 +26,15 @@ _BY_REQUEST = ("messages", "stream", "stream_options")
 
 
 def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
-    """Return the key of a sample's request: short whatever the item, and in no other file.
-
-    `file` is the name of a file, which nobody else's has: so a batch is known by its results.
-    """
+    """Return the key of a sample's request: short, and unique, since `file` is."""
     return f"btdagg-{digest_of([file, item, order, sample])[:40]}"
 
 
 class BatchWriter:
-    """Writes files of requests for what is neither in the store nor under way.
+    """Writes files of requests for samples neither in the store nor under way.
 
-    The caps of `judging` are on all that is written here; `client` says how settings are sent.
-    Files go beside the store, or here if that is a server; `batches` are the numbers of those that
-    were written.
+    The caps of `judging` hold for all of them. Files go beside the store, or here if it is a
+    server.
     """
 
     def __init__(self, judging: Judging, owner: Owner, store: VoteStore, client: object) -> None:
@@ -62,9 +58,8 @@ class BatchWriter:
     async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> JudgeRun:
         """Write requests for the samples of a plan, and for those with a status to ask again.
 
-        Returns what is stored or under way elsewhere, and the cap that stopped it, if any. A
-        batch and the claims in it are one transaction: after an error, files that are whole are
-        batches, and the rest is anyone's.
+        Returns what is stored or under way elsewhere, and the cap that stopped it. A batch and its
+        claims are one transaction: after an error whole files are batches, and the rest is free.
         """
         self.batches, self._run, again = [], JudgeRun(), tuple(again)
         try:
@@ -88,7 +83,6 @@ class BatchWriter:
         return claimed
 
     async def _add(self, stretch: Sequence[Work], claimed: list[Claimed]) -> None:
-        """Add the requests of what is claimed, until a cap is reached; give back the rest."""
         works = {work.item: work for work in stretch}
         requests: dict[tuple[str, Order], ChatRequest] = {}
         for number, sample in enumerate(claimed):
@@ -120,7 +114,6 @@ class BatchWriter:
         return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
 
     async def _settings_of(self, request: ChatRequest) -> Mapping[str, Any]:
-        """Return the body of a request, which is the same for others but for their messages."""
         if not self._settings:
             try:
                 await self._client.check(request)
@@ -131,7 +124,6 @@ class BatchWriter:
         return self._settings
 
     def _end_file(self) -> None:
-        """Write a file, and give what is in it to a batch."""
         prices = self._judging.paid
         if self._lines:
             self._folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,7 @@
 """Sending batches and collecting them, so that a process may end between any two instants.
 
-A batch takes hours, so no process can hold what is in it. Its samples are claimed by the batch,
-from when its file is whole until its results are in the store. The store says how far a batch is:
-one that may have been made is looked for at the endpoint before another is made, and its results
-and its end are written in one transaction.
+A batch claims its samples from when its file is whole until its results are stored. One that may
+have been made is looked for at the endpoint; results and end are written in one transaction.
 """
 
 from __future__ import annotations
@@ -38,12 +36,7 @@ LOOK_AGAIN = (1.0, 60.0)  # seconds, at first and at most, between looks at batc
 async def judge_by_batches(
     plan: Callable[[], Iterable[Work]], judging: Judging, job: JudgeJob
 ) -> JudgeRun:
-    """Write, send, wait and collect, until all samples of a plan are in the store.
-
-    What an earlier call left under way is waited for and collected first.
-
-    `plan` returns what is wanted, anew each time.
-    """
+    """Write, send, wait and collect, earlier batches first, until all of a plan is stored."""
     store, began = job.store, time.monotonic()
     with store.owner() as owner:
         desk, ask = BatchDesk(owner, BatchEndpoint.of(job.client)), store.ask_of(judging.setup)
@@ -73,10 +66,7 @@ async def judge_by_batches(
 
 @dataclass
 class Collected:
-    """What came of a batch: `run` has what is in the store now, `why` the reasons of the rest.
-
-    Samples of the rest are free: they can be asked for again.
-    """
+    """A collected batch: votes stored in `run`; `why` others failed, which are free again."""
 
     batch: Batch
     remote: RemoteBatch
@@ -94,10 +84,7 @@ class BatchDesk:
         self.owner, self.endpoint, self.name = owner, endpoint, endpoint.name
 
     async def see_through(self, ask: int, run: JudgeRun, job: JudgeJob) -> Counter[str]:
-        """Send and collect all batches of an ask, unless told to stop.
-
-        Returns why samples have no answer.
-        """
+        """Send and collect all batches of an ask until told to stop; return why samples failed."""
         why: Counter[str] = Counter()
         wait, longest = LOOK_AGAIN
         while batches := self.owner.open_batches(ask, self.name):
@@ -167,13 +154,11 @@ class BatchDesk:
         return self._noted(held, state="sent", remote=remote)
 
     def _noted(self, held: Batch, **values: Any) -> Batch:
-        """Make durable what has become of a batch."""
         self.owner.note_batch(held.id, **values)
         self.owner.commit()
         return replace(held, **values)
 
     async def _made_before(self, held: Batch) -> str | None:
-        """Return what the endpoint calls a batch that may have been made."""
         taken = self.owner.remotes()
         self.owner.commit()
         for wait in (0.0, _ARRIVED_AFTER):
@@ -186,12 +171,10 @@ class BatchDesk:
     # Collecting
 
     async def collect(self, batch: Batch, *, is_waiting: bool = False) -> Collected | None:
-        """Write the results of a batch to the store, once it has ended.
+        """Write the results of a batch to the store, once it has ended, in one transaction.
 
-        Done in one transaction, so that it is either collected or as before. Who is waiting hears
-        of an endpoint that is away as the status of a batch that has not ended.
-
-        Returns the remote batch alone where it has not ended; None also where it is collected.
+        While waiting, an unreachable endpoint counts as a batch that has not ended. Returns the
+        remote batch alone where it has not ended; None also where it is collected.
         """
         assert batch.remote is not None
         try:
@@ -221,11 +204,7 @@ class BatchDesk:
     def _answered(
         self, batch: Batch, results: dict[str, Result], collected: Collected
     ) -> list[Answered]:
-        """Return what is to be kept; the reasons of the rest are counted.
-
-        Refusals are kept beside answers; without any, those with a reason are if requests like
-        these were answered before.
-        """
+        """Refusals are kept beside answers; alone only if such requests were answered before."""
         file, claims = Path(batch.file).name, self.owner.claims_of(batch)
         keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
         if results and claims and results.keys().isdisjoint(keys):
@@ -274,10 +253,7 @@ class BatchDesk:
     # Ending
 
     async def cancel(self, batch: int) -> int | None:
-        """End a batch: free what was not sent, else tell the endpoint.
-
-        Returns how many samples are free: 0 where the batch ends at the endpoint.
-        """
+        """End a batch, here or at the endpoint; return how many samples are free (0 there)."""
         held = self.owner.hold_batch(batch)
         self.owner.commit()
         if held is None:

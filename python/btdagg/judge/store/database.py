@@ -1,6 +1,6 @@
 """The database of a store, SQLite or PostgreSQL, and its tables.
 
-What no run may write, the database itself refuses. Its errors are put in one line.
+The database itself refuses rows that no run may write. Its errors are put in one line.
 """
 
 from __future__ import annotations
@@ -177,20 +177,8 @@ class NoStoreError(StoreError):
 class Database:
     """SQLite or PostgreSQL with the tables of a vote store.
 
-    Parameters
-    ----------
-    place : path or URL
-    create : bool
-        Whether to make what is not there; without it a database is opened for reading.
-
-    Attributes
-    ----------
-    name : str
-        As messages show it: without a password.
-    path : str or None
-        File of an SQLite database; None for a server.
-    insert : callable
-        `insert` of the dialect, which has ``on_conflict_do_nothing``.
+    Without `create` a database is opened for reading. `name` is as messages show it, without a
+    password; `path` the SQLite file; `insert` the dialect's, with ``on_conflict_do_nothing``.
     """
 
     def __init__(self, place: str | os.PathLike[str], *, create: bool = True) -> None:
@@ -245,7 +233,6 @@ class Database:
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
     def _in_one_line(self, context: sa.ExceptionContext) -> StoreError | None:
-        """Put an error of the database in one line."""
         error = context.original_exception
         # SQLite quotes what is in a damaged file.
         if not isinstance(error, UnicodeDecodeError | context.dialect.loaded_dbapi.Error):
@@ -269,7 +256,6 @@ class Database:
         return engine
 
     def _make(self, connection: Connection) -> None:
-        """Make the tables, unless they are there. What is somebody else's is not changed."""
         tables = sa.inspect(connection).get_table_names()
         if metadata.tables.keys() <= {*tables}:
             return
@@ -296,7 +282,6 @@ class Database:
             )
 
     def _write_ahead(self) -> None:
-        """Let others read while one writes: a setting that the file keeps."""
         with self._engine.connect() as connection:
             raw: Any = connection.connection.driver_connection
             with suppress(sqlite3.OperationalError):  # others are at it: the next who opens it

@@ -1,8 +1,7 @@
 """A process that asks: its claims on samples, what came of them, and its batches.
 
-Nobody waits for a lease to run out: an owner holds a lock that the system takes back the moment its
-process dies, however it dies. In PostgreSQL it is an advisory lock of the session that writes the
-votes; beside an SQLite database it is a lock on a file.
+There are no leases: an owner holds a lock that the system takes back when its process dies, in
+PostgreSQL an advisory lock of the writing session, beside SQLite a lock on a file.
 """
 
 from __future__ import annotations
@@ -44,11 +43,7 @@ class Claimed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of a sample after some requests: what its reply says, or why there is none.
-
-    `attempts` counts the requests of this run, `prices` are what tokens cost that the endpoint does
-    not price itself.
-    """
+    """The outcome of a sample; `prices` apply to tokens that the endpoint does not price."""
 
     claimed: Claimed
     reading: Verdict
@@ -129,10 +124,7 @@ def open_batches(connection: Connection) -> list[Batch]:
 
 
 class Owner:
-    """A process that claims samples, asks for them, and writes what came of them.
-
-    What its methods do is durable once `commit` has returned.
-    """
+    """A process that claims samples, asks for them, and writes what came of them."""
 
     def __init__(self, database: Database, connection: Connection, keep_exchanges: bool) -> None:
         self._db, self._connection = database, connection
@@ -146,10 +138,7 @@ class Owner:
             self._locks.hold(self.id)
 
     def know_items(self, items: Sequence[tuple[Any, ...]]) -> None:
-        """Write down items with the digest of their texts, and what else is known of them.
-
-        An item with other texts is refused.
-        """
+        """Write down items with the digest of their texts; an item with other texts is refused."""
         if not items:
             return
         table = schema.items
@@ -176,8 +165,8 @@ class Owner:
     ) -> tuple[list[Claimed], dict[str, list[tuple[Order, int]]], dict[str, int]]:
         """Claim samples that nobody has, or that have a status to ask again.
 
-        Returns what is claimed; by item the samples that others are asking for at the moment; and
-        by status how many are there and stay, those in batches under way as `BATCHED`.
+        Returns the claims; by item the samples others ask for now; by status how many stay as they
+        are, those in batches as `BATCHED`.
         """
         votes = schema.votes
         claimed: list[Claimed] = []
@@ -219,10 +208,9 @@ class Owner:
         return claimed, elsewhere, stored
 
     def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
-        """Write what came of samples that this owner claimed, or a batch.
+        """Write the results of samples claimed by this owner or a batch.
 
-        Refused if they are not the owner's any more: it lost its lock, with the connection that
-        held it, and another has taken them over.
+        Refused if another took them over, since the owner's lock was lost with its connection.
         """
         if not answered:
             return
@@ -354,7 +342,6 @@ class Owner:
         owner: int | None,
         values: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Change the rows of samples, of which all have to be the owner's."""
         if self._execute(statement, ask, claimed, owner, values) != len(claimed):
             raise StoreError(
                 f"{self._db.name}: another process has taken over the claims of this one; run the "
@@ -369,7 +356,6 @@ class Owner:
         owner: int | None,
         values: Sequence[Mapping[str, Any]] = (),
     ) -> int:
-        """Change those rows of samples that are an owner's; return how many."""
         if not claimed:
             return 0
         votes = schema.votes
@@ -385,8 +371,6 @@ class Owner:
 
 
 class _SessionLocks:
-    """Advisory locks of a PostgreSQL session."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -408,8 +392,6 @@ class _SessionLocks:
 
 
 class _FileLocks:
-    """Locks on files beside an SQLite database."""
-
     def __init__(self, database: str) -> None:
         try:
             import fcntl

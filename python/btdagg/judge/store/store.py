@@ -172,21 +172,9 @@ def votes_frame(
 ) -> pl.DataFrame:
     """Votes of a store, one row per sample, with the columns of docs/store.md.
 
-    Parameters
-    ----------
-    methods : collection of str
-        Votes of these methods. What other methods decided is in columns of their own, such as
-        ``gsa_8``, the same in every row of an item, judge and template.
-    exchanges : bool
-        Whether to add what was sent and answered.
-    setup : Setup, optional
-        Only votes of this setup, by whatever method.
-
-    Notes
-    -----
-    `margin` and `p_minus`, `p_tie`, `p_plus` are there if any vote has them; grades are in `score`
-    and their scale in `grades`. Where one judge was asked in ways that go by the same name, the
-    name of the template is followed by a part of the prompt's digest.
+    Decisions of methods not in `methods` are columns such as ``gsa_8``. `setup` selects one setup.
+    Margins and probabilities are there if any vote has them. Setups of one name are told apart by a
+    part of the prompt's digest after the template's name.
     """
     import polars as pl
 
@@ -244,11 +232,9 @@ def votes_frame(
 def summaries(store: VoteStore) -> list[dict[str, Any]]:
     """Sum up a store by judge, template and method, in the order in which they were first asked.
 
-    Each has its names; `n_items`; `statuses`, samples by status, those that a run asks for, or
-    asked for when it was killed, as ``asking``; votes from A's point of view (`n_votes`, `minus`,
-    `tie`, `plus`), for the response shown `first` and `second`, and by order; `tie_rate` or
-    `mean_grade`; `positional_bias`, ``(first - second) / (first + second)``; tokens, `cost` and
-    mean `latency`.
+    `statuses` counts samples (``asking``: a run asks, or was killed); votes are from A's point of
+    view, for the response shown first and second, and by order; `positional_bias` is
+    ``(first - second) / (first + second)``.
     """
     votes, asks, items, func = schema.votes, schema.asks, schema.items, sa.func
     status, vote, order = votes.c.status, votes.c.vote, votes.c.order
@@ -294,7 +280,6 @@ def _same(table: sa.Table, *names: str) -> sa.ColumnElement[bool]:
 
 
 def _frame(connection: sa.Connection, query: sa.Select[Any]) -> pl.DataFrame:
-    """Rows of a query, fetched a part at a time, with the types of their columns."""
     import polars as pl
 
     kinds = {sa.Integer: pl.Int64, sa.SmallInteger: pl.Int64, sa.Float: pl.Float64}
