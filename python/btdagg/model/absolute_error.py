@@ -76,14 +76,10 @@ def calibrate_by_mae(
 ) -> MaeCalibration:
     """Fit the Davidson model to labelled vote counts by minimum absolute error of its decisions.
 
-    The error is constant on each of finitely many regions of the parameters. Every region has a
-    corner where decisions of items change, or bounds are reached, all at once; all corners are
-    found, and the least error next to any of them is a `bound` that no parameters beat. A model
-    whose `mae` equals it is proven to be best; they can differ where the best region is narrower
-    than about 1e-9.
-
-    Of equally good parameters those that `calibrate` finds are taken, which have the least DRPS
-    of all; where they are not equally good, those of least DRPS among the points found.
+    Finitely many regions of the parameters have a constant error. All their corners are found; the
+    least error next to any is a `bound` that no parameters beat, and a model whose `mae` equals it
+    is proven best. They can differ where the best region is narrower than about 1e-9. Of equally
+    good parameters those of `calibrate` are taken, else those of least DRPS among the points found.
 
     Parameters
     ----------
@@ -158,8 +154,8 @@ def _items_of(
 ) -> _LeaningItems:
     """Gather labelled counts into distinct items, by margin alone where it is not `with_ties`.
 
-    What it costs to decide an item is its errors: a mirrored preference costs one more than a tie
-    does, a gold tie that is decided one, and a preference that is met saves one.
+    Cost is in errors: a mirrored preference costs one more than a tie, a gold tie that is decided
+    one, and a preference that is met saves one.
     """
     minus, tie, plus = counts.T.astype(np.float64)
     lead = np.log((np.maximum(minus, plus) + alpha) / (np.minimum(minus, plus) + alpha)) / 2
@@ -180,8 +176,8 @@ def _least_errors(
 ) -> tuple[int, Floats]:
     """Find the parameters of a box that make the fewest errors.
 
-    Returns the errors that no parameters in the box are below, and the parameters found that reach
-    them, (k, 3): none where `enough`, errors that are reached already, is as low.
+    Returns the bound of errors and the parameters that reach it, (k, 3): none if `enough` is as
+    low.
     """
     portions = list(_portions(corners(items.s, items.t, lower, upper)))
     promises = [_promised(items, portion) for portion in portions]
@@ -198,14 +194,12 @@ def _least_errors(
 
 
 def _portions(groups: Iterable[Corners]) -> Iterator[Corners]:
-    """Cut up what is large, leave out what is empty."""
     for group in groups:
         for start in range(0, len(group.theta), _PORTION):
             yield group.those(slice(start, start + _PORTION))
 
 
 def _heights(items: _LeaningItems, theta: Floats) -> Floats:
-    """Height of each item over the threshold, (k, m): it is decided where that is above 0."""
     s, place = np.unique(items.s, return_inverse=True)
     beta, eta0, gamma = theta.T[:, :, None]
     return np.asarray(log_lead(beta * s)[:, place] - gamma * items.t - eta0)
@@ -257,14 +251,12 @@ def _beside(
 
 
 def _keeps(items: _LeaningItems, points: Floats, cost: int) -> NDArray[np.bool_]:
-    """Whether parameters have that cost and no item is on its threshold up to rounding."""
     heights = _heights(items, points)
     clear = (np.abs(heights) > _NEAR).all(axis=1)
     return np.asarray(clear & ((heights > 0) @ items.cost == cost))
 
 
 def _with_means(items: _LeaningItems, points: Floats, cost: int) -> Floats:
-    """Points, and the mean of those with the same decisions where it is as good."""
     region = np.unique(_heights(items, points) > 0, axis=0, return_inverse=True)[1].ravel()
     sizes = np.bincount(region)
     means = np.stack([np.bincount(region, column) / sizes for column in points.T], axis=1)

@@ -76,55 +76,47 @@ def calibrate(
 ) -> Calibration:
     """Fit a model to labelled vote counts: Davidson's to those of pairs, cuts to grades.
 
-    With a prior or, of pairs, by minimum DRPS alone. Counts of several judges make a panel.
+    With a prior (``"weak"`` unless named) labels may be few, of one class, or none: the model is
+    the closest, in DRPS over the counts that occur, to the mean of a posterior, and with many
+    labels the paper's fit. Counts of several judges make a panel.
 
-    With a prior, which is ``"weak"`` unless another is named, labels may be few, of one class, or
-    none. The model is the one whose probabilities are closest, in DRPS over the counts that occur,
-    to the mean of a posterior. As labels grow it becomes the paper's fit.
-
-    ``prior=None`` is the paper's fit: a grid over the whole box finds the basins of the loss,
-    because small calibration sets do have local minima, and Newton steps go to the bottom of the
-    best few. After one pass over the data, the cost does not grow with it. What the labels cannot
-    identify is left neutral: beta at 1 where no item leans to a side, gamma at 0 where all items
-    have the same share of ties, unless another gamma gives a lower DRPS.
+    ``prior=None`` is the paper's fit by minimum DRPS, over the whole box: a grid finds the basins
+    of the loss, which has local minima for small sets, and Newton steps the bottom of the best few.
+    What labels cannot identify stays neutral: beta at 1 where no item leans to a side, gamma at 0
+    where all items have one share of ties, unless another gamma gives a lower DRPS.
 
     Parameters
     ----------
     counts : (n, 3) array of non-negative numbers
-        Votes per item in label order: minus, tie, plus; in a data frame in columns of these names.
-        Of grades (n, J), a column for each point of the scale; of several judges (n, judges, 3),
-        as of `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
+        Votes per item in label order: minus, tie, plus (or columns of these names); of grades (n,
+        J), a column for each point; of several judges (n, judges, 3), as of
+        `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
-        Gold labels, in the order of the counts, points of their scale. With votes, labels as
-        `btdagg.read_labels` returns them: the fit is to the items that have both. None with
-        `btdagg.votes.Items` that hold their own.
+        Gold labels, points of their scale. With votes, labels as `btdagg.read_labels` returns them:
+        the fit is to items with both. None with `btdagg.votes.Items` that hold their own.
     scale, label_scale : Scale, optional
         Of the votes, by default that of pairs, and of the labels if theirs is another; tables have
         their own.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
-        Weight of each item, or of each label of each item. 1 unless given. With a prior their size
-        counts: they are scaled to sum to the effective number of labels,
-        ``weights.sum()**2 / (weights**2).sum()``.
+        Weight of each item, or of each label; 1 unless given. With a prior they are scaled to sum
+        to the effective number of labels, ``weights.sum()**2 / (weights**2).sum()``.
     prior : "weak", Prior or None
-        What is known before the labels: of judges in general, or of neighbours
-        (`btdagg.fit_prior`), which are models of grades where votes are. Without `labels` and
-        `weights` the counts are of unlabelled items, and say how often each occurs. None is the
-        paper's fit, and of grades a flat prior.
+        What is known before the labels: of judges in general, or of neighbours (`btdagg.fit_prior`;
+        of grades their models). Without `labels` and `weights` counts are of unlabelled items, and
+        say how often each occurs. None is the paper's fit, and of grades a flat prior.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
-        Box constraints of the paper's fit, which is what is fitted where they are given and no
-        prior is named.
+        Box of the paper's fit, which they select unless a prior is named.
     provenance : Provenance, optional
         Where the votes are from, for the model to keep; known of votes that were read. The number
         of labels and, unless given, the most votes of an item are added.
     covariates : mapping of str to (n,) array, data frame, or (n, d) array, optional
-        What else is known of items, a number of each or NaN: of pairs one that changes its sign
-        when A and B are swapped, as a difference does. Labels may then be NaN: all rows together
-        give a covariate its scale, unless it comes as a pair of its column and a scale. The model
-        then decides items with these columns alone.
-        `btdagg.standing` makes standings. Of items, or votes and labels, also names of what they
-        have, as of `btdagg.votes.Items.with_covariates`.
+        What else is known of items, a number of each or NaN; of pairs it changes its sign when A
+        and B are swapped. Labels may then be NaN: all rows give a covariate its scale, unless it
+        comes as a pair of column and scale. The model then decides items with these columns alone.
+        `btdagg.standing` makes standings. Of items or tables also names, as of
+        `btdagg.votes.Items.with_covariates`.
     n_threads : int
         Threads over the distinct rows; they do not change a bit of the result.
 
@@ -135,14 +127,9 @@ def calibrate(
     Warns
     -----
     CalibrationWarning
-        If the fitted model calls everything a tie whatever the votes. With a prior: if its
-        neighbours do not fit the labels, or have fewer votes an item. Without: if the fit did not
-        converge, a parameter is at a bound, or the labels cannot identify a parameter. Of grades,
-        if nobody gave some of them, or the model says one grade whatever the votes.
-
-    Notes
-    -----
-    The paper minimises the DRPS by L-BFGS-B, which finds nothing lower from where this fit ends.
+        If the model decides every item alike; with a prior, if its neighbours do not fit the labels
+        or have fewer votes an item; without, if the fit did not converge, a parameter is at a bound
+        or not identified. Of grades, if nobody gave some of them.
 
     References
     ----------
@@ -158,7 +145,7 @@ def calibrate(
     (1, ())
     >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
     >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
-    People say 1; from a mean of 1.58 on 2; from 2.52 on 3.
+    People say 1; from a mean of 1.67 on 2; from 2.52 on 3.
     """
     given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
     given |= {"scale": scale, "label_scale": label_scale}
@@ -206,10 +193,7 @@ def calibrate(
 def prior_among(
     neighbours: Mapping[str, tuple[ArrayLike, ArrayLike]], scale: Scale, label_scale: Scale
 ) -> Prior | list[Any] | Literal["weak"]:
-    """Return the prior that neighbours give, of which there are counts and labels by name.
-
-    Of grades they are a model each. Without any the prior is weak.
-    """
+    """Return the prior of neighbours, counts and labels by name (of grades models), or weak."""
     if not neighbours:
         return "weak"
     scales = scale, label_scale
@@ -232,7 +216,6 @@ def prior_of(neighbours: Mapping[str, Any]) -> Prior | list[Any]:
 
 
 def _require(named: dict[str, Any], where: str, **usual: Any) -> None:
-    """Refuse arguments that a model has no use for."""
     for name, value in usual.items():
         if named[name] != value:
             raise InputError(argument=name, got=named[name], expected=f"{value} {where}")
@@ -295,7 +278,6 @@ def _closest_to_posterior(posterior: Posterior) -> Calibration:
 def _warnings_of(
     fit: Fit, items: CalibrationSet, model: DavidsonModel, at_bounds: tuple[str, ...]
 ) -> list[str]:
-    """Say what the labels cannot identify, and where the fit or its model is not to be trusted."""
     notes = _unidentified(items, model, gamma_is_neutral=fit.neutral[2])
     if not fit.converged:
         notes.append("the fit did not converge")
@@ -306,7 +288,6 @@ def _warnings_of(
 
 
 def _constant_of(items: CalibrationSet, model: DavidsonModel) -> list[str]:
-    """Say so where a model calls everything a tie."""
     if not (items.max_votes and model.always_ties(items.max_votes)):
         return []
     return [
@@ -318,7 +299,6 @@ def _constant_of(items: CalibrationSet, model: DavidsonModel) -> list[str]:
 def _unidentified(
     items: CalibrationSet, model: DavidsonModel, *, gamma_is_neutral: bool
 ) -> list[str]:
-    """Say which parameters the labelled items cannot identify, and why."""
     notes = []
     weights = zip((-1, 0, 1), items.label_weights, strict=True)
     labels = [label for label, weight in weights if weight > 0]

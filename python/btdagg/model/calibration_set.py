@@ -69,7 +69,7 @@ def warning(fit: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit]
 def quiet(public: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit]:
     """Return a public calibration without its warnings, for callers in btdagg.
 
-    `warnings.catch_warnings` would not do: it changes what every thread of the process warns of.
+    `warnings.catch_warnings` would change what every thread of the process warns of.
     """
     fit: Callable[_Arguments, _AnyFit] = unwrap(public)
     return fit
@@ -119,27 +119,25 @@ class Calibration(Displayed, Readable):
     max_votes : int
         Most votes of an item, or of a judge of a panel on an item.
     converged : bool
-        Whether every fit is an optimum: no component of the gradient that could be followed without
-        leaving the bounds is larger than 1e-8 (of a panel 1e-7, of grades 1e-6).
+        Whether every fit is an optimum: no gradient component that can be followed within the
+        bounds is larger than 1e-8 (of a panel 1e-7, of grades 1e-6).
     warnings : tuple of str
         What was warned of, as text.
     drps, log_loss : float
-        The weighted mean DRPS on the calibration set, or of grades the log loss in natural-log
-        units; NaN where there are no labels, or it is the other.
+        Weighted mean DRPS on the calibration set, or of grades the log loss in natural-log units;
+        the other, and both without labels, are NaN.
     at_bounds : tuple of str
         Parameters (beta, nu, gamma) whose value is one of their bounds.
     n_starts : int
         Starts from a grid over the whole box that were followed downhill; 0 with a prior.
     posterior : Posterior or None
-        Of pairs with a prior: how sure the parameters and the decisions are, and whether the prior
-        fits.
+        Of pairs with a prior: how sure parameters and decisions are, and whether the prior fits.
     shares : dict of str to float
-        How much of the model comes from each part of it; they sum to 1. Of grades with a prior the
-        parts are its ``"right"``, ``"shifted"``, ``"linked"``, ``"nothing"`` and ``"neighbours"``;
-        of a panel the fits that are shrunk towards ``"equal weights"`` or towards each judge alone.
+        Shares of the parts of the model: of grades with a prior ``"right"``, ``"shifted"``,
+        ``"linked"``, ``"nothing"`` and ``"neighbours"``; of a panel the fits that are shrunk
+        towards ``"equal weights"`` or each judge alone.
     cross_validated : dict of str to float
-        Of a panel the mean DRPS on folds that were left out, with the weights of the judges held
-        equal (``"equal weights"``) and with each judge alone, by name.
+        Of a panel the mean DRPS on left-out folds, with ``"equal weights"`` and each judge alone.
     """
 
     model: Any
@@ -165,13 +163,9 @@ class Calibration(Displayed, Readable):
     def weights(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
         """Return the weights of the covariates with intervals of what the labels alone say.
 
-        The estimates are the model's, which a prior draws towards 0; a value is in the interval if
-        the best fit with it has a log-likelihood that is not significantly less.
-
-        Notes
-        -----
-        Twice the fall of the profile is compared with the square of Student's t, of as many degrees
-        of freedom as there are labels less numbers. Coverage is in benches/README.md.
+        The estimates are the model's, which a prior draws towards 0. A value is in the interval if
+        the log-likelihood of the best fit with it is not significantly less: twice the fall against
+        the square of Student's t, of labels less numbers degrees of freedom.
         """
         own = self.model.covariates
         ends = [] if self._design is None else self._design.intervals(as_level(level))
@@ -183,7 +177,7 @@ class Calibration(Displayed, Readable):
     def plot(self, n_votes: int | None = None) -> Picture:
         """Draw how the model decides; of pairs every way to vote, and majority vote beside.
 
-        `n_votes` is as many as an item had at most, up to 50, unless given.
+        `n_votes` is by default the most votes of an item, up to 50.
         """
         return picture(self, n_votes)
 

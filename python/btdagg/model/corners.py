@@ -1,21 +1,8 @@
 """Where decisions of the Davidson model change: the corners of the regions of equal decisions.
 
-An item that leans to a side by `s` > 0 and has tie feature `t` is decided for that side, and not a
-tie, where ``L(beta s) - gamma t > eta0`` with ``L(x) = log(2 sinh x)``. Over the parameters (beta,
-eta0, gamma) each item has one such surface, and the surfaces cut the box of bounds into regions of
-equal decisions. Every region has a corner: a point of three surfaces, faces of the box among them.
-There are finitely many, and this module finds all that matter.
-
-At any beta the surfaces are lines over (eta0, gamma), and three of them meet where the determinant
-of their coefficients is 0. Three items, the second between the others in both `s` and `t`, meet
-where ``L(beta s2)`` is the mean of ``L(beta s1)`` and ``L(beta s3)`` with weights given by `t`. The
-mean of `s` that this defines grows with beta, from the geometric to the arithmetic: ``L'(beta2 s) /
-L'(beta1 s)`` is proportional to ``tanh(beta1 s) / tanh(beta2 s)``, which grows with `s` where beta2
-> beta1. So three items meet once or never, and a sign at either end says which; the same ratio says
-that on a face of gamma two items meet at most once, and on a face of eta0 at most twice.
-
-Items of the same `s` meet at gamma = 0 whatever beta is. No region has such corners alone, so they
-are left out; callers see to it that 0 is no bound of gamma.
+An item with margin `s` > 0 and tie feature `t` is decided for a side where ``L(beta s) - gamma t >
+eta0``, ``L(x) = log(2 sinh x)``: one surface over (beta, eta0, gamma). Every region has a corner of
+three surfaces or faces of the box.
 """
 
 from __future__ import annotations
@@ -42,16 +29,11 @@ _PORTION = 600_000
 
 @readable
 class Corners(NamedTuple):
-    """Corners of the regions.
+    """Corners, (k, 3) each: `theta`, `items` (-1: fewer than three), `held` (at bounds).
 
-    Attributes
-    ----------
-    theta : (k, 3) array
-        beta, eta0, gamma.
-    items : (k, 3) array of int
-        Items whose surfaces meet there; -1 where there are fewer than three.
-    held : (k, 3) array of bool
-        Parameters that are at a bound, as many as there are -1 in `items`.
+    Three items meet once or never, since the mean of `s` at which they do grows with beta, by
+    ``tanh(beta1 s) / tanh(beta2 s)``; so two meet on a face of gamma at most once, of eta0 twice.
+    Items of one `s` meet at gamma = 0, where no region has corners alone: they are left out.
     """
 
     theta: Floats
@@ -71,16 +53,7 @@ def log_lead(x: Floats) -> Floats:
 def corners(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corners]:
     """Corners of the regions that m distinct items make in a box, in portions.
 
-    Parameters
-    ----------
-    s, t : (m,) arrays
-        Margin, above 0, and tie feature, below 0, of each item.
-    lower, upper : (3,) arrays
-        The box: bounds of beta, eta0, gamma.
-
-    Yields
-    ------
-    Corners
+    `s` > 0 and `t` < 0 are (m,), bounds of (beta, eta0, gamma) (3,). 0 may be no bound of gamma.
     """
     betas, eta0s, gammas = (np.unique(pair) for pair in zip(lower, upper, strict=True))
     # At any beta each surface is a line, a eta0 + b gamma = height: faces of the box, then items.
@@ -149,7 +122,6 @@ def corners(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corn
 
 
 def _triples(first: int, n: int) -> Integers:
-    """Numbers below n in ascending order, three in a column, that begin with one of them."""
     second, third = (rest + first + 1 for rest in np.triu_indices(n - first - 1, 1))
     return np.stack([np.full(len(second), first), second, third])
 
@@ -157,7 +129,6 @@ def _triples(first: int, n: int) -> Integers:
 def _roots(
     gap: Callable[[Floats, Integers], Floats], low: Floats, high: Floats
 ) -> tuple[Integers, Floats]:
-    """Places whose monotone gap has another sign at either end, and where it changes."""
     everywhere = np.arange(len(low))
     left = gap(low, everywhere)
     at = np.flatnonzero(left * gap(high, everywhere) < 0)

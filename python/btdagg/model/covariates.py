@@ -43,11 +43,10 @@ class Covariate:
     ----------
     name : str
     weight : float
-        What one `scale` of it adds to the margin, or of grades to the log odds of each grade
-        against the one below.
+        What one `scale` of it adds to the margin, or of grades to the log odds of neighbouring
+        grades.
     scale, centre : float
-        Its root mean square, around 0, when votes are pairs; its standard deviation, around its
-        mean, when they are grades.
+        Of pairs its root mean square, around 0; of grades its standard deviation, around its mean.
     standings : mapping of str to float, or None
         Of the systems that the model was fitted with.
     """
@@ -238,8 +237,8 @@ class GradesBase(NamedTuple):
 class Design(NamedTuple):
     """Labelled items of a model whose logits are linear in its numbers and in the covariates.
 
-    `base` makes what each number adds to the logit of each label of some items, (m, K, q), beta
-    first; an offset adds `steps`. `labels` are weights of labels, (n, K).
+    `base` makes what each number, beta first, adds to the logit of each label of some items,
+    (m, K, q); an offset adds `steps`. `labels` are weights of labels, (n, K).
     """
 
     base: PairsBase | GradesBase
@@ -251,8 +250,8 @@ class Design(NamedTuple):
     def of_pairs(cls, s: Floats, t: Floats, labels: Floats, x: Floats) -> Design:
         """Items of pairs, each turned so that A leads, and in an order of their own.
 
-        So swapping A and B, or reordering items, changes no bit of a fit. Each counts as much as in
-        a posterior.
+        So swapping A and B, or reordering items, changes no bit of a fit. Items weigh as in a
+        posterior.
         """
         sizes = labels.sum(axis=1)
         held = sizes > 0
@@ -322,8 +321,8 @@ class Design(NamedTuple):
     def fit(self) -> WeightFit:
         """Return the posterior mean of the numbers and the weights, by Laplace's method.
 
-        Weights have a normal prior, of one width for all of them: a few labels cannot tell widths
-        apart, and a width that is chosen by them, not averaged over, follows noise.
+        Weights have a normal prior of one width for all, averaged over: few labels cannot tell
+        widths apart, and a width that they choose follows noise.
         """
         mean, precision = self.prior
         q, d = len(mean), self.covariates.shape[1]
@@ -343,7 +342,7 @@ class Design(NamedTuple):
         return WeightFit(theta[:q], theta[q:], np.array(modes[1:]), shares)
 
     def _loss(self, theta: Floats, centre: Floats, penalty: Floats) -> tuple[float, Floats, Floats]:
-        """Return minus the logarithm of the posterior, with its derivatives."""
+        """Minus the log posterior, with its derivatives."""
         value, slope, information = self.expand(theta, log_beta=True)
         pull = penalty @ (theta - centre)
         return float((theta - centre) @ pull) / 2 - value, pull - slope, information + penalty
@@ -366,7 +365,6 @@ class Design(NamedTuple):
         return intervals
 
     def _most(self, theta: Floats, held: int | None = None) -> tuple[Floats, float, Floats]:
-        """Return where the likelihood, which is concave, is greatest, its value and curvature."""
         free = np.arange(len(theta)) != held
 
         def loss(numbers: Floats) -> tuple[float, Floats, Floats]:

@@ -90,27 +90,26 @@ class FittedModel(SavedAsJson, Displayed):
     ) -> str:
         """Return one SQL query that decides every item of a table of votes.
 
-        Its columns are `item`, `minus`, `tie`, `plus` and `label`, after `task` and `judge` where
-        the table has those to group by. Of grades it has the number of votes at each point of the
-        scale and the `mean` instead; of a panel the counts are of all judges together.
+        Its columns are `item`, the counts `minus`, `tie`, `plus` and `label`, after any `task` and
+        `judge` to group by. Of grades it has the counts of points and the `mean` instead; counts of
+        a panel are of all judges together.
 
         Parameters
         ----------
         dialect : str
             As of `to_sql`.
         votes : VotesTable, str or sequence of str
-            The table and its columns (:class:`btdagg.model.VotesTable`), or its name if the
-            columns are `item` and `vote` (of grades `score`) and every row is one vote. That of a
-            panel has a column `judge`.
+            The table and its columns (:class:`btdagg.model.VotesTable`), or its name if every row
+            is a vote with the columns `item` and `vote` (of grades `score`; of a panel also
+            `judge`).
         probabilities : bool
             Add the columns `p_minus`, `p_tie` and `p_plus`, or one for each grade.
 
         Notes
         -----
         Votes are -1, 0, 1 or B, tie, A in any case, as text or numbers. NULL and empty texts are
-        missing votes: an item that has no others is a tie, with counts of 0; of grades its label is
-        NULL. If a vote of an item is anything else, or of no judge of the panel, its counts and its
-        label are NULL.
+        missing: an item without votes is a tie with counts of 0, of grades NULL. If a vote is
+        anything else, or of no judge of the panel, counts and label of its item are NULL.
 
         Examples
         --------
@@ -143,11 +142,9 @@ class FittedModel(SavedAsJson, Displayed):
             raise InputError(argument="model", got=f"one with {names}", expected=expected)
 
     def _labels(self, decided: Any) -> Any:
-        """Return labels as points of their scale; of a mirrored one the core has -1, 0 and 1."""
         return decided if self._points is None else self._points[decided + 1]
 
     def _errors(self, errors: Any) -> Any:
-        """Return absolute errors of labels -1, 0 and 1 as those of points."""
         return errors if self._points is None else errors * self._unit
 
 
@@ -155,7 +152,7 @@ class FittedModel(SavedAsJson, Displayed):
 class DavidsonModel(FittedModel):
     """Bradley-Terry-Davidson model of labels given vote counts.
 
-    A frozen value: equal if its numbers are equal, hashable, picklable, saved as versioned JSON.
+    A frozen value: equal by its numbers, hashable, picklable, saved as versioned JSON.
     All arrays with one column per label have them in label order -1, 0, +1.
 
     Parameters
@@ -165,33 +162,29 @@ class DavidsonModel(FittedModel):
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, above 0.
     scale, label_scale : Scale, optional
-        Of the votes and of the labels, mirrored ones with three points; those of pairs unless
-        given.
+        Of the votes and of the labels, mirrored with three points; by default those of pairs.
     provenance : Provenance, optional
-        What the model was fitted to, to warn if it is used for something else. It is saved with the
-        model, and affects neither decisions nor equality.
+        What the model was fitted to, to warn about other uses; affects neither decisions nor
+        equality.
     covariates : sequence of Covariate
-        What else is known of items, with their weights: each adds its weight times its value to u.
-        `decide`, `predict_proba` and `risks` then need a column of each.
+        What else is known of items: each adds its weight times its value to u. `decide`,
+        `predict_proba` and `risks` then need a column of each.
 
     Notes
     -----
     With ``s = 1/2 log((plus + alpha) / (minus + alpha))``,
     ``t = log((tie + kappa) / (n + kappa))``, ``u = beta * s`` and ``eta = eta0 + gamma * t`` the
     probabilities of -1, 0 and +1 are proportional to ``exp(-u)``, ``exp(eta)`` and ``exp(u)``. The
-    decision is the label of least expected absolute error, which is the median of that
-    distribution: the leading side where ``2 sinh|u| > exp(eta)``, else a tie. Risks that differ by
-    no more than rounding are equal, and equal risks give a tie. Swapping A and B mirrors every
-    result exactly.
+    decision is their median, the label of least expected absolute error: the leading side where
+    ``2 sinh|u| > exp(eta)``, else a tie, also of risks that differ only by rounding. Swapping A and
+    B mirrors every result exactly.
 
-    Methods over arrays take `counts`, (n, 3) non-negative numbers of any type, or a data
-    frame with the columns minus (or b), tie (or same) and plus (or a), and `n_threads`, which does
-    not change a bit of the result. They release the GIL and raise `InputError` naming the row of
-    the first bad count.
-
+    Methods over arrays take `counts`, (n, 3) non-negative numbers, or a data frame with columns
+    minus (or b), tie (or same) and plus (or a), and `n_threads`, which does not change a bit of the
+    result. They release the GIL and raise `InputError` naming the row of the first bad count.
     `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) if each of the first 32 items
-    has more votes than the model was fitted for. ``model.provenance.differences(counts, votes)``
-    checks all items, and where the votes come from.
+    has more votes than the model was fitted for; ``model.provenance.differences(counts, votes)``
+    checks all items and the source of the votes.
 
     References
     ----------
@@ -249,7 +242,7 @@ class DavidsonModel(FittedModel):
             return math.inf
 
     def plot(self, n_votes: int | None = None) -> Picture:
-        """Draw how every way in which votes can fall is decided.
+        """Draw the decision of every way to vote.
 
         `n_votes` is as many as the model was fitted for, 50 at most, unless given.
         """
@@ -260,8 +253,8 @@ class DavidsonModel(FittedModel):
     ) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1.
 
-        `covariates` are (n,) columns by name, those that the model was fitted with: a mapping, a
-        data frame, or an (n, d) array in their order. NaN is a missing value, which counts as 0.
+        `covariates` are the model's, (n,) columns by name, a data frame, or an (n, d) array in its
+        order. NaN is a missing value, which counts as 0.
         """
         of_items = self._of_items(counts, covariates, n_threads)
         labels: NDArray[Any] = self._labels(self._kernel.decide(*of_items))
@@ -325,8 +318,8 @@ class DavidsonModel(FittedModel):
     ) -> float:
         """Weighted mean of the discrete ranked probability score; lower is better, 0 to 2.
 
-        Takes counts, labels and weights as `btdagg.calibrate` does. The paper's equation for DRPS;
-        Gneiting and Raftery (2007).
+        Arguments are as of `btdagg.calibrate`. The paper's equation for DRPS; Gneiting and Raftery
+        (2007).
         """
         return self._loss(counts, labels, weights, n_threads)[0]
 
@@ -358,8 +351,8 @@ class DavidsonModel(FittedModel):
     def always_ties(self, n_votes: int) -> bool:
         """Whether the model calls every item with at most `n_votes` votes a tie.
 
-        Such a model is no better than the constant 0. It cannot be constant in another way, because
-        an item without votes is a tie.
+        Such a model is no better than the constant 0, and a model cannot be constant in another
+        way, since an item without votes is a tie.
         """
         n_votes = as_integer(n_votes, "n_votes", 0, 2**64 - 1)
         is_constant = not any(covariate.weight for covariate in self.covariates)
@@ -384,18 +377,16 @@ class DavidsonModel(FittedModel):
             SQL dialect: duckdb, postgresql, sqlite, spark, clickhouse, bigquery, snowflake or
             trino.
         minus, tie, plus : str or sequence of str
-            Columns of the counts, of any integer type; several parts are a qualified name such as
-            ``("v", "minus")``. They are quoted, whatever characters they contain.
+            Columns of the counts, of any integer type, quoted; several parts are a qualified name
+            such as ``("v", "minus")``.
         covariates : mapping of str to str or sequence of str, optional
-            Columns of the covariates, if they are not called as in the model. NULL is a missing
-            value. A standing is a column too, such as the difference of two that are joined by
-            system.
+            Columns of covariates that are not called as in the model; NULL is a missing value. A
+            standing is a column too, such as a difference of two joined by system.
 
         Notes
         -----
-        It makes the same comparison as `decide`, with the same allowance for rounding, in the
-        database's 64-bit floats. The two can differ only if two risks differ by no more than about
-        the rounding error of a float, and are not equal.
+        It compares as `decide` does, with the same allowance for rounding, in 64-bit floats. The
+        two can differ only if two risks differ by no more than about the rounding error of a float.
 
         Examples
         --------

@@ -40,9 +40,8 @@ _WEAK = 0.1  # share of the parts without neighbours beside neighbours
 class _PriorPart(NamedTuple):
     """Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
 
-    `shift` and `stretch` are standard deviations of how far all cuts move and of how much they move
-    apart, `spread` of what each cut does by itself, and `frequency` of the log odds of neighbouring
-    grades whatever the votes are.
+    Standard deviations: of the `shift` and `stretch` of all cuts, the `spread` of each by itself,
+    and the `frequency` of the log odds of neighbouring grades whatever the votes are.
     """
 
     name: str
@@ -64,14 +63,12 @@ class _LabelledMeans(NamedTuple):
     offsets: Floats | None = None  # with which items of equal means differ
 
     def loss(self, theta: Floats, *, with_hessian: bool = False) -> tuple[float, Floats, Floats]:
-        """Return the log loss, its gradient and, if wanted, its Hessian by beta and intercepts."""
         beta, intercepts = float(theta[0]), theta[1:].copy()
         rows = self.means, self.weights
         return _core.grade_loss(*rows, beta, intercepts, with_hessian, self.offsets)
 
     @property
     def spread(self) -> tuple[float, float]:
-        """Mean and standard deviation of the means, 1 where they differ by rounding."""
         sizes = self.weights.sum(axis=1)
         centre = np.average(self.means, weights=sizes)
         variance = np.average((self.means - centre) ** 2, weights=sizes)
@@ -99,7 +96,6 @@ class _LabelledMeans(NamedTuple):
         return theta, bool(np.abs(gradient).max() < 1e-6)
 
     def has_no_end(self, theta: Floats) -> bool:
-        """Return whether a model of twice the beta fits as well."""
         further, _ = self.minimum(theta, 2 * theta[0] * self.spread[1])
         return bool(self.loss(further)[0] <= self.loss(theta)[0] + 1e-7 * self.weights.sum())
 
@@ -117,28 +113,22 @@ def fit_cuts(
 ) -> Calibration:
     """Fit the model of grades to labelled counts; arguments are those of `btdagg.calibrate`.
 
-    The prior is how judges in general vote, or also models of neighbours, which are other criteria,
-    judges or tasks. None is a flat prior. It warns if there are grades that nobody gave, all labels
-    or all mean votes are the same, the fitted model says one grade whatever the votes, or without a
-    prior the labels do not determine it.
+    It warns if there are grades that nobody gave, all labels or mean votes are the same, the model
+    decides one grade whatever the votes, or without a prior labels do not determine it.
 
     Notes
     -----
-    The log likelihood is concave in beta and ``beta * cuts``. The prior is a mixture, whose parts
-    are weighed by the marginal likelihood of the labels. In "right" the cuts are close to the
-    middles between the votes that match the grades, one by one or evenly over the scale; in
-    "shifted" all cuts may be higher or lower, closer or further apart, and grades rarer or more
-    common than votes say. In "linked" the judge uses its scale in its own way, and the cuts are
-    close to where grades given alike would divide the mean votes. "Nothing", with a weight of
-    0.1, has the distribution of the labels whatever the votes are. "Neighbours", with 0.9 where
-    there are any, have their own cuts and beta. The model is the one closest to the mixture's mean
+    The log likelihood is concave in beta and ``beta * cuts``. The prior is a mixture weighed by the
+    marginal likelihood of the labels: "right" (cuts between the votes that match the grades),
+    "shifted" (all cuts move, grades rarer or more common), "linked" (cuts where grades given alike
+    divide the mean votes), "nothing" (weight 0.1: the distribution of the labels), and "neighbours"
+    (0.9, other criteria, judges or tasks). The model is the one closest to the mixture's mean
     prediction. Beta times the standard deviation of the mean votes is from 1e-6 to 100.
 
     References
     ----------
-    Agresti (1992); Platt (1999), whose scaling this is for two grades. Tierney and Kadane (1986)
-    for the marginal likelihood by Laplace's method. Kolen and Brennan (2014), Test Equating,
-    Scaling, and Linking.
+    Agresti (1992); Platt (1999), whose scaling this is for two grades; Tierney and Kadane (1986);
+    Kolen and Brennan (2014), Test Equating, Scaling, and Linking.
     """
     same_index(counts=counts, labels=labels, weights=weights)
     array = scale.counts(counts)
@@ -190,7 +180,6 @@ def fit_cuts(
 
 
 def _matched_cuts(scale: Scale, label_scale: Scale, step: float) -> Floats:
-    """Return the cuts of a judge who is right, in steps from the middle of the scale."""
     n_grades = len(label_scale.points)
     matched = np.linspace(scale.points[0], scale.points[-1], n_grades)
     if len(scale.points) == n_grades:
@@ -201,7 +190,6 @@ def _matched_cuts(scale: Scale, label_scale: Scale, step: float) -> Floats:
 def _parts(
     prior: Any, scale: Scale, label_scale: Scale, step: float, rows: _LabelledMeans
 ) -> list[_PriorPart]:
-    """Return the parts of a prior but that of votes that say nothing."""
     cuts = _matched_cuts(scale, label_scale, step)
     centre, size = rows.spread
     normal, n_grades = NormalDist(), len(label_scale.points)
@@ -243,7 +231,6 @@ def _parts(
 def _closest_to_mixture(
     rows: _LabelledMeans, parts: list[_PriorPart]
 ) -> tuple[Floats, bool, dict[str, float]]:
-    """Return the model closest to what the parts predict, each by its share after the labels."""
     names, evidence, thetas = [], [], []
     for part in parts:
         for beta, log_density, intercepts in _along_beta(rows, part):
@@ -310,7 +297,6 @@ def _along_beta(rows: _LabelledMeans, part: _PriorPart) -> list[tuple[float, flo
 
 
 def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float, Floats]:
-    """Return the log marginal likelihood of the labels at a beta, and the likeliest intercepts."""
     centre = beta * part.cuts
     covariance = part.shift**2 + part.stretch**2 * np.outer(part.cuts, part.cuts)
     alone = beta**2 * part.spread**2 + part.frequency**2
@@ -331,7 +317,6 @@ def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float
 def _notes(
     model: GradeModel, rows: _LabelledMeans, has_prior: bool, theta: Floats
 ) -> tuple[str, ...]:
-    """Say what the labels cannot identify, and where the model is no better than a constant."""
     notes = []
     grades = model.label_scale.points
     given = rows.weights.sum(axis=0) > 0

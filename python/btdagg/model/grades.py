@@ -44,28 +44,24 @@ class GradeModel(FittedModel, Drawn):
     beta : float
         How much a higher mean vote says, above 0.
     cuts : sequence of float
-        For each two neighbouring grades the mean vote at which both are equally likely, in any
-        order.
+        The mean vote at which each two neighbouring grades are equally likely, in any order.
     scale, label_scale : Scale
         Of the votes, and of the labels, the same unless given.
     provenance : Provenance, optional
         What the model was fitted to. It affects neither decisions nor equality.
     covariates : sequence of Covariate
-        What else is known of items, with their weights: each adds its weight times its value to
-        ``beta * m``. `decide`, `predict_proba` and `risks` then need a column of each.
+        What else is known of items: each adds its weight times its value to ``beta * m``. `decide`,
+        `predict_proba` and `risks` then need a column of each.
 
     Notes
     -----
     With m the mean vote of an item, ``log(p[k+1] / p[k]) = beta * (m - cuts[k])``. The decision is
-    the grade of least expected absolute error, which is the median of that distribution: a grade is
-    decided from its threshold of the mean vote on. Of equal risks the grade nearer to the middle of
-    the scale is decided, and in the middle the lower. Reversing both scales therefore mirrors every
-    result but one: at a tie of the two middle grades, of an even number, the lower is decided both
-    times.
+    the median, the grade of least expected absolute error: each grade is decided from a threshold
+    of the mean vote on. Of equal risks the grade nearer to the middle is decided, of the two middle
+    ones the lower; but for that case, reversing both scales mirrors every result.
 
     Counts are (n, J) arrays with a column for each point of the scale of votes, or data frames with
-    columns of these names. An item without votes is an error: it has no mean vote, and a grade in
-    the middle would be made up.
+    columns of these names. An item without votes is an error: it has no mean vote.
 
     References
     ----------
@@ -137,8 +133,7 @@ class GradeModel(FittedModel, Drawn):
     def least_means(self) -> tuple[float, ...]:
         """The least mean vote that each grade but the lowest is decided at, as the core has it.
 
-        A mean within rounding of a threshold is on it, where the grade nearer to the middle is
-        decided.
+        Within rounding, a mean is on a threshold, where the grade nearer to the middle is decided.
         """
         size = max(map(abs, self.scale.points))
         least = []
@@ -161,9 +156,7 @@ class GradeModel(FittedModel, Drawn):
         """Grade of least expected absolute error for each item, (n,): values of the scale.
 
         Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
-        `covariates` are (n,) columns by name, those that the model was fitted with: a mapping, a
-        data frame, or an (n, d) array in their order. NaN is a missing value, which counts as the
-        mean.
+        `covariates` are as of `DavidsonModel.decide`; NaN counts as the mean.
         """
         array = self.scale.read_counts(counts)
         n_threads = as_integer(n_threads, "n_threads", 1)

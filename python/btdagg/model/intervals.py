@@ -62,10 +62,7 @@ def stability_of(labels: NDArray[np.int8], level: float, shares: NDArray[np.floa
 def distinct_items(
     counts: ArrayLike, offsets: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.intp]]:
-    """Return distinct rows of counts and offsets, and where each item's are: items repeat.
-
-    Offsets are one number of each item, (n,), or the numbers that they are made of, (n, d).
-    """
+    """Return distinct rows of counts and offsets, (n,) or (n, d), and where each item's are."""
     checked = as_checked_counts(counts)
     known: Any = [] if offsets is None else offsets.reshape(len(checked), -1).T
     first, place = distinct_rows(*checked.T, *known)

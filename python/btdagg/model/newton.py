@@ -20,7 +20,7 @@ _LONGEST_STEP = 10.0
 def minimum(
     loss: Loss, x: Floats, tolerance: float, bounds: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[Floats, tuple[float, Floats, Floats]]:
-    """Return the least point of a convex loss, and its derivatives: none by what is at a bound."""
+    """Minimise a convex loss by Newton's method; derivatives at an active bound are zero."""
     low, high = bounds
     value, gradient, hessian = loss(x)
     for _ in range(200):

@@ -80,7 +80,7 @@ class PanelModel(FittedModel, Readable):
     alpha, kappa : float
         Smoothing constants of the features, above 0.
     unheard : tuple of str
-        Judges of whom nothing is known, since no labelled item had their votes. Those are ignored.
+        Ignored judges, of whose votes no labelled item had any.
     provenance : Provenance, optional
         What the model was fitted to.
     covariates : sequence of Covariate
@@ -88,16 +88,13 @@ class PanelModel(FittedModel, Readable):
 
     Notes
     -----
-    With the features s and t of each judge's votes, ``u = sum(beta * s)``, to which covariates add
-    their weights times their values, and
-    ``eta = eta0 + sum(gamma * t)`` take the place of those of `DavidsonModel`. A judge without
-    votes on an item is absent, and gets the mean features of the judges who are present. So it
-    pulls neither to a side nor to a tie. Without any votes an item is a tie, or as likely to be of
-    one side as of the other.
+    As `DavidsonModel`, with ``u = sum(beta * s)`` (plus covariates times their weights) and
+    ``eta = eta0 + sum(gamma * t)`` over the features s and t of each judge's votes. A judge without
+    votes on an item gets the mean features of those present, and so pulls neither to a side nor to
+    a tie. Without any votes an item is a tie, both sides being as likely.
 
     Counts are (n, judges, 3) arrays in label order, items of a panel, or votes with a column
-    `judge`, as `btdagg.read_votes` returns them, whose items are in the order of `Votes.items` with
-    a panel.
+    `judge`, as `btdagg.read_votes` returns them, in the order of `Votes.items` with a panel.
 
     Examples
     --------
@@ -150,10 +147,7 @@ class PanelModel(FittedModel, Readable):
         return np.array([name not in self.unheard for name in self.judges])
 
     def decide(self, counts: ArrayLike, *, covariates: Any = None) -> NDArray[np.int8]:
-        """Label of least expected absolute error for each item, (n,): -1, 0 or +1.
-
-        `covariates` are columns, as of `DavidsonModel.decide`.
-        """
+        """Label of least expected absolute error, (n,); see `DavidsonModel.decide`."""
         labels: NDArray[Any] = self._labels(
             self._kernel.decide(*self._of_items(counts, covariates))
         )
@@ -176,7 +170,6 @@ class PanelModel(FittedModel, Readable):
         return rows, 1, offsets_of(self, covariates, len(rows) // len(self.judges))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
-        """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""
         if isinstance(counts, Items | CountsItself):
             counts = self.counts_of(counts)
         rows = as_panel_counts(counts, self.judges).reshape(-1, 3)
@@ -185,10 +178,7 @@ class PanelModel(FittedModel, Readable):
         return rows
 
     def counts_of(self, votes: Any) -> NDArray[Any]:
-        """Return the counts of items, or of votes as those the model was fitted to: (n, judges, 3).
-
-        Items of votes are in the order of `Votes.items` with a panel.
-        """
+        """Return the (n, judges, 3) counts of items or votes, in the order of `Votes.items`."""
         if isinstance(votes, Items):
             return votes.of_judges(self.judges)
         votes = votes if self.provenance is None else votes.as_fitted(self.provenance)
@@ -209,10 +199,9 @@ class PanelModel(FittedModel, Readable):
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts per judge.
 
-        Its value is -1, 0 or 1. A judge whose three counts are NULL is absent. If one of the three
-        is NULL, or a count is negative, the value is NULL. `columns` has the columns minus, tie and
-        plus of each judge: ``"minus <judge>"`` and so on unless given. The others are as of
-        `DavidsonModel.to_sql`.
+        Its value is -1, 0 or 1, or NULL if a count is negative or one of a judge's three is NULL;
+        if all three are, the judge is absent. `columns` are minus, tie and plus of each judge, by
+        default ``"minus <judge>"`` and so on. The others are as of `DavidsonModel.to_sql`.
         """
         from btdagg.model.sql.decisions import to_sql
 
@@ -235,7 +224,6 @@ def panel_features(counts: NDArray[Any], alpha: float, kappa: float) -> tuple[Fl
 
 
 def _probabilities(u: Floats, eta: Floats) -> Floats:
-    """Probabilities of -1, 0 and +1, (n, 3), that are as ``exp(-u)``, ``exp(eta)``, ``exp(u)``."""
     logits = np.column_stack([-u, eta, u])
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     # Both sides first, so that mirrored items have mirrored sums.
@@ -260,21 +248,18 @@ def calibrate_panel(
 ) -> Calibration:
     """Fit one model to the votes of several judges on the same labelled items.
 
-    Each judge has a beta and a gamma of its own, and all share one eta0. These are fitted by
-    minimum DRPS and shrunk towards equal weights and towards each judge alone. Five-fold
-    cross-validation says how far, and towards which.
+    Each judge has a beta and a gamma of its own, and all share one eta0. They are fitted by minimum
+    DRPS and shrunk, by five-fold cross-validation, towards equal weights and each judge alone.
 
     Parameters
     ----------
     counts : (n, judges, 3) array of non-negative numbers
-        Votes per item and judge in label order: minus, tie, plus. A judge without votes on an item
-        is absent, which says nothing; see `btdagg.PanelModel`. Or votes with a column `judge`, as
-        `btdagg.read_votes` returns them; or items of a panel.
+        Votes per item and judge in label order: minus, tie, plus; a judge without votes on an item
+        is absent, see `btdagg.PanelModel`. Or votes with a column `judge`, or items of a panel.
     labels : (n,) array of -1, 0, 1
-        Gold labels. With votes, labels as `btdagg.read_labels` returns them. None with items that
-        hold their own.
+        As for `btdagg.calibrate`.
     judges : sequence of str, optional
-        Names of the judges; unless given their numbers from 1, or of votes those in the column.
+        Names of the judges; by default numbers from 1, or of votes those in the column.
     weights : (n,) array of non-negative numbers, optional
         Weight of each item, scaled as for `btdagg.calibrate` with a prior.
     groups : (n,) array, optional
@@ -282,8 +267,7 @@ def calibrate_panel(
     alpha, kappa, scale, label_scale, provenance
         As for `btdagg.calibrate`.
     covariates : optional
-        What else is known of items, as for `btdagg.calibrate`; of votes also names, as of
-        `btdagg.votes.Items.with_covariates`.
+        As for `btdagg.calibrate`.
     seed : int
         Of the folds.
 
@@ -296,15 +280,11 @@ def calibrate_panel(
     Notes
     -----
     A fit minimises the mean DRPS plus ``(|beta'|**2 + |gamma'|**2) / (6 n sigma**2)``, where beta'
-    and gamma' are the parts of beta and gamma that differ from equal weights, or belong to other
-    judges than the one. There are fits for six sigma from 0 to 3. The model has the mean of their
-    parameters, weighed by exp(-3 × the summed DRPS of cross-validation): where the data cannot
-    choose, no single choice decides. With one judge it is the paper's fit, as of `btdagg.calibrate`
-    with ``prior=None``.
-
-    Covariates are weighed beside what the panel says without them: the mean features of the judges,
-    weighed by their betas, take the place of one judge's. Then the panel is fitted as above to
-    items whose offsets are given.
+    and gamma' are the deviations from equal weights, or what belongs to other judges than the one.
+    Fits for six sigma from 0 to 3 are averaged with weights exp(-3 × the summed DRPS of
+    cross-validation). With one judge it is the paper's fit, `btdagg.calibrate` with ``prior=None``.
+    Covariates are weighed first, beside the mean features weighed by the betas without them; then
+    the panel is fitted to items with given offsets.
 
     References
     ----------
@@ -435,7 +415,6 @@ def _averaged(
     alpha: float,
     kappa: float,
 ) -> _Averaged:
-    """Fit around each centre with each spread, and weigh the fits by cross-validation."""
     n_judges = counts.shape[1]
     shapes: list[tuple[Floats, float]] = []
     fits: list[_Fit] = []
@@ -468,7 +447,6 @@ class _LabelledFeatures(NamedTuple):
         return _LabelledFeatures._make(None if own is None else own[rows] for own in self)
 
     def loss(self, x: Floats) -> float:
-        """Weighted sum of the DRPS at the parameters: betas, eta0, gammas."""
         n = self.s.shape[1]
         u = self.s @ x[:n] if self.offsets is None else self.s @ x[:n] + self.offsets
         chances = _probabilities(u, x[n] + self.t @ x[n + 1 :])
@@ -485,7 +463,6 @@ class _Fit(NamedTuple):
 
 
 def _fit(items: _LabelledFeatures, centre: Floats, spread: float, starts: Sequence[Floats]) -> _Fit:
-    """Fit with judges that deviate from a centre by a spread; the best end of several starts."""
     n, (lower, upper) = len(centre), Bounds().box()
     s, t, penalty, starts = items.s, items.t, np.zeros((3, 3)), list(starts)
     if spread == 0:
@@ -529,7 +506,6 @@ def _starts(
 
 
 def _centres(n_judges: int) -> list[Floats]:
-    """Equal weights, and each judge alone."""
     equal = np.full(n_judges, 1 / n_judges)
     return [equal, *np.eye(n_judges)] if n_judges > 1 else [equal]
 
@@ -537,7 +513,6 @@ def _centres(n_judges: int) -> list[Floats]:
 def _folds(
     group: NDArray[np.intp], content: Sequence[ArrayLike], seed: int
 ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Deal groups into folds; of each the items that are left out, and the rest."""
     n_folds = min(_N_FOLDS, int(group.max()) + 1)
     fold = deal(group, content, n_folds, seed)
     for number in range(n_folds):

@@ -40,7 +40,6 @@ _FIT = 0.5
 def _kernel_of(
     items: _core.CalibrationSet, worth: float, prior: object, alpha: float, kappa: float
 ) -> _core.Posterior:
-    """Return the posterior under a prior for the same smoothing constants."""
     if isinstance(prior, str) and prior == "weak":
         return _core.Posterior(items, worth, None, 0.0)
     if not isinstance(prior, Prior):
@@ -56,7 +55,6 @@ def _kernel_of(
 def _doubts(
     posterior: _core.Posterior, items: _core.CalibrationSet, worth: float, prior: object
 ) -> Iterator[str]:
-    """Say where the neighbours of a prior do not fit."""
     share = posterior.shares[0]
     if not isinstance(prior, Prior):
         return
@@ -105,7 +103,7 @@ def decisions_under(
 ) -> NDArray[np.int8]:
     """Decision of each row of counts under each row of parameters, (k, n).
 
-    Beside beta, eta0 and gamma these have weights of `columns`, (n, d), if there are any.
+    These are beta, eta0, gamma and weights of `columns`, (n, d), if there are any.
     """
     decided = []
     for beta, eta0, gamma, *weights in thetas.tolist():
@@ -124,17 +122,12 @@ class Posterior(Readable):
     model : DavidsonModel
         The model whose probabilities are closest to the posterior's.
     n_labels : float
-        Labels that it was calibrated on; of weighted items their effective number,
-        ``weights.sum()**2 / (weights**2).sum()``.
-    neighbours : float
-        Share of the posterior that the neighbours hold, weighed by the likelihood of the labels. Of
-        no label it is 1; without neighbours, and from 1,000 labels on, 0.
-    nothing : float
-        Share that is held by "the votes say nothing", a constant chance of a tie.
+        Labels; of weighted items their effective number, ``weights.sum()**2 / (weights**2).sum()``.
+    neighbours, nothing : float
+        Shares of the neighbours (without labels 1; 0 from 1,000 labels on) and of "the votes say
+        nothing", a constant chance of a tie.
     warnings : tuple of str
         Where the prior does not fit.
-    labelled_items : CalibrationSet
-        As the core has them.
     """
 
     model: DavidsonModel
@@ -189,11 +182,7 @@ class Posterior(Readable):
         return Posterior.of, self._given
 
     def predict_proba(self, counts: ArrayLike, *, covariates: Any = None) -> NDArray[np.float64]:
-        """Return the posterior mean of the probabilities of each label, (n, 3).
-
-        `model` predicts nearly the same, and is what decides. `covariates` are those of
-        ``model.decide``, whose weights are taken as known.
-        """
+        """Posterior mean probabilities, (n, 3), at the model's weights of `covariates`."""
         rows, offsets, place = self._distinct(counts, covariates)
         mean: NDArray[np.float64] = self._kernel.probabilities(rows, 1, offsets)[place]
         return mean
@@ -208,19 +197,10 @@ class Posterior(Readable):
     ) -> Stability:
         """Say of each item how likely another draw of labels would decide it as the model does.
 
-        `counts` are of any items, not only those of the calibration; `level` is the agreement from
-        which a decision is called stable. The agreement is the chance of the model's own label.
-        `covariates` are those of ``model.decide``, whose weights are taken as known.
-
-        Notes
-        -----
-        The chances are those of the posterior at the rate of the loss at which it is as wide as
-        the estimate's sampling distribution, as the model expects it: three over the trace of
-        H^-1 J, with H the curvature of the DRPS and J the variance of its gradient.
-
-        References
-        ----------
-        Lyddon, Holmes and Walker (2019) for the rate.
+        `counts` are of any items; a decision is stable from the agreement `level` on. Chances are
+        the posterior's at the rate of the loss that makes it as wide as the sampling distribution:
+        three over the trace of H^-1 J, the curvature of the DRPS and variance of its gradient
+        (Lyddon et al., 2019).
         """
         threads = as_integer(n_threads, "n_threads", 1)
         rows, offsets, place = self._distinct(counts, covariates)
@@ -233,19 +213,10 @@ class Posterior(Readable):
     def intervals(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
         """Return intervals of beta, nu and gamma, by name, as far as the labels alone tell them.
 
-        A value is in the interval if the best fit with the parameter held there is not
-        significantly worse than the best fit. Ends are those of the paper's box where it is not.
-        Without labels they are all of the box.
-
-        Notes
-        -----
-        Twice the rise of the DRPS is scaled by the curvature of the profile over its variance, both
-        expected under the fit, and compared with the square of Student's t of n - 3 degrees of
-        freedom (at least 1). Coverage and widths are in benches/README.md.
-
-        References
-        ----------
-        Godambe (1960); Pace, Salvan and Sartori (2011) for the scaling of a profile.
+        A value is inside if the best fit with it is not significantly worse; ends are the paper's
+        box at most. Twice the rise of the DRPS, scaled by the curvature of the profile over its
+        variance, is compared with the square of Student's t, n - 3 degrees of freedom (Godambe,
+        1960; Pace et al., 2011).
         """
         level, model = as_level(level), self.model
         box = np.column_stack(Bounds().box())

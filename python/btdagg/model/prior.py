@@ -53,10 +53,7 @@ class Neighbour(Readable):
     )
 
     def parameters(self, alpha: float, kappa: float, n_votes: int, n: int) -> NDArray[np.float64]:
-        """Return equally likely parameters, (n, 3), of its items thinned to a number of votes.
-
-        They are kept: priors of several neighbours share most of them with each other.
-        """
+        """Return equally likely parameters, (n, 3), of its items thinned to a number of votes."""
         key = alpha, kappa, n_votes, n
         if key not in self._particles:
             items = calibration_set(self.counts, None, self.labels, alpha=alpha, kappa=kappa)
@@ -134,7 +131,7 @@ class Prior(SavedAsJson, Readable):
     def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:
         """Return equally likely beta, eta0 and gamma, (m, 3), for a number of votes per item.
 
-        Neighbours with more votes are thinned. By default it is what all have.
+        Neighbours with more votes are thinned; by default to what all have.
         """
         return self.learned(self.n_votes if n_votes is None else n_votes).parameters
 
@@ -207,12 +204,11 @@ def fit_prior(
     Parameters
     ----------
     neighbours : mapping of str to pairs, or iterable of pairs
-        Of each neighbour (counts, labels), as `calibrate` takes them. A third element, an (n,)
-        array, is the id or the group of each item, which votes and labels that were read have by
-        themselves. Those of an iterable are named by their numbers from 1.
+        Of each neighbour (counts, labels), as `calibrate` takes them; a third element is the id or
+        group of each item, (n,), which tables have. An iterable is named by numbers from 1.
     leave_out : collection
-        Items, or groups of items, to leave out of every neighbour: those that the calibrated model
-        will be evaluated on. Compared as text.
+        Items, or groups, to leave out of every neighbour, such as those of an evaluation; compared
+        as text.
     alpha, kappa : float
         Smoothing constants of the features.
     weak_share : float
@@ -254,7 +250,6 @@ def fit_prior(
 
 
 def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
-    """Return the distinct counts of a neighbour's items and how many there are of each label."""
     if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
         raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
     counts, labels, *names = pair

@@ -68,8 +68,8 @@ class Bootstrap(Displayed, Readable):
     beta, nu, gamma : ParameterInterval
         Percentile intervals. If an end is a bound of the fit, the note says so.
     mae : ParameterInterval
-        Mean absolute error of the fitted model on new items: the error on the calibration items,
-        corrected for the optimism of scoring a fit on its own items. The percentiles are shifted by
+        Mean absolute error of the fitted model on new items: that on the calibration items,
+        corrected for optimism; percentiles are shifted by the same amount.
         the same amount.
     n_units : int
         Items, or groups, that a resample draws.
@@ -103,9 +103,8 @@ class Bootstrap(Displayed, Readable):
     ) -> Stability:
         """Return for each item whether its decision is stable under the refits.
 
-        `counts` are of any items, not only those of the calibration; `level` is the share of the
-        refits that must give the model's label, unless given the level of the intervals.
-        `covariates` are those of ``model.decide``.
+        `counts` are of any items; `level` is the share of refits that must give the model's label,
+        by default that of the intervals; `covariates` are those of ``model.decide``.
         """
         threads = as_integer(n_threads, "n_threads", 1)
         smoothing = self.model.alpha, self.model.kappa
@@ -153,9 +152,9 @@ def bootstrap(
 ) -> Bootstrap:
     """Bootstrap the calibration of labelled counts, by item or by group.
 
-    Each refit draws as many items (or groups) as there are, with replacement, and fits the model as
-    `calibrate` does. A refit takes some milliseconds, without a prior some tenths of one, and with
-    covariates tens: their weights are fitted anew each time, on the scales of the model.
+    Each refit draws as many items (or groups) as there are, with replacement, and fits them as
+    `calibrate` does, covariates anew each time on the model's scales. A refit takes some
+    milliseconds, without a prior some tenths of one, with covariates tens.
 
     Parameters
     ----------
@@ -253,8 +252,7 @@ def bootstrap(
 class _Cells(NamedTuple):
     """Labelled items reduced to cells, which are alike in counts, label and covariates.
 
-    `units`, (u, k), has how many items of each cell a unit has, an item or a group, and `repeats`,
-    (u,), how many such units there are.
+    `units`, (u, k): items of each cell in a unit; `repeats`, (u,): how many such units there are.
     """
 
     counts: NDArray[np.float64]
@@ -266,7 +264,6 @@ class _Cells(NamedTuple):
     def refitted(
         self, drawn: NDArray[np.float64], names: Sequence[str], how: dict[str, Any]
     ) -> NDArray[np.float64]:
-        """Calibrate each draw, whose covariates keep their scales: parameters and weights."""
         thetas, fit = [], quiet(calibrate)
         for times in drawn.astype(np.int64):
             rows = np.repeat(np.arange(len(times)), times)
@@ -279,7 +276,6 @@ class _Cells(NamedTuple):
         return np.array(thetas)
 
     def draws(self, n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
-        """Weights of the cells when as many units are drawn with replacement, block by block."""
         rng = np.random.default_rng(seed)
         n_units = int(self.repeats.sum())
         step = max(1, _DRAWN // (len(self.repeats) + len(self.labels)))
@@ -292,7 +288,6 @@ class _Cells(NamedTuple):
 def _scaled(
     model: DavidsonModel, columns: Mapping[str, NDArray[np.float64]], n_items: int
 ) -> NDArray[np.float64]:
-    """Return the columns of a model's covariates in their scales, (n, d)."""
     scaled = [own.of(columns[own.name]) for own in model.covariates]
     return np.stack(scaled, axis=1) if scaled else np.empty((n_items, 0))
 

@@ -29,17 +29,10 @@ _LARGE_MARGIN = 20
 
 
 class Terms(NamedTuple):
-    """What an item is decided by, as SQL.
+    """SQL terms of a decision: `u`, and `eta` on the scale of ln(2 sinh|u|).
 
-    Attributes
-    ----------
-    u, eta : str
-        The margin from A's point of view, and the tie threshold on the scale of ln(2 sinh|u|).
-    doubt : str
-        The sizes of what is summed for the comparison, of which `rounding` is the share that the
-        sum may be off by.
-    least_u : float
-        Share of `doubt` up to which |u| is a tie.
+    `rounding` is the share of `doubt`, the sizes of the summands, by which the sum may be off;
+    `least_u` the share up to which |u| is a tie.
     """
 
     u: str
@@ -50,15 +43,7 @@ class Terms(NamedTuple):
 
 
 class Offset(NamedTuple):
-    """What covariates add to the margin, as SQL: nothing without any.
-
-    Attributes
-    ----------
-    added : str
-        After the margin.
-    known : str
-        After another condition: that all are numbers, or NULL, which is a missing one.
-    """
+    """SQL that covariates add after the margin, and after the condition that all are numbers."""
 
     added: str
     known: str
@@ -105,7 +90,6 @@ def _terms_of(
     covariates: Mapping[str, Name] | None = None,
     **sides: Name,
 ) -> tuple[Terms, str]:
-    """Write the terms of a model or a panel, and the condition that its columns hold counts."""
     if not model.judges:
         names = [words.name(sides.get(side, side)) for side in SIDES]
         offset = Offset.of(model, words, covariates)
@@ -268,11 +252,7 @@ def label_of(
     lead: str | None = None,
     labels: Sequence[float] = (-1, 0, 1),
 ) -> str:
-    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding.
-
-    `counted` is the condition that counts are counts; `lead` what `lead_of` wrote, if it has a
-    column.
-    """
+    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
     u, eta, doubt, rounding, least_u = terms
     lead = lead or lead_of(u, words)
     least = f"{words.number(least_u)} * {doubt}" if least_u else "0"

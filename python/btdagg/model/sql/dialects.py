@@ -24,18 +24,14 @@ class Dialect:
 
     Attributes
     ----------
-    quote : str
-        Around names, doubled within.
+    quote, literal : str
+        Around names, doubled within; around the digits of a float.
     real, integer, text : str
         Types of 64-bit floats, of whole numbers and of texts.
-    greatest, sinh, atanh : str
-        The larger of two numbers; hyperbolic functions of a float.
-    literal : str
-        Of a float, around its digits.
     is_number, is_signed : str
         Whether a column holds a number of at least 0, or any, where its type does not say.
     escapes_names, escapes_texts : bool
-        Whether a backslash escapes the next character in a name or a text.
+        Whether a backslash escapes the next character.
     """
 
     quote: str

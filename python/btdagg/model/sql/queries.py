@@ -1,10 +1,7 @@
 """The whole job as one SQL query: votes to counts, labels and probabilities.
 
-A vote is -1, 0 or 1 in these queries, or a point of a scale of grades, NULL if it is missing, and
-`UNREADABLE`, or a number above the scale, if it is none of these, or a sample has two different
-ones. A query cannot refuse a row, so an item with such a vote gets NULL for its counts and label.
-Of a model that was fitted with strength, a vote of -1 or 1 is multiplied by its strength, and
-unreadable without a margin.
+A query cannot refuse a row: a vote that is no point becomes `UNREADABLE` (of grades a number above
+the scale), as do two votes of one sample, and gives its item NULL for counts and label.
 """
 
 from __future__ import annotations
@@ -52,34 +49,29 @@ class VotesTable:
     name : str or sequence of str
         The table; several parts are a qualified name such as ``("main", "btdagg_votes")``.
     item : str or sequence of str
-        Column of the items. Several are one key, and the result has these columns in place of
-        `item`.
+        Column of the items. Several are one key, and the result has these in place of `item`.
     vote : str
-        Column of the votes from A's point of view; those of a model of grades are in a column
-        `score` unless one is named.
+        Column of the votes from A's point of view; of grades `score` unless one is named.
     sample : str or sequence of str
-        Columns that tell the votes of an item apart: ``("judge", "order", "sample")`` for what
-        `btdagg votes --export` writes. Equal votes of a sample count once; different ones give the
-        item NULL. Without such columns every row is one more vote.
+        Columns that tell the votes of an item apart, ``("judge", "order", "sample")`` in exports of
+        `btdagg votes`. Equal votes of a sample count once; different ones give the item NULL.
+        Without them every row is a vote.
     task, judge : str, optional
-        Columns to group by as well: an item is then decided for each of their values. Of a panel
-        `judge` is the column of the judges' names.
+        Columns to group by as well, or of a panel the column of the judges' names.
     where : mapping of column name to a value, or to several in a list
         Use only the rows that have one of these values, compared as text.
     numbers : bool
-        Whether all votes are numbers, which need not be read as text, which takes longer.
+        Whether all votes are numbers; reading them as text takes longer.
     margin : str, optional
-        For a model that was fitted with strength, the column that says how strong a vote is, if it
-        is not called as it was there (`margin`, `strength`, `confidence`). Every vote but ties
-        needs one.
+        For a model fitted with strength, the column of strengths, if it has another name than there
+        (`margin`, `strength`, `confidence`). Every vote but ties needs one.
     template : str
-        Column of the templates, which have full margins of their own where a judge has several.
-        Those of several judges are told apart by `judge`, or the column of that name.
+        Column of the templates, which have full margins of their own where a judge has several; the
+        judge is the column `judge`.
     strength : "none", optional
         Count signs, whatever the model was fitted to.
     covariates : mapping of str to str
-        For a model with covariates, columns that are not called as they are. All rows of an item
-        have the same value, or NULL.
+        Columns of covariates that are not called as they are, with one value (or NULL) per item.
     """
 
     name: Name
@@ -170,7 +162,6 @@ def query_of(
 def _graded(
     model: Any, dialect: str, words: Dialect, table: VotesTable, probabilities: bool
 ) -> str:
-    """Write the query of a model of grades."""
     dot = "_" if dialect == "bigquery" else "."  # whose names of columns have no dots
     points = {name.replace(".", dot): point for name, point in model.scale.columns.items()}
     offset = _offset(model, words, table)
@@ -206,9 +197,8 @@ def _graded(
 def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable | Name) -> str:
     """Return one SQL query that counts the items of each triple of counts and label.
 
-    Its columns are `minus`, `tie`, `plus`, `label` and `number`, after `task` and `judge` where the
-    table of votes has those to group by. Items without a label have the label NULL. What it gives
-    is for `btdagg.votes.read_histogram` and `btdagg calibrate`.
+    Its columns are `minus`, `tie`, `plus`, `label` (NULL without one) and `number`, after any
+    `task` and `judge` to group by, for `btdagg.votes.read_histogram` and `btdagg calibrate`.
 
     Parameters
     ----------
@@ -221,8 +211,8 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
 
     Notes
     -----
-    What is wrong gets a value that a reader of the result refuses: counts of NULL if a vote of an
-    item is none, a label of 2 if a label is none or the item has several.
+    Invalid votes give counts of NULL, and invalid or several labels of an item the label 2, which
+    readers of the result refuse.
     """
     words = dialect_named(dialect)
     table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
@@ -291,9 +281,8 @@ class _Steps:
     ) -> _Steps:
         """Write the subqueries from votes to counts of points, one row per item and key.
 
-        With `judges` there is one row for all of them, with their counts side by side too. A vote
-        of anybody else is then unreadable. An item has no counts where its rows have several
-        offsets, or one that is no number.
+        With `judges` one row has the counts of all, and a vote of anybody else is unreadable. Items
+        with several offsets, or none that is a number, have no counts.
         """
         steps = cls(words)
         samples = [table.sample] if isinstance(table.sample, str) else list(table.sample)
@@ -361,12 +350,10 @@ class _Steps:
         return steps
 
     def add(self, name: str, *kept: str, **new: Any) -> None:
-        """Write a subquery; its arguments are as of `query`."""
         self._written.append(f"btdagg_{name} AS (\n  {self._select(*kept, **new)}\n)")
         self._last = f"btdagg_{name}"
 
     def query(self, *kept: str, **new: Any) -> str:
-        """Write the query of columns that are kept, and of new ones by name."""
         return "WITH " + ",\n".join(self._written) + "\n" + self._select(*kept, **new)
 
     def _select(
@@ -386,10 +373,7 @@ def _decided(
     probabilities: bool,
     labels: Sequence[float],
 ) -> str:
-    """Write the query of labels, and of probabilities, from counts.
-
-    Step by step, since not every database sees that a value is used several times.
-    """
+    """Query of labels and probabilities from counts, in steps that each database computes once."""
     words = steps.words
     kept, names = [*keys, *SIDES], ("u", "eta", "doubt")
     u, eta, doubt, lead = (words.name(name) for name in (*names, "lead"))
@@ -413,7 +397,6 @@ def _probable(
     top: str,
     summed: Iterable[str],
 ) -> str:
-    """Write the query of probabilities by their exponents, of which `top` is the largest."""
     words = steps.words
     # Less the largest exponent, so that none overflows.
     least = words.number(LEAST_EXPONENT)
@@ -523,7 +506,6 @@ def _signed_strength(words: Dialect) -> str:
 
 
 def _how_many(condition: str, amount: str = "1") -> str:
-    """Write the number of rows, or the sum of their amounts."""
     rows = f"CASE WHEN {condition} THEN {amount} END"
     return f"COUNT({rows})" if amount == "1" else f"COALESCE(SUM({rows}), 0)"
 
