@@ -50,9 +50,7 @@ def scale_in(
 ) -> Scale:
     """Return the scale of votes, or labels, where it is certain; else the error says how to say it.
 
-    Certain are pairs by their columns, pass and fail by their words or by 0 and 1, and the points
-    that a column `grades` says. Labels of grades are never of pairs. The error advises a
-    scale.
+    Certain are pairs by their columns, pass and fail by words or 0 and 1, and a column `grades`.
     """
     first = columns[0]
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
@@ -82,10 +80,7 @@ def scales_in(
     label_scale: Scale | None = None,
     words: Mapping[str, object] | None = None,
 ) -> tuple[Scale, Scale]:
-    """Return the scales of two tables that are read together, as they are said or as `scale_in`.
-
-    Labels of grades do not have the scale of the votes unless it is said.
-    """
+    """Return the scales of two tables, as given or certain; labels do not inherit one."""
     scale = scale or scale_in(votes, words=words)
     if label_scale is None and not scale.mirrored and labels is not None:
         how: dict[str, Any] = {"words": words, "argument": "label_scale", "are_grades": True}
@@ -143,7 +138,6 @@ def _not_said(
 
 
 def _points_in(table: Table, column: str, words: Mapping[str, object] | None) -> list[float]:
-    """Return the different grades of a column in ascending order; refuse what is none."""
     points, bad = set(), []
     for meaning, text in _meanings(table, column, words).items():
         try:
@@ -156,13 +150,11 @@ def _points_in(table: Table, column: str, words: Mapping[str, object] | None) ->
 
 
 def _meanings(table: Table, column: str, words: Mapping[str, object] | None) -> dict[str, str]:
-    """Return the texts of a column by what they mean."""
     own = {str(word).strip().lower(): str(of).lower() for word, of in (words or {}).items()}
     return {own.get(text, text): text for text in _texts_in(table, column)}
 
 
 def _texts_in(table: Table, column: str) -> set[str]:
-    """Return the different values of a column, in lower case, but no empty ones."""
     different = table.data.lazy().select(pl.col(column).unique())
     rows = Table(table.collect(different), table.source)
     texts = rows.frame.select(as_text(rows, column).str.strip_chars().str.to_lowercase())

@@ -30,9 +30,8 @@ class Histogram(Table):
     Attributes
     ----------
     frame : polars.DataFrame
-        Columns `minus`, `tie`, `plus` (Int64, or Float64 of votes with a strength), `number`
-        (Int64), `label` (Int8; null of items without a
-        label); where the source has them `task` and `judge` (text); and every other column.
+        Columns `minus`, `tie`, `plus` (Int64, or Float64 with strengths), `number` (Int64), `label`
+        (Int8, or null); where the source has them `task` and `judge` (text); and all others.
     source : str
         Name of these rows in errors.
     """

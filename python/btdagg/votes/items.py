@@ -101,8 +101,7 @@ class Items(Readable):
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
     covariates : mapping of str to (n,) array of float64
-        What else is known, NaN where it is missing; models are then fitted and decide with it.
-        `with_covariates` makes them.
+        What models may use besides votes, made by `with_covariates`; NaN where missing.
     decisions : mapping of str to (n,) array of float64
         Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
     ratings : (n, K) array of int, or None
@@ -126,9 +125,9 @@ class Items(Readable):
     least_probability : float, or None
         Of the design by which items were drawn.
     n_unlabelled, n_without_votes : int
-        Numbers of items that were left out because they have no label, and of labels without votes.
+        Numbers of items left out without a label, and of labels without votes.
     remarks : tuple of str
-        What was left out, and what was assumed.
+        What was left out or assumed.
     """
 
     counts: Any
@@ -254,11 +253,9 @@ class Items(Readable):
         return len(self.counts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the counts, of a panel those of all judges together."""
         return np.array(self.pooled, dtype=dtype, copy=copy)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Self:
-        """Return some items, by a slice, an array of indices or a mask."""
         chosen = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         kept = {name: _some(getattr(self, name), chosen) for name in _ROWS}
@@ -326,13 +323,12 @@ class Items(Readable):
         Parameters
         ----------
         covariates : "auto", str, sequence of str, mapping, data frame or (n, d) array
-            ``"auto"`` is all that the items have of ``"standing"`` (of systems: columns `system_a`
-            and `system_b` of the votes, or of grades `system`), ``"group-standing"`` (grades) and
-            ``"length"`` (columns `chars_a` and `chars_b`, or `response_a` and `response_b`; of
-            grades without a side). Other names are columns of numbers. Or columns, as of
-            `btdagg.calibrate`.
+            ``"auto"`` is all that items have of ``"standing"`` (columns `system_a` and `system_b`,
+            of grades `system`), ``"group-standing"`` (grades) and ``"length"`` (columns `chars_a`
+            and `chars_b`, or `response_a` and `response_b`; of grades without a side). Other names
+            are columns of numbers. Or columns, as of `btdagg.calibrate`.
         model : optional
-            Whose standings of systems are taken: those it was fitted with.
+            Take the standings of systems that it was fitted with.
         """
         from btdagg.votes.standings import known_columns
 
@@ -512,7 +508,6 @@ def _sides_of(decided: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _some(values: Any, rows: NDArray[Any]) -> Any:
-    """Return some rows of an array, a frame, confidences or None."""
     if values is None:
         return None
     if isinstance(values, Confidences):

@@ -32,10 +32,7 @@ _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
 
 
 def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
-    """Find the label of every item that has votes: the same items, with what the labels say.
-
-    Where votes have tasks, items are joined with the labels of these tasks.
-    """
+    """Join items that have votes with their labels, in each task if votes have tasks."""
     require_alike(counted.scale, labels.scale)
     remarks: tuple[str, ...] = ()
     has_label = counted.scale.decidable(counted.pooled)
@@ -91,8 +88,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     Parameters
     ----------
     ids : (n,) array of integers or str
-        Items that have votes. If ids are integers here and text in the labels, or the other way
-        round, they are compared as text, without spaces around it.
+        Items that have votes. Integers and text are compared as text, without spaces around it.
     counts : (n, 3) array of integers
         Their votes in label order: minus, tie, plus; in a data frame, columns with these names.
     labels : Labels
@@ -112,11 +108,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
 def labelled(
     counts: Any, labels: Any, groups: Any = None, weights: Any = None, scale: Scale = PAIRS
 ) -> tuple[Any, Any, Any]:
-    """Return counts, labels and groups of the same items, of tables or of arrays.
-
-    Tables of votes and labels are joined. Arrays, and labels that are None, are returned unchanged.
-    Tables have votes of the scale.
-    """
+    """Return counts, labels and groups of the same items: tables are joined, arrays as they are."""
     if not isinstance(labels, Labels):
         return counts, labels, groups
     items = tables_only(counts, weights).labelled(labels)
@@ -165,14 +157,12 @@ def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
 
 
 def _keys(items: pl.Series, as_text: bool) -> pl.DataFrame:
-    """What items are compared by, and where they stand."""
     keys = items.cast(pl.String) if as_text else items
     keys = keys.str.strip_chars() if keys.dtype == pl.String else keys.cast(pl.Int128)
     return keys.alias("key").to_frame().with_row_index("row")
 
 
 def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str:
-    """Say why no item has both votes and a label."""
     if not len(labels.frame):
         agreed = " on which its raters agree" if labels.n_disputed else ""
         return f"{labels.source}: no item has a label{agreed}"
@@ -307,7 +297,6 @@ def all_items(
 
 
 def _units(rows: pl.DataFrame, names: Any, groups: Any) -> Any:
-    """Return what was drawn as a whole, items or their groups; None where it is not known."""
     told = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
     if groups is None or told == {"item"}:
         return names
@@ -345,7 +334,6 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
 
 
 def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
-    """Return probabilities, NaN where there is none."""
     numbers = values.cast(pl.Float64, strict=False)
     bad = values.filter(numbers.is_null() & values.is_not_null())
     if len(bad):
@@ -355,5 +343,4 @@ def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
 
 
 def _objects(rows: pl.DataFrame) -> NDArray[np.object_]:
-    """Return columns of text as an array of str."""
     return np.stack([np.array(column.to_list(), dtype=object) for column in rows], axis=1)

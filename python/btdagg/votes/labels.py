@@ -1,8 +1,6 @@
-"""Labels: one row per item.
+"""Labels: one row per item; an empty label is counted, reported and left out.
 
-An item with an empty label is unlabelled: it is counted, reported and left out. An item that
-several raters label has the shares of their labels and one merged label; what is made of it where
-they disagree is chosen.
+Several raters give an item shares of their labels and one merged label.
 """
 
 from __future__ import annotations
@@ -68,10 +66,7 @@ class Labels(Table):
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Shares of labels that estimates use, in label order: (n, labels) array.
-
-        They are those of an item's raters, or of a majority all of its one label.
-        """
+        """Shares of labels that estimates use, (n, labels), of raters or of the one label."""
         if _SHARES in self.columns and self.raters != "majority":
             return shares_in(self.frame).reshape(-1, len(self.scale.points))
         return self.scale.shares(self.frame["label"].to_list())
@@ -130,12 +125,11 @@ def read_labels(
     source : path, data frame, or mapping of column name to values
         See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`) and `label`:
         -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an empty label leaves the
-        item unlabelled. Optional are `task` and `group`; items of one group are split together.
-        A label between two points is a mean of raters, and counts as shares of both: 1.667 as a
-        third of 1 and two thirds of 2. A column `n_raters` says how many raters there were.
-        With a column `rater`, labels may be called `vote`, and an item may have a row per rater:
-        its label is their majority, a tie if labels share the most, and other columns are those of
-        its first row.
+        item unlabelled. Optional are `task`, `group` (its items are split together) and `n_raters`.
+        A label between two points is a mean of raters: 1.667 counts as a third of 1 and two thirds
+        of 2. With a column `rater` items may have a row per rater (labels may be called `vote`):
+        the label is the majority, a tie if labels share the most; other columns are those of the
+        first row.
     columns : mapping of str to str, or to several; optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``; several
         columns make one key.
@@ -144,13 +138,12 @@ def read_labels(
     words : mapping of str to A, tie, B, a grade or "missing"; optional
         What labels in words mean.
     scale : Scale, optional
-        Of labels that are grades, in a column `label`, `grade` or `score`. It can be left out where
-        it is certain, as that of votes. Of several raters the label is the median, of several
-        medians the one nearest to the middle of the scale. A column `criterion` is the `task`.
+        Of labels that are grades, in a column `label`, `grade` or `score`; optional where certain,
+        as of votes. Several raters give the median, of two the one nearer to the middle. A column
+        `criterion` is the `task`.
     raters : {"mean", "majority", "drop"}
-        What estimates take for an item on which raters disagree: the mean of their labels, by
-        which a disagreement is no tie, or their one label, as models do; "drop" leaves the item
-        out of everything, so that results are of items on which people agree.
+        What estimates take where raters disagree: the mean, by which a disagreement is no tie, or
+        the one label, as models do; "drop" leaves the item out of everything.
 
     Raises
     ------
@@ -193,7 +186,6 @@ def read_labels(
 
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:
-    """Give labels between two points the nearer one, and keep their means."""
     text, points = as_text(table, "label").str.strip_chars(), scale.points
     number, own = text.cast(pl.Float64, strict=False), [*map(str, words or ())]
     is_mean = number.is_between(points[0], points[-1]) & ~number.is_in([*map(float, points)])
@@ -211,7 +203,6 @@ def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) 
 
 
 def _with_shares(rows: Table, scale: Scale) -> Table:
-    """Add the shares of labels, where some are means or have several raters."""
     if {_MEAN, "n_raters"}.isdisjoint(rows.columns):
         return rows
     value, points = pl.col("label").cast(pl.Float64), scale.points
@@ -230,7 +221,6 @@ def _with_shares(rows: Table, scale: Scale) -> Table:
 
 
 def _merged(rows: Table, scale: Scale) -> Table:
-    """Return one row per item where raters have one each."""
     rows = parse(rows, {"rater": ids})
     key = LABELS.key_of(rows)
     refuse_duplicates(rows, [*key, "rater"])

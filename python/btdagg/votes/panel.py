@@ -24,8 +24,8 @@ def panel_items(
 ) -> Items:
     """Count the votes of each item by judge; see `Votes.items`.
 
-    Items are in the order in which they are first seen, judge by judge, and counts are zeros where
-    a judge is absent. Votes that name no judge, or one who is not among `judges`, are refused.
+    Items are in order of first appearance, judge by judge; counts of an absent judge are zeros.
+    Votes of no judge, or of one not among `judges`, are refused.
     """
     expected = "no panel, since the votes are grades, and judges of grades are pooled"
     expect(votes.scale.mirrored, "panel", panel, expected)

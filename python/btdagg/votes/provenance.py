@@ -57,7 +57,7 @@ class Provenance:
     --------
     >>> provenance = Provenance(n_votes=2, judge="gpt-5.4", temperature=0.5)
     >>> provenance.differences([[0, 1, 7], [8, 0, 0]])
-    ('items have up to 8 votes, and the model was fitted for 2 an item',)
+    ('items have up to 8 votes, but the model was fitted for 2 votes an item',)
     """
 
     n_votes: int | None = None
@@ -141,9 +141,9 @@ class Provenance:
         ----------
         counts : (n, 3) array, or (n, J) of grades
         votes : Table, optional
-            The votes of these items, whose judge, template, temperature and task are compared.
+            Their votes, whose judge, template, temperature and task are compared.
         fewer : bool
-            False if items may have fewer votes, such as items that a rule stopped early.
+            False if items may have fewer votes, such as those a rule stopped early.
         scale : Scale
             Of the votes.
         """
@@ -210,7 +210,7 @@ class Provenance:
     def how_to_read(self, votes: Table) -> dict[str, Any]:
         """Return arguments with which `read_votes` reads votes as those that were fitted to.
 
-        Votes without the columns that say their strength are read by their signs.
+        Votes that lack the columns of their strength are read by their signs.
         """
         if not self.strength or are_counts(votes):
             return {}

@@ -85,13 +85,13 @@ class Scale:
     Parameters
     ----------
     points : iterable of numbers, or str
-        The values: two at least, 256 at most, strictly increasing. Also ``"1-5"``, ``"0,0.5,1"`` or
+        Two to 256 values, strictly increasing. Also ``"1-5"``, ``"0,0.5,1"`` or
         ``"pass/fail"``.
     names : iterable of str, optional
         What they are called, by default as they are written. Names do not affect equality.
     mirrored : bool
-        Whether the scale has two sides, so that swapping them turns every result round, as the
-        sides of a pair. Such a scale has three points at equal distances.
+        Whether the scale has two sides, as a pair has, whose swap turns every result round; then it
+        has three points at equal distances.
 
     Examples
     --------
@@ -158,10 +158,7 @@ class Scale:
     def places(
         self, values: Any, name: str = "labels", *, partial: bool = False
     ) -> NDArray[np.int64]:
-        """Return the place of each value among the points, (n,), from 0.
-
-        With `partial`, missing values (NaN, None, masked) are -1.
-        """
+        """Return the place of each value among the points, (n,); with `partial` -1 if missing."""
         expected = listed(self.points) + (", or NaN for a missing label" if partial else "")
         array = values if isinstance(values, list | tuple) else np.asarray(values)
         if isinstance(array, list | tuple) or array.dtype.kind in "OUS":
@@ -191,8 +188,7 @@ class Scale:
     def shares(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return labels as (N, K) shares of each point, rows of NaN where there is none.
 
-        Labels of which some may be missing, (N,), become rows of one 1 and zeros. Shares of an
-        item's raters, (N, K), are checked.
+        Labels, (N,), become rows of one 1 and zeros; (N, K) shares of raters are checked.
         """
         values: Any = labels
         k = len(self.points)
@@ -215,11 +211,7 @@ class Scale:
         return shares
 
     def counts(self, counts: ArrayLike) -> NDArray[Any]:
-        """Return counts as an (n, J) array of int64, or of float64 if they are not whole.
-
-        There is a column for each point of the scale, and rows sum to numbers of votes. A data
-        frame has the columns of `columns`, in any order.
-        """
+        """Return counts as (n, J) int64, or float64 if not whole, from an array or data frame."""
         return finite_counts(self.read_counts(counts))
 
     def read_counts(self, counts: ArrayLike) -> NDArray[Any]:
@@ -324,7 +316,6 @@ class Scale:
 
 
 def _as_points(points: Any, name: str) -> tuple[float, ...]:
-    """Return the points of a scale, of which whole numbers are integers."""
     expected = "two or more numbers, each above the one before"
     if isinstance(points, str | bytes) or not isinstance(points, Iterable):
         raise InputError(argument=name, got=points, expected=expected)
@@ -395,10 +386,7 @@ def require_alike(scale: Scale, label_scale: Scale) -> None:
 def scales_of(
     counts: Any, labels: Any, scale: Scale | None, label_scale: Scale | None
 ) -> tuple[Scale, Scale]:
-    """Return the scales of votes and labels: those of tables, which may be said again.
-
-    Of arrays they are as said, by default of pairs, and labels have that of the votes.
-    """
+    """Return the scales of votes and labels: tables', or as given (pairs; as the votes)."""
     of_counts, of_labels = (getattr(table, "scale", None) for table in (counts, labels))
     usual = scale or of_counts or PAIRS
     for name, own, said in (

@@ -1,8 +1,7 @@
 """The columns of each kind of table, and how they are parsed.
 
-A *kind* says how a column is parsed. Most columns already have the right type and values, which one
-pass over all of them checks. Only the others are parsed as text. A single row is examined only to
-report an error.
+Columns that are plain, as one pass checks, are taken as they are, others parsed as text; a single
+row is examined only to report an error.
 """
 
 from __future__ import annotations
@@ -26,17 +25,9 @@ _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips 
 
 
 class Parser(NamedTuple):
-    """How a column of some type is parsed.
+    """How a column is parsed: `plain` where `is_plain` holds in every row, else `value`.
 
-    Attributes
-    ----------
-    plain : expression
-        Its values, where `is_plain` holds in every row.
-    is_plain : expression
-    value : expression
-        Its values, where it does not.
-    checks : sequence of (expression, str)
-        Which rows are bad then, and what is expected of them.
+    `checks` are pairs of bad rows and what is expected of them.
     """
 
     plain: pl.Expr
@@ -50,16 +41,9 @@ Kind: TypeAlias = Callable[[Table, str], Parser]
 
 @dataclass(frozen=True)
 class Spec:
-    """One kind of table.
+    """One kind of table: `required` columns, `kinds` of columns that are parsed, others unchanged.
 
-    Attributes
-    ----------
-    required : tuple of str
-        Columns that must exist.
-    kinds : mapping of str to Kind
-        How columns are parsed, if they exist. Other columns are kept unchanged.
-    key : tuple of str
-        Columns in which no two rows may agree, as far as they exist.
+    No two rows may agree in the columns of the `key`, as far as they exist.
     """
 
     required: tuple[str, ...]
@@ -106,10 +90,7 @@ def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:
 
 
 def ids(table: Table, column: str) -> Parser:
-    """Ids: text without spaces around it, or whole numbers.
-
-    A text column stays text even if all values are digits.
-    """
+    """Ids: text without spaces around it (even if all digits), or whole numbers."""
     values, words = pl.col(column), as_text(table, column)
     kind, trimmed = table.schema[column], words.str.strip_chars()
     absent = (trimmed.fill_null("") == "", "an id")
@@ -231,8 +212,6 @@ def amounts_of_votes(table: Table, column: str) -> Parser:
 
 
 def _floats(low: float, high: float, expected: str) -> Kind:
-    """Numbers in a range as Float64; empty ones are null."""
-
     def kind(table: Table, column: str) -> Parser:
         words = as_text(table, column)
         number = pl.col(column) if table.schema[column] == pl.Float64 else _numbers(words)
@@ -269,7 +248,6 @@ def _is_trimmed(words: pl.Expr) -> pl.Expr:
 
 
 def _numbers(words: pl.Expr) -> pl.Expr:
-    """Parse texts to Float64: null where empty, NaN where it is no number in ASCII digits."""
     words = words.str.strip_chars()
     values = words.cast(pl.Float64, strict=False)
     return pl.when(values.is_null() & (words != "")).then(float("nan")).otherwise(values)

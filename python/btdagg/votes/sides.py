@@ -47,8 +47,7 @@ def sides_of(
 ) -> Sides:
     """Return the names of A and B, or those that columns of a table have in all rows.
 
-    The columns `system_a` and `system_b` must not contradict a name. Votes whose scale is not
-    mirrored have no sides.
+    `system_a` and `system_b` must not contradict a name. A scale without sides has none.
     """
     names = {side: name for side, name in {"a": a, "b": b}.items() if name is not None}
     if not scale.mirrored:

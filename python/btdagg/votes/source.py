@@ -1,7 +1,7 @@
 """Read files, vote stores, data frames and mappings into tables.
 
-polars and narwhals come with the extra ``btdagg[tables]``. They are imported where they are used,
-so that ``import btdagg`` needs neither.
+polars and narwhals (extra ``btdagg[tables]``) are imported where used: `import btdagg` needs
+neither.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def read_table(
     Parameters
     ----------
     source : path, list of paths, data frame, mapping of column to values, list of rows, or Table
-        A path ends in .csv, .tsv, .jsonl or .ndjson, each optionally followed by .gz, or in
-        .parquet. Parquet files with the same columns make one table, as a list, a folder or a
-        pattern such as ``votes/*.parquet``, and are read when something is computed. ``-`` is
-        standard input. A vote store is an SQLite file, or the URL of a database. A data frame is
-        any that narwhals supports (pandas, polars, PyArrow, DuckDB, also lazy), a data set of
-        Hugging Face, or an Arrow stream. Messages count blank lines of .csv and .tsv files as rows.
+        Files are .csv, .tsv, .jsonl or .ndjson, also with .gz, or .parquet; Parquet files with the
+        same columns make one table, as a list, a folder or a pattern such as ``votes/*.parquet``,
+        and are read lazily. ``-`` is standard input. A vote store is an SQLite file or the URL of a
+        database. Data frames are those of narwhals (pandas, polars, PyArrow, DuckDB, also lazy),
+        data sets of Hugging Face, and Arrow streams. Messages count blank lines of text files as
+        rows.
     required : sequence of str
         Names of columns, lower-case. Without `item`, a column `id` or `item_id` is used.
     columns : mapping of str to str, or to several; optional
@@ -171,7 +171,6 @@ def _renamed(table: Table, columns: Columns | None) -> Table:
 
 
 def _joined(table: Table, columns: Sequence[str]) -> pl.Expr:
-    """Return one id of the ids in several columns; different ones stay different."""
     parts = [value.cast(pl.String) for value in checked(table, dict.fromkeys(columns, ids))]
     escaped = [part.str.replace_all(r"([\\|])", r"\${1}") for part in parts]
     return pl.concat_str(escaped, separator="|")
@@ -209,7 +208,6 @@ def _frame(columns: Iterable[pl.Series], source: str) -> pl.DataFrame:
 
 
 def _lower(titles: Sequence[str], source: str) -> list[str]:
-    """Return names of columns without blanks around them and in lower case, all different."""
     names = [title.strip().lower() for title in titles]
     for name, n in Counter(names).items():
         if n > 1 and not name:
@@ -223,7 +221,6 @@ def _lower(titles: Sequence[str], source: str) -> list[str]:
 def _tidy(
     data: pl.DataFrame | pl.LazyFrame, name: str, files: tuple[tuple[str, int], ...] = ()
 ) -> Table:
-    """Return a table in which a NaN is a null and a category is text."""
     plain = data.with_columns(
         pl.col(pl.Float32, pl.Float64).fill_nan(None),
         pl.col(pl.Categorical, pl.Enum).cast(pl.String),
@@ -240,7 +237,7 @@ LABEL_COLUMNS = ("item", "rater", "label", "seconds", "note")
 def is_store(place: str) -> bool:
     """Whether a place is a vote store: the URL of a database, or an SQLite file.
 
-    So is a missing file without the suffix of a table, so that the error is about a missing store.
+    A missing file without a table's suffix counts, so that errors are about a missing store.
     """
     if "://" in place:
         return True
@@ -319,10 +316,7 @@ def content_of(place: str, name: str) -> bytes:
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
-    """Unpack a table, unless a value is longer than `_LONGEST`.
-
-    A few MB may unpack to a value for which there is no memory; polars then aborts the process.
-    """
+    # A few MB may unpack to a value for which there is no memory; polars then aborts the process.
     unpacked, n_lines, n_quotes = io.BytesIO(), 0, 0
     with gzip.open(io.BytesIO(content)) as file:
         while piece := file.read(_LONGEST):
@@ -337,7 +331,6 @@ def _unpacked(content: bytes, name: str) -> bytes:
 
 
 def _kind_of_content(content: bytes) -> str:
-    """Suffix of files that begin like this."""
     if content.startswith(b"PAR1"):
         return ".parquet"
     text = content.removeprefix(codecs.BOM_UTF8).lstrip()
@@ -425,11 +418,8 @@ def lines_of(content: bytes) -> list[bytes]:
 
 
 def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
-    """Columns of JSON lines that are as regular as machines write them; None for any others.
-
-    The engine passes over blank lines and repeated keys, and makes numbers among texts texts. Where
-    what it read is written as it came, nothing of that occurred.
-    """
+    # The engine skips blank lines and repeated keys, and turns numbers among texts into texts: none
+    # of this occurred if its result is written as the lines are.
     try:
         frame = pl.read_ndjson(lines, infer_schema_length=1000)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -460,7 +450,6 @@ def json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
 
 
 def _scan_parquet(files: Sequence[Any], name: str) -> Table:
-    """Read the columns of Parquet files, and their rows when they are computed with."""
     rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
     parts = files if len(files) > 1 else ()
     alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in parts]
@@ -502,13 +491,11 @@ def _columns_of_frame(source: Any) -> dict[str, Any]:
 
 
 def _columns_of_rows(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
-    """Return the columns of rows; a row without a name has None there."""
     names = dict.fromkeys(str(name) for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """Make a polars column of any column; where kinds of Python values are mixed, all are text."""
     import narwhals as nw
     import numpy as np
 

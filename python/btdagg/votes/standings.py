@@ -33,16 +33,14 @@ def standing(
 ) -> Floats:
     """Return what a judge's votes of other items say of the systems of each item.
 
-    It needs no labels, so pass all items, labelled or not, of one judge and one task. When votes
-    are pairs it is a system's strength less the other's, in mean votes; when they are grades, the
-    mean vote of the system's other items. A prompt, or any other grouping of grades, will do as
-    well. The item's own votes never count.
+    It needs no labels: pass all items of one judge and one task. Of pairs it is a system's strength
+    less the other's, in mean votes; of grades the mean vote of the other items of a system, prompt
+    or other grouping. The item's own votes never count.
 
     Parameters
     ----------
     counts : (n, J) array of non-negative numbers, or items
-        Votes per item for each point of the scale: of pairs minus, tie, plus. Of a panel
-        (n, judges, 3), whose votes are pooled: standings are of items of few votes each.
+        Votes per item for each point; of a panel (n, judges, 3), which is pooled.
     system_a, system_b : (n,) arrays
         Whose responses A and B are; of grades the system, or another group, alone.
     scale : Scale
@@ -51,9 +49,8 @@ def standing(
     Returns
     -------
     (n,) array of float64
-        To pass to ``btdagg.calibrate(..., covariates={"standing": x})``. NaN where a system has no
-        other item with votes. The same everywhere if there is one system, or A and B are the same
-        two in every item: labels tell nothing of a constant.
+        To pass to ``btdagg.calibrate(..., covariates={"standing": x})``; NaN where a system has no
+        other item with votes. Constant with one system, or the same two in every item.
 
     Raises
     ------
@@ -144,13 +141,12 @@ def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> tuple[Floats, 
 
 
 def _members(group: NDArray[Any], n: int) -> list[NDArray[Any]]:
-    """Return the places of each of n groups, in ascending order."""
     order = np.argsort(group, kind="stable")
     return np.split(order, np.searchsorted(group[order], np.arange(1, n)))
 
 
 def _sums(of: NDArray[Any], values: Floats, n: int) -> Floats:
-    """Return the sum of each of n groups, which does not depend on the order of the values."""
+    # Sums do not depend on the order of the values.
     order = np.lexsort((values, of))
     return np.asarray(np.bincount(of[order], values[order], minlength=n), dtype=np.float64)
 
@@ -165,8 +161,7 @@ class KnownColumns(NamedTuple):
 def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
     """Return what is known of items: by name, or all that they have if that is "auto".
 
-    Standings are of each task alone. Those of a model, if it has any, are of the systems that it
-    was fitted with.
+    Standings are of each task alone, or of the systems that a model was fitted with.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     made = {name: make(items) for name, make in _KNOWN.items()}
@@ -201,10 +196,7 @@ FACTS = ("system", "system_a", "system_b", "chars", "chars_a", "chars_b")
 
 
 def sources_of(name: str, scale: Scale, *, kept: bool = True) -> dict[str, list[str]]:
-    """Return the columns that say a covariate, in words and as lists: its own, or of both sides.
-
-    A standing is said by systems if it is `kept`, as by a model.
-    """
+    """Return the columns of a covariate, in words and as lists; a `kept` standing has systems."""
     stems = {"standing": ["system"] * kept, "group-standing": [], "length": ["chars", "response"]}
     made = [[stem + side for side in scale.mode.sides] for stem in stems.get(name, [name])]
     return {" and ".join(columns): columns for columns in [[name], *made]}
@@ -218,10 +210,7 @@ def columns_needed(model: Any) -> list[str]:
 
 
 def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
-    """Return items with covariates, of which none is made of the votes of other items.
-
-    "auto" is then the length, and standings are refused.
-    """
+    """Return items with covariates, of which none is made of the votes of other items."""
     if isinstance(covariates, str) and covariates == "auto":
         made = ((name, make(items)) for name, make in _KNOWN.items() if name not in STANDINGS)
         known = {name: values for name, values in made if values is not None}

@@ -1,4 +1,4 @@
-"""How strong a vote is: of strength w it is w of a win and 1 - w of a tie."""
+"""Vote strength: a vote of strength w counts as w wins and 1 − w ties."""
 
 from __future__ import annotations
 
@@ -278,11 +278,7 @@ def as_full_margin(full_margin: object, name: str = "full_margin") -> float:
 
 
 def as_strengths(votes: ArrayLike, full_margin: float | None) -> NDArray[np.int8] | NDArray[Any]:
-    """Return votes or margins as strengths from -1 to 1, of int8 where all are -1, 0 or 1.
-
-    Margins are divided by the full margin, and those beyond it are cut. Without one, a vote beyond
-    -1 and 1 is an `InputError`.
-    """
+    """Return votes, or margins over the full margin (cut at 1), as strengths from -1 to 1."""
     expected = "-1, 0 or 1, a strength between them, or a margin and its full_margin"
     array = label_array(votes, "votes", expected if full_margin is None else "a finite margin")
     if full_margin is None:

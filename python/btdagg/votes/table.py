@@ -1,7 +1,6 @@
 """Tables: the rows of one source, with errors that name source and row.
 
-Nothing here knows what a vote is. The rows of Parquet files stay in the files, and results are
-computed as the files are read.
+Nothing here knows what a vote is. Rows of Parquet files stay in the files until needed.
 """
 
 from __future__ import annotations
@@ -134,7 +133,6 @@ class Table(Readable):
         return filtered(where, self)[0]
 
     def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
-        """Return the rows for which an expression of some columns holds."""
         rows = self.rows.filter(keep)
         return self.with_data(self.collect(rows) if self.in_memory else rows)
 
@@ -253,11 +251,7 @@ def without_repeats(
     remedy: str = "",
     advice: Mapping[str, object] | None = None,
 ) -> AnyTable:
-    """Keep one row per key: the first with a value in `column`, or the first if all are null.
-
-    Rows of a key that differ in `column` or the others are an :class:`InputError`, which ends with
-    the remedy.
-    """
+    """Keep one row per key: the first with a value in `column`; refuse rows that differ."""
     frame = table.numbered()
     if frame.select(pl.struct(key).is_unique().all()).item():
         return table
@@ -275,12 +269,10 @@ def without_repeats(
 
 
 def _with_first(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """Add the number of the first row that has the key of a row."""
     return frame.with_columns(pl.col(NUMBER).first().over(key).alias(_FIRST))
 
 
 def _both_have(table: Table, rows: pl.DataFrame, key: Sequence[str]) -> str:
-    """Say which earlier row has the key of the first of these rows, and what that is."""
     same = ", ".join(f"{table.title(column)} {shown(rows[column][0])}" for column in key)
     return f"{table.where(rows[_FIRST][0], rows[NUMBER][0])}: both have {same}"
 
@@ -293,10 +285,7 @@ def listing(values: Iterable[str], most: int = 10) -> str:
 
 
 def filtered(where: Mapping[str, object], *tables: AnyTable) -> list[AnyTable]:
-    """Filter tables that are read together, as `Table.filter` does one.
-
-    A column applies to the tables that have it, of which one has to have each value.
-    """
+    """Filter tables that are read together; one with the column has to have each value."""
     keeps: list[dict[str, pl.Expr]] = [{} for _ in tables]
     for name, value in where.items():
         column = str(name).strip().lower()

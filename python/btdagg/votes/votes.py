@@ -1,7 +1,7 @@
 """Votes, one row a vote or one row an item, from a source to counts.
 
-A vote is -1, 0 or +1 from A's point of view, or B, tie, A in words. An answer that could not be
-parsed is an empty vote: it is missing, never a tie, so it is counted and shown but not tallied.
+A vote is -1, 0 or +1 from A's point of view, or B, tie, A in words. An empty vote is missing, never
+a tie: it is counted and shown but not tallied.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class Votes(Table, CountsItself):
     ----------
     frame : polars.DataFrame
         Columns `item` (text or Int64) and `vote` (Int8; null where missing), or `item`, `minus`,
-        `tie`, `plus` (Int64); where the source has them `judge`, `template`, `task` (text), `order`
-        (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64 if all are from 0 to 1); and
-        every other column as it came.
+        `tie`, `plus` (Int64); where the source has them `judge`, `template`, `task`, `order`
+        (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64 if all are in 0 to 1); and all
+        others.
     strength : Strength or None
         What says how strong the votes are: `kind` is the column, `full_margins` the margins of a
         whole win.
@@ -116,10 +116,7 @@ class Votes(Table, CountsItself):
 
     @cached_property
     def sides(self) -> Sides:
-        """What A and B are called: as `read_votes` was told, or as `system_a` and `system_b` say.
-
-        The columns name them where each has one value, as it may have after a filter.
-        """
+        """What A and B are called: by `read_votes`, or by the one value of their columns."""
         return self.own_sides or sides_of(self, scale=self.scale)
 
     def with_names(self, a: str | None, b: str | None) -> Self:
@@ -184,10 +181,10 @@ class Votes(Table, CountsItself):
         return "none" if self.strength is None else self.strength.kind
 
     def as_fitted(self, origin: Provenance) -> Votes:
-        """Return the same votes with the strength that those have which a model was fitted to.
+        """Return the same votes with the strength of those that a model was fitted to.
 
-        Votes whose strength was chosen stay as they are. Warns where votes still count otherwise,
-        and where the model has no use for their strength.
+        A strength that was chosen stays. Warns where votes still count otherwise, and where the
+        model has no use for their strength.
         """
         alike, own = self, Provenance.of(self)
         is_alike = (own.strength, own.full_margins) == (origin.strength, origin.full_margins)
@@ -242,27 +239,24 @@ class Votes(Table, CountsItself):
         Parameters
         ----------
         labels : Labels, optional
-            Items are then joined with them task by task, with groups and probabilities; see
-            `btdagg.votes.Items`. Rows without a label tell those of their items; a column
-            `probability` of the labels has the probability that an item was chosen to be labelled,
-            and a column `least_probability` the least of any item. Labels of items with probability
-            0, which were chosen because people's looks help there, are left out.
+            Items are then joined with them task by task, with groups and probabilities. A column
+            `probability` is that of having been chosen to be labelled, `least_probability` the
+            least of any item, which rows without a label also tell. Labels with probability 0,
+            chosen for human review, are left out.
         n_votes : int, optional
             Count only the first so many votes of each item, or judge of a panel; see `counts`.
         panel, judges : str and sequence of str, optional
-            Column that tells the judges of a panel apart, and who they are, in this order; `judge`
-            and those of the column, sorted, if only one is given.
+            Column of the judges of a panel, and their names in order; by default `judge`, and those
+            of the column, sorted, if one of the two is given.
         by, systems : str and tuple of two, optional
-            With labels, columns of the votes, of which each item has one value: what to estimate
-            by, and the systems whose responses are A and B.
+            With labels, columns with one value for each item: what to estimate by, and the systems
+            whose responses are A and B.
         confidence : str, optional
-            Column of the confidences of votes, numbers of at least 0; by default
-            `confidence`, from 0 to 1, whose bad values are an error only for methods that use
-            confidences.
+            Column of the confidences of votes, at least 0; by default `confidence`, from 0 to 1,
+            whose bad values are an error only for methods that use it.
         decisions : sequence of str
-            Columns of decisions made elsewhere, such as by a generative aggregator:
-            a vote or nothing, the same in all rows of an item. With `n_votes` the column ``gsa_4``
-            holds the decisions of ``gsa`` on four votes.
+            Columns of decisions made elsewhere: a vote or nothing, one per item. With `n_votes` the
+            column ``gsa_4`` holds the decisions of ``gsa`` on four votes.
 
         Examples
         --------
@@ -318,10 +312,7 @@ class Votes(Table, CountsItself):
         )
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
-        """Return the items with a label, joined by item, and by task if both have one.
-
-        Other arguments are those of `items`.
-        """
+        """Return the items with a label, joined as by `items`, which has the other arguments."""
         return join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
 
     def strengths(self) -> NDArray[np.float64] | None:
@@ -340,7 +331,6 @@ class Votes(Table, CountsItself):
                 raise InputError(text, advice={name: None})
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
-        """Sums of every item, in the order in which items are first seen."""
         import polars.selectors as cs
 
         self.refuse_of_counts(n_votes=n_votes)
@@ -378,7 +368,6 @@ class Votes(Table, CountsItself):
     def _sums_of(
         self, rows: pl.LazyFrame, more: Iterable[pl.Expr] = (), by: Iterable[str] = ()
     ) -> pl.LazyFrame:
-        """Counts of every item, and of whatever else is named, in no order."""
         vote, points = pl.col("vote"), self.columns_of_counts.items()
         sums = [(vote == point).sum().cast(pl.Int64).alias(name) for name, point in points]
         if self.strength is not None:
@@ -389,7 +378,6 @@ class Votes(Table, CountsItself):
         return counted if self.strength is None else counted.with_columns(tie=tie)
 
     def _sums_of_confidences(self) -> Iterator[pl.Expr]:
-        """Yield the columns of `Confidences`."""
         for name, side in self.columns_of_counts.items():
             # In ascending order, so that the order of the votes does not change a bit of a sum;
             # running sums, since the engine leaves a sort out before a plain one.
@@ -459,21 +447,17 @@ def read_votes(
     order : mapping of str to AB or BA, optional
         What the words in `order` mean: AB where A was shown first.
     strength : {"margin", "strength", "probabilities", "confidence", "none"}, optional
-        Which columns say how strong votes are. A `margin` is a difference on any scale and a
-        `strength` a number from 0 to 1, both needed of every vote but ties; they are sizes beside a
-        column `vote`, or signed. Probabilities are `p_minus`, `p_tie`, `p_plus`. By default it is
-        the one of these three that there is, and none where there is none of them.
+        Which columns say how strong votes are: a `margin` on any scale, a `strength` from 0 to 1
+        (both needed of every vote but ties; sizes beside a column `vote`, or signed), or
+        probabilities `p_minus`, `p_tie`, `p_plus`. By default that of these three which is there.
     full_margin : float or mapping of judge to float, optional
-        The margin from which on a vote is a whole win. By default twice the mean margin of the
-        judge and template over its votes, ties included.
+        The margin of a whole win. By default twice the mean margin of the judge and template.
     scale : Scale, optional
-        Of votes that are grades, in a column `score` or `vote`; `words` then say their numbers.
-        Counts have a column for each point. It can be left out where it is certain: of pairs, of
-        pass and fail in words or as 0 and 1, and where a column `grades` says it, as exports of a
-        vote store do. A column `criterion` is the `task`.
+        Of grades, in a column `score` or `vote` (`words` say their numbers), or counts for each
+        point. Optional where certain: pairs, pass and fail in words or as 0 and 1, and where a
+        column `grades` says it, as in exports of a vote store. A column `criterion` is the `task`.
     a, b : str, optional
-        What A and B are called, such as two models. By default the columns `system_a` and
-        `system_b` name them where each has one value.
+        Names of A and B, such as two models; by default those of `system_a` and `system_b`, if one.
 
     Returns
     -------
@@ -489,8 +473,8 @@ def read_votes(
     Notes
     -----
     With a column `sample`, rows that agree in item, judge, order, sample, template, temperature and
-    task (as far as they exist) are one sample, which counts once; a missing vote beside one that is
-    not does not count. Without a column `sample` every row is one more vote.
+    task (as far as they exist) are one sample, which counts once, missing only if all are. Without
+    it every row is a vote.
 
     Examples
     --------
@@ -558,7 +542,6 @@ def read_votes(
 def _grades_of(
     table: Table, column: str | None, scale: Scale, words: Mapping[str, object] | None
 ) -> Votes:
-    """Read votes on a scale, or counts of them if no column has votes."""
     if column is None:
         names = {column_text(name): name for name in table.columns}
         if not {*scale.columns} <= {*names}:
@@ -602,11 +585,8 @@ def _votes_of(
 
 
 def _with_sums(votes: Votes) -> Votes:
-    """Sum up the votes by their key while they are read.
-
-    Most of the time goes into grouping rows by text. So a column that is the same in all rows is
-    not grouped by, and repeated samples are found by the bits of one word instead of grouping.
-    """
+    # Most of the time goes into grouping rows by text: constant columns are not grouped by, and
+    # repeated samples are found by the bits of one word.
     key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
     same = votes.constants(key)
     more = [pl.len().cast(pl.Int64).alias(N_ROWS)]
@@ -638,11 +618,8 @@ def _counts_of(table: Table, scale: Scale, sides: Mapping[str, str] | None = Non
 
 
 def _without_repeats(votes: Votes) -> Votes:
-    """Leave out repeated samples, and refuse those whose votes differ.
-
-    Where as many bits are set as there are samples, no two are alike: only the other groups are
-    looked at. Samples from 63 on share bits with those below, so some are looked at in vain.
-    """
+    # Where as many bits are set as there are samples, no two are alike. Samples from 63 on share
+    # bits with those below.
     sums = votes.sums
     assert sums is not None  # where there is a column of samples
     key = votes._key_of_sums
@@ -676,14 +653,12 @@ def require_single(votes: object) -> None:
 
 
 def _whole(rows: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
-    """Return sums as whole numbers where they all are."""
     sums = pl.col(*columns)
     is_whole = rows.select((sums.floor() == sums).all()).row(0)
     return rows.with_columns(sums.cast(pl.Int64)) if all(is_whole) else rows
 
 
 def _first(rows: pl.LazyFrame, n_votes: int) -> pl.LazyFrame:
-    """Make all votes missing but the first of each item; see `Votes.counts`."""
     vote, names = pl.col("vote"), rows.collect_schema().names()
     votes = rows.sort(*(column for column in ("sample", PLACE) if column in names))
     if "order" in names:
@@ -710,12 +685,11 @@ def tally(
     items : (m,) array of integers or strings
         Item of each vote.
     votes : (m,) array of numbers
-        Votes from A's point of view: -1, 0 or 1, or how strongly in between, or margins, positive
-        where A is better. Leave out missing votes: they are no ties. Every entry is one more vote;
-        `read_votes` and `btdagg.online.OnlineTally` drop repeated samples.
+        Votes from A's point of view: -1, 0 or 1, how strongly in between, or margins. Leave out
+        missing votes: they are no ties. Every entry is a vote; `read_votes` and
+        `btdagg.online.OnlineTally` drop repeated samples.
     full_margin : float, optional
-        The margin from which on a vote is a whole win. By default it is 1, and votes beyond are
-        refused.
+        The margin of a whole win; by default 1, and votes beyond are refused.
 
     Returns
     -------
@@ -727,9 +701,8 @@ def tally(
 
     Notes
     -----
-    A vote of strength w, which is the size of its margin over the full margin and at most 1, is w
-    of a win and 1 - w of a tie. Strengths are rounded to multiples of 1/1024, so that their sums
-    are exact in any order.
+    A vote of strength w, its margin over the full margin and at most 1, is w of a win and 1 - w of
+    a tie. Strengths are rounded to multiples of 1/1024: sums are exact in any order.
 
     Examples
     --------

@@ -114,13 +114,11 @@ def _word(value: object) -> str:
 
 
 def _words_in(table: Table, column: str) -> pl.Expr:
-    """Return a column as words; a whole number is one word, however it is stored."""
     words = as_text(table, column).str.strip_chars().str.to_lowercase()
     return words.str.replace(_WHOLE, "${1}")
 
 
 def _unknown(unknown: Mapping[str, int]) -> str:
-    """Say how often each unknown word comes, and where to say what it means."""
     words = list(unknown)[:_MOST_WORDS]
     rows = ", ".join(f"{word!r} in {counted(unknown[word], 'row')}" for word in words)
     others = f" and {len(unknown) - len(words)} others" if len(unknown) > len(words) else ""

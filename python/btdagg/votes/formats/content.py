@@ -79,19 +79,11 @@ class ImportOptions:
 
 
 class Format(NamedTuple):
-    """A format.
+    """A format: `recognizes` tells whether a file has it, `read` returns its rows.
 
-    Attributes
-    ----------
-    name : str
-    recognizes : callable
-        Returns whether a file has it.
-    read : callable
-        Returns the rows of a file (see `btdagg.votes.formats.rows`), and None or a remark on what
-        would let more be read. Rows of grades have `score` as it came, and no `vote`.
-    uses : tuple of str
-        Which arguments of `btdagg.votes.formats.read` it takes, of those that not all take; grades
-        are an argument where `read_grades` reads them.
+    `read` also returns None or a remark on what would let more be read; grades are in `score` as
+    they came, not in `vote`. `uses` are the optional arguments of `btdagg.votes.formats.read` it
+    takes.
     """
 
     name: str

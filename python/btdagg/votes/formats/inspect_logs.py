@@ -16,10 +16,7 @@ def _recognizes(content: Content) -> bool:
 
 
 def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame, None]:
-    """Read logs together: what a retried one repeats of another counts once.
-
-    Columns are keys of the samples' metadata; with the column `label` the rows are labels.
-    """
+    # A retried log repeats another, whose samples count once.
     from btdagg.integrations.inspect import read_inspect_labels, read_inspect_votes
 
     paths = [content.path for content in contents]

@@ -33,7 +33,6 @@ def _has_scores(content: Content) -> bool:
 
 
 def _read_games(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
-    """Read two votes of each pair, one in each order; one where scores were compared."""
     rows = [row for judged in content.objects() for row in _games(content, judged)]
     return pl.DataFrame(rows, infer_schema_length=None), None
 
@@ -134,7 +133,6 @@ def _read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataF
 
 
 def _arena_vote(game: Any) -> tuple[int | None, float | None]:
-    """Return the vote, from the point of view of what was shown as A, and the margin."""
     score = _SCORE.fullmatch(str((game or {}).get("score")).strip())
     if score is None or score[1] == score[3]:
         return None, None
@@ -166,7 +164,6 @@ def _has_pairs(content: Content) -> bool:
 
 
 def _read_pairs(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
-    """Read comparisons of two models, of which A was shown first, or on the left."""
     table = content.table()
     if "winner" in table.columns:
         table = voted(table, "winner", {**_WORDS, **as_words(options.words)})
@@ -187,7 +184,6 @@ def _read_pairs(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
 
 
 def _of_flags(table: Table) -> Table:
-    """Read the three columns of which one is 1."""
     table = parse(table, dict.fromkeys(_WINNERS, schema.whole_numbers))
     flags = [pl.col(name) for name in _WINNERS]
     refuse(

@@ -28,7 +28,6 @@ def _recognizes(content: Content) -> bool:
 
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
-    """Read a vote of each answer: chat completions, or responses."""
     pattern = _pattern(options.custom_id) if options.custom_id else None
     rows: list[tuple[Any, ...]] = []
     answers: list[JudgeText] = []
@@ -88,7 +87,6 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def _body(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a response, empty where the request failed."""
     response = reply.get("response") or {}
     body = response.get("body")
     good = not reply.get("error") and response.get("status_code", 200) == 200

@@ -23,10 +23,7 @@ def _recognizes(content: Content) -> bool:
 
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
-    """Read every two outputs of a test: by what was selected, or by their scores.
-
-    Assertions are tasks, or criteria of grades. `options.name` picks one: its metric, or its type.
-    """
+    # Assertions are tasks, or criteria of grades; `options.name` picks one by metric or type.
     document = content.document or {}
     results = _results(document)
     systems = _systems(results)
@@ -92,7 +89,6 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
 
 
 def _results(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of outputs, one for each prompt and test."""
     results = document.get("results")
     if isinstance(results, dict):
         results = results.get("results")
@@ -102,7 +98,6 @@ def _results(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _systems(results: list[dict[str, Any]]) -> dict[int, str]:
-    """Return a name of each column of outputs: its provider, and the prompt if that has several."""
     names: dict[int, str] = {}
     for result in results:
         provider = result.get("provider") or {}
@@ -155,7 +150,6 @@ def _graded(
 
 
 def _is_of_model(assertion: Mapping[str, Any]) -> bool:
-    """Whether an assertion is scored by a model."""
     kind = _kind(assertion)
     return kind in _OF_MODELS or kind.startswith(("model-graded", "context-"))
 
@@ -169,7 +163,6 @@ def _metric(assertion: Mapping[str, Any]) -> str:
 
 
 def _grader(config: Any) -> str | None:
-    """Return the model that grades, where an assertion, a test or all tests name it."""
     if not isinstance(config, dict):
         return None
     own = config.get("provider") if "type" in config else None

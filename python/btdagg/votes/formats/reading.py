@@ -80,9 +80,9 @@ class Imported(Readable):
     Attributes
     ----------
     frame : polars.DataFrame
-        Votes (`item`, `vote`), ratings (`item`, `rater`, `vote`) or labels (`item`, `label`), and
-        the columns of docs/data.md that the files have. `status` is ``ok``, or says why a vote is
-        missing. Votes and ratings that are grades have `score` in place of `vote`.
+        Votes (`item`, `vote`), ratings (`item`, `rater`, `vote`) or labels (`item`, `label`) with
+        the columns of docs/data.md; grades are in `score`. `status` is ``ok``, or why a vote is
+        missing.
     kind : "votes", "grades", "ratings" or "labels"
     formats : tuple of str
     unread : mapping of str to int
@@ -132,26 +132,23 @@ def read(
     Parameters
     ----------
     files : path, list of paths, or data frame
-        A folder stands for the files in it. Data in memory are what `btdagg.votes.read_table`
-        takes: a frame, a mapping of column name to values, or a list of rows as mappings.
+        A folder stands for its files. Data in memory are as of `btdagg.votes.read_table`.
     format : str, optional
         One of `btdagg.votes.formats.FORMATS`; recognized by the content unless given.
     columns : mapping of str to str, optional
         Columns of a table by the names of docs/data.md, such as ``{"item": "id", "vote":
-        "winner"}``. `answer` are texts with a verdict, `score` (with `group` and `system`) scores
+        "winner"}``. `answer` are texts with a verdict; `score` (with `group` and `system`) scores
         of responses, which are compared, or grades of items without `system`; `score_a` and
-        `score_b` scores of both, `margin` the lead of A where there is no vote; with `label` labels
-        are returned.
+        `score_b` scores of both, `margin` the lead of A; with `label` labels are returned.
     words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
-        What words mean that are no votes, such as ``{"draw": "tie"}``; see `btdagg.read_votes`. Of
-        texts, the words of verdicts, one for each vote.
+        What words mean, such as ``{"draw": "tie"}``; see `btdagg.read_votes`. Of texts, the words
+        of verdicts, one for each vote.
     order : mapping of str to AB or BA, optional
         What the words in the column `order` mean: AB where A was shown first.
     constants : mapping of str to str, optional
         Columns that have one value in all rows, such as ``{"judge": "gpt-5.4"}``.
     kind : "votes", "ratings" or "labels", optional
-        What to return: labels where `columns` has `label`, ratings where the votes are people's,
-        votes otherwise.
+        What to return; by default labels if `columns` has `label`, ratings if votes are people's.
     name : str, optional
         Which scorer or assertions, where a file has several.
     custom_id : str, optional
@@ -192,9 +189,8 @@ def read_grades(
     Parameters
     ----------
     scale : Scale or int, optional
-        Points, other than which a number is an error. With pass and fail (0 and 1) a format that
-        says whether a response passed gives that. With a number, scores from 0 to 1 become whole
-        grades from 0 to this number.
+        Points, other than which a number is an error. With pass and fail, a format's own passes are
+        read. With a number k, scores from 0 to 1 become whole grades from 0 to k.
     columns : mapping, optional
         As of `read`. ``{"criterion": {"tone": "human tone"}}`` names a column with the grades by
         each criterion, and ``{"judge": ["gpt", "claude"]}`` those of each judge.
@@ -306,7 +302,6 @@ def recognized(files: Any, name: str | None = None) -> str | None:
 
 
 def _contents(files: Any) -> list[Content]:
-    """Return the files that are named, each once, or the one table of data that is in memory."""
     if isinstance(files, Content):
         return [files]
     places = [files] if isinstance(files, str | os.PathLike) else files
@@ -320,7 +315,6 @@ def _contents(files: Any) -> list[Content]:
 
 
 def _parsed(constants: Mapping[str, str]) -> dict[str, Any]:
-    """Parse constants as the values of columns are parsed."""
     for name in {"item", "status", "format", *table.VERDICTS}.intersection(constants):
         expected = "columns that are the same in all rows"
         raise InputError(argument="constants", got=name, expected=expected)
@@ -333,7 +327,6 @@ def _parsed(constants: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _format_of(content: Content, name: str | None, options: ImportOptions) -> Format:
-    """Return the format that is named, or else the one that a file has."""
     used = {use for format in _BUILT_IN for use in format.uses if getattr(options, use)}
     # They say what the columns of a table mean.
     columns = {"columns", "order", "wide"} & used
@@ -366,7 +359,6 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
 def _read(
     format: Format, contents: list[Content], options: ImportOptions
 ) -> Iterator[tuple[str, pl.DataFrame, str | None]]:
-    """Yield names of files, their rows, and remarks."""
     if format.together:
         yield (listing(content.name for content in contents), *format.read(contents, options))
         return

@@ -63,7 +63,6 @@ def _evals(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ...]
 
 
 def _scores_by_name(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the scores of a Braintrust row; as a column of a table they are JSON."""
     scores = row.get("scores")
     if isinstance(scores, str) and scores.startswith("{"):
         scores = json.loads(scores)

@@ -1,9 +1,7 @@
 """The frame that every format is read to, and the votes, ratings or labels that are made of it.
 
-A format gives rows with `vote` from A's point of view, `status` (``ok``, or why there is no vote)
-and either `item`, or `group`, `system_a` and `system_b`, of which the id of the pair is made. Rows
-of grades have `score` as it came, and `item`, or `group` and `system`. All other columns are those
-of docs/data.md, as far as the format has them.
+Rows have `vote` from A's point of view (of grades `score`), `status`, and `item`, or `group` with
+`system_a` and `system_b` (of grades `system`), of which ids are made; see docs/data.md.
 """
 
 from __future__ import annotations
@@ -53,10 +51,7 @@ class JudgeText(NamedTuple):
 def votes_of_answers(
     answers: Iterable[JudgeText], expected: AnswerFormat
 ) -> tuple[pl.DataFrame, str | None]:
-    """Read the verdicts of texts by the parser of `btdagg judge`.
-
-    Returns the columns `vote`, `status` and `confidence`, and what would let more be read.
-    """
+    """Read `vote`, `status` and `confidence` from texts, and remark on what would help."""
     parse = lru_cache(maxsize=4096)(parse_verdict)
     rows: list[tuple[float | None, str, float | None]] = []
     unparsed = None  # an answer without a verdict
@@ -92,8 +87,7 @@ def votes_of_answers(
 def votes_of_scores(table: Table) -> pl.DataFrame:
     """Compare every two systems by their scores for a prompt: the k-th sample of one with the k-th.
 
-    `table` has `group` (the prompt), `system` and `score` (Float64, null where there is none);
-    `status` says why a score is missing. `margin` of the votes is the difference of the scores.
+    `table` has `group` (the prompt), `system` and `score`; `status` says why a score is missing.
     """
     scores = table.frame
     key = [name for name in _OF_SCORES if name in scores]
@@ -169,7 +163,6 @@ def finished(parts: list[pl.DataFrame], are_grades: bool = False) -> pl.DataFram
 
 
 def _paired(frame: pl.DataFrame) -> pl.DataFrame:
-    """Make ids of pairs, and let A be the first of two systems in alphabetical order."""
     swap = pl.col("system_a") > pl.col("system_b")
     if "item" in frame:  # of some rows
         swap &= pl.col("item").is_null()
@@ -193,10 +186,7 @@ def _paired(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_votes(rows: Table) -> tuple[pl.DataFrame, int]:
-    """Return rows of judges, as `read_votes` takes them, and how many others repeated a sample.
-
-    Samples that a format does not number are numbered as they come, after those that it does.
-    """
+    """Rows of judges, and how many repeated a sample; missing numbers follow those given."""
     frame = rows.frame
     if "rater" in frame:
         judge = pl.coalesce(*(name for name in ("judge", "rater") if name in frame))
@@ -219,10 +209,7 @@ def as_votes(rows: Table) -> tuple[pl.DataFrame, int]:
 
 
 def as_ratings(rows: Table) -> pl.DataFrame:
-    """Return rows of raters, one of each for an item, as `read_ratings` takes them.
-
-    People who are not named are numbered, where several voted on an item.
-    """
+    """Rows of raters, one for each item and rater; unnamed people are numbered."""
     frame = rows.frame
     if "rater" not in frame:
         frame = frame.rename({"judge": "rater"})
@@ -249,7 +236,6 @@ def as_labels(rows: Table) -> pl.DataFrame:
 
 
 def _ordered(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
-    """Return the columns that have a value: first those that each table has, last the format."""
     kept = [
         name
         for name in dict.fromkeys((*first, *frame.columns))

@@ -39,7 +39,6 @@ KINDS: dict[str, schema.Kind] = {
 
 
 def _recognizes(content: Content) -> bool:
-    """Whether a file has the columns of votes, or of scores of responses, under their names."""
     columns = content.columns
     has_scores = {"system", "score"} <= columns and bool(columns & {"group", "item"})
     has_votes = bool(columns & {"vote", "margin", "score"})
@@ -48,7 +47,6 @@ def _recognizes(content: Content) -> bool:
 
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
-    """Read the columns that a user names, and those that have the names of docs/data.md."""
     mapped = [name.strip().lower() for name in options.columns]
     table = with_item(read_table(content.table(), [], columns=options.columns))
     remark: str | None = None
@@ -102,7 +100,6 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
 def _columns_of_grades(
     table: Table, mapped: Sequence[str], options: ImportOptions
 ) -> list[tuple[str, str, str]]:
-    """Return the columns with grades, each with the column and value that its rows get."""
     if options.wide:
         wide = options.wide.items()
         return [(kind, n, c.strip().lower()) for kind, own in wide for n, c in own.items()]
@@ -117,7 +114,6 @@ def _columns_of_grades(
 def _grades(
     table: Table, columns: Sequence[tuple[str, str, str]], mapped: Sequence[str]
 ) -> pl.DataFrame:
-    """Return a row for each grade: of one column, or of one for each criterion or judge."""
     absent = [] if "item" in table.columns else sorted({"group", "system"} - {*table.columns})
     if absent:
         raise _without(table, absent)
@@ -147,7 +143,6 @@ def _refuse_other_signs(rows: Table) -> None:
 
 
 def _verdict(table: Table, mapped: Sequence[str]) -> str:
-    """Return which column says who is better: the one that is mapped, or one of its own name."""
     chosen = [name for name in VERDICTS if name in mapped]
     expect(len(chosen) <= 1, "columns", chosen, "one of them")
     names = (*chosen, *VERDICTS, *_ALONE)
