@@ -35,8 +35,8 @@ class PositionalBias(Readable):
     n_missing : int
         Missing votes, which are in none of the three.
     n_ab, n_ba : int
-        Votes with A and with B shown first, without missing ones. If the two differ much, the bias
-        also reflects how much better A is.
+        Votes with A and with B shown first. If the two differ much, the bias also reflects how much
+        better A is.
     n_items : int
         Items with at least one vote.
     bias : float or None
@@ -71,8 +71,8 @@ def positional_bias(
     Parameters
     ----------
     votes : Votes
-        Long votes with a column `order`. The bias is independent of which response is better only
-        if every item has as many votes in one order as in the other.
+        Long votes with a column `order`. The bias does not depend on which response is better only
+        if every item has as many votes in each order.
     by : sequence of str, optional
         Columns that votes are grouped by; by default `judge`, where there is such a column.
     gold_ties : Labels, optional
@@ -87,11 +87,9 @@ def positional_bias(
     -----
     With f and s an item's votes for the first and the second, and b the bias, the interval is
     ``b ± 1.96 sqrt(m / (m - 1) sum((f - s - b (f + s))²)) / sum(f + s)`` over the m items with a
-    vote that is not a tie: that of a ratio of sums over independent items, cut at -1 and 1. Votes
-    on one item may depend on each other.
-
-    The formula is from the paper's caption. For 220 and 199 votes and 253 ties it gives 5.0%; the
-    paper's table has 3.1%, which is (220 - 199) / 672 and counts ties in the denominator.
+    vote that is not a tie (a ratio of sums over independent items), cut at -1 and 1. For 220 and
+    199 votes and 253 ties the paper's formula gives 5.0%; its table has 3.1%, which counts ties in
+    the denominator.
 
     References
     ----------
@@ -132,7 +130,6 @@ def _bias_of(part: Votes, key: Key) -> PositionalBias:
 
 
 def _ratio_interval(first: NDArray[Any], second: NDArray[Any]) -> Interval | None:
-    """95% interval of ``sum(first - second) / sum(first + second)`` over items."""
     decisive = first + second
     n = int((decisive > 0).sum())
     if n < 2:

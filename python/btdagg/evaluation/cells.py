@@ -51,8 +51,7 @@ class MethodScores(Readable):
     matrices : (n_splits, labels, labels) array
         Items by gold label (rows) and predicted label (columns), in label order.
     of_new_items : mapping of str to Interval, optional
-        Scores on new items, ``"mae"``, ``"accuracy"``, ``"kappa"`` and ``"bias"``, where the method
-        was cross-fitted.
+        Where cross-fitted, ``"mae"``, ``"accuracy"``, ``"kappa"`` and ``"bias"`` on new items.
     n_items : int, optional
         Items, where each was decided in several splits.
     loss : callable
@@ -183,23 +182,21 @@ class Cell(Drawn, Readable):
     value : str
         In an ablation, the value of its column, such as the prompt template.
     fitted : Calibrated or None
-        The method `calibrated`, fitted to all labelled items, to describe the judge. The scores do
-        not use it.
+        The method `calibrated`, fitted to all labelled items, to describe the judge.
     n_asked : int or None
         Votes per item that were asked for; items may have fewer.
     n_undecided, n_missing, n_empty : int
-        Items of which a method has no decision; missing votes; items with missing votes only,
-        which are decided without votes.
+        Items that a method did not decide; missing votes; items with missing votes only, which are
+        decided without votes.
     test : SplitTest, GroupTest or None
         How differences were tested, if they were.
     pvalues : dict of str to (n_splits, m, m) array
-        P-values of each pair of m methods on each split, by the losses behind ``"mae"`` and
-        ``"accuracy"``.
+        P-values of each pair of m methods on each split, by ``"mae"`` and ``"accuracy"``.
     new_items : NewItems or None
         Losses by item, where the methods were cross-fitted.
     baseline, calibrated : int or None
-        Places among the methods: of the first plain vote, such as majority; and of the first that
-        calibrates a model and is quick to fit. The methods after it are there to be compared with.
+        Places among the methods of the first plain vote, such as majority, and of the first that
+        calibrates a model and is quick to fit.
     scale, label_scale : Scale
         Of the votes and of the labels.
     items : Items
@@ -323,9 +320,9 @@ class Cell(Drawn, Readable):
     def lines(self) -> tuple[dict[str, Any], ...]:
         """What tables have of each method, by name: numbers, and scores as `Interval`.
 
-        A method has its cluster by MAE (``rank``) and by accuracy (``accuracy_rank``), 1 the best,
-        and whether its MAE cannot be told from the best one (``tied``), if differences were tested;
-        and its MAE less that of the baseline (``mae_less_majority``) if it was cross-fitted.
+        Clusters by MAE (``rank``) and by accuracy (``accuracy_rank``), 1 the best, and whether the
+        MAE cannot be told from the best (``tied``), if tested; the MAE less that of the baseline
+        (``mae_less_majority``), if cross-fitted.
         """
         lines = []
         for place, method in enumerate(self.methods):

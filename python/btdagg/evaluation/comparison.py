@@ -58,9 +58,9 @@ class Comparison(Readable):
     n_calibration : float
         Mean number of labels that the models were calibrated on.
     n_only_first, n_only_second : int
-        Labelled items that are left out, since the other way has no votes on them.
+        Labelled items left out since the other way has no votes on them.
     n_unlabelled : int
-        Items that are left out, since they have no label.
+        Items left out without a label.
     population : "new" or "finite"
         Whether intervals are for new items, or of these, with a label or without.
     other_difference : Interval or None
@@ -137,14 +137,13 @@ def compare(
 ) -> Comparison:
     """Compare two ways of deciding the same items: two judges, signs and strength, two methods.
 
-    Every item is decided by models that were calibrated without its group, by the same folds for
-    both ways.
+    Every item is decided by models calibrated without its group, by the same folds for both ways.
 
     Parameters
     ----------
     first, second : Votes, Items, (n, 3) or (n, judges, 3) array
-        Votes of each way: tables, which are joined with a table of labels by item, or arrays with a
-        row for each label. May be the same votes if the methods or numbers of votes differ.
+        Votes of each way: tables, joined with labels by item, or arrays with a row for each label.
+        May be the same votes if methods or numbers of votes differ.
     labels : Labels, or (n,) array of -1, 0, 1
     scale : Scale or two of them, optional
         Of arrays: (n, J) numbers of votes for each point. By default that of pairs.
@@ -155,15 +154,14 @@ def compare(
     n_votes : int or two of them, optional
         Use only the first so many votes of each item, of tables; see `Votes.counts`.
     covariates : optional
-        What else is known of items, for both ways or a tuple of two, of which one may be None; as
-        of `btdagg.votes.Items.with_covariates`.
+        For both ways, or a tuple of two, of which one may be None; as of
+        `btdagg.votes.Items.with_covariates`.
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt; tables of labels have a column `group`.
     level : float
         Of the intervals.
     population : "new" or "finite"
-        Whether intervals are for new items of the kind, or of these items: those with a label, and
-        those of tables that have none.
+        New items of the kind, or these items, with a label or (of tables) without.
     names : two str
         What the ways are called in the result.
     protocol : Protocol
@@ -241,8 +239,7 @@ def about_strengths(parts: Mapping[str, Items]) -> list[str]:
 def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
     """Say in a line whether the strength of votes is better than their signs.
 
-    Nothing is said of votes without strength and of fewer than 20 labels; with `warn`, only where
-    strength is worse beyond chance (one-sided, at 5%).
+    Nothing without strength or below 20 labels; with `warn` only if worse (one-sided, at 5%).
     """
     one_kind = len(set(items.labels.tolist())) < 2 or items.group_numbers.max() == 0
     if items.signs is None or len(items) < _FEWEST or one_kind:
@@ -279,7 +276,6 @@ def _labelled(
     n_votes: int | None,
     scale: Scale | None,
 ) -> tuple[Items, Aggregator, set[Any]]:
-    """Items that a way decides, its method, and the ids of items without a label."""
     is_table = isinstance(way, Votes) or (isinstance(way, Items) and isinstance(labels, Labels))
     if is_table != isinstance(labels, Labels) or (is_table and groups is not None):
         raise InputError(
@@ -339,7 +335,6 @@ def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
 
 
 def _tables(way: Items) -> list[NDArray[Any]]:
-    """Counts of each judge."""
     return [*np.swapaxes(way.counts, 0, 1)] if way.judges else [way.counts]
 
 

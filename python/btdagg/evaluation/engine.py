@@ -42,12 +42,8 @@ def cross_scores(
 ) -> list[list[Cell]]:
     """Score aggregators calibrated on each part on the evaluation sets of every part.
 
-    In split k every part has a calibration and an evaluation set of its own.
-
-    There is one part, unless calibrations are to be used elsewhere; cells are by the part that was
-    calibrated on, and the part that was decided. `observe` is called with the aggregators fitted to
-    each part in each split, and `progress` after each split. Methods that need neighbours get them
-    from the `neighbourhood` of the part, of which there is one.
+    Each split gives every part sets of its own; cells are by calibrated and decided part. `observe`
+    gets the aggregators fitted to each part and split. `neighbourhood` is that of a single part.
     """
     splitter = protocol.splitter
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
@@ -106,18 +102,13 @@ def with_neighbours(
 
 
 def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitted:
-    """Return a fitted copy; what a calibration warns of stays in it.
-
-    A hundred splits would warn a hundred times, and the next one fits the same aggregator again.
-    """
+    """Return a fitted copy, whose warnings stay in it: each of a hundred splits would warn."""
     own = copy(aggregator)
     fitted: Fitted = getattr(own, "fit_quietly", own.fit)(counts, labels)
     return fitted
 
 
 class _SplitDecisions(NamedTuple):
-    """Labels of the evaluation set of a split, (methods, items), and which items those are."""
-
     labels: NDArray[np.int8]
     items: NDArray[np.intp]
     n_calibration: int
@@ -142,7 +133,6 @@ def _counted(
     decided: Sequence[_SplitDecisions],
     refits: Sequence[_Refits],
 ) -> Cell:
-    """Compare what the methods decided of a part with its gold labels, and with one another."""
     new_items = _new_items(part, refits, decided, protocol) if refits else None
     gold = [part.labels[split.items] for split in decided]
     labels, k = part.label_scale.values, len(part.label_scale.points)

@@ -79,8 +79,8 @@ def evaluate(
     Parameters
     ----------
     votes : Votes, (n, 3) or (n, judges, 3) array of non-negative numbers, or Items
-        Long votes, or wide counts of one judge; or votes per item in label order: minus, tie, plus.
-        Judges of an array are called ``"1"``, ``"2"`` and so on.
+        Votes, or wide counts in label order: minus, tie, plus. Judges of an array are called
+        ``"1"``, ``"2"`` and so on.
     labels : Labels, or (n,) array of -1, 0, 1
         Gold labels; None with items that hold their own. Items of one `group` are split together.
         If only the labels have a column `task`, each item gets its task from there.
@@ -90,30 +90,25 @@ def evaluate(
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt. They are split and tested together.
     covariates : optional
-        What else is known of items, which `Calibrated` then uses: columns of arrays, and of tables
-        names; as of `btdagg.votes.Items.with_covariates`.
+        What `Calibrated` uses besides votes, as of `btdagg.votes.Items.with_covariates`; of arrays
+        columns.
     n_votes : sequence of int, optional
-        Numbers of votes per item to compare at; the first votes of each item are used. By default
-        all votes.
+        Numbers of votes per item to compare at, the first ones; by default all.
     n_labels : sequence of int, optional
         Numbers of labels to calibrate on, by the paper's random splits unless the protocol has
-        others; nothing is tested. In each split the items that the largest number leaves are the
-        evaluation set, for every number, and a smaller calibration set is part of a larger one. It
-        may have a few items more than asked for, since groups stay together. The paper has 20, 40,
-        ..., 200.
+        others; nothing is tested. In each split the evaluation set is what the largest number
+        leaves, and calibration sets are nested; groups stay together, so that a set may have a few
+        items more. The paper has 20, 40, ..., 200.
     partial : callable, optional
-        Called with the scores so far after each part but the last, so that an interrupted run can
-        keep them.
+        Called with the scores so far after each part but the last, to keep if interrupted.
     by : sequence of str, optional
-        Columns that votes are grouped by: each of their values is evaluated separately. By default
-        task and judge, if these columns exist; with a panel among the aggregators by task.
-        Arrays are evaluated as one.
+        Columns by whose values votes are evaluated separately; by default task and judge, if they
+        exist, and with a panel task. Arrays are evaluated as one.
     aggregators : sequence of Aggregator, optional
         By default `Calibrated` with its weak prior, and majority vote; of grades also the median,
-        the mean, `Isotonic` and a constant. The decisions of a `Decided` are read from its column;
-        see `Votes.items`. Beside a panel, which is `Calibrated` with judges and reads the column
-        `judge`, the others decide by the votes of all judges together, and `n_votes` is of each
-        judge.
+        the mean, `Isotonic` and a constant. A `Decided` is read from its column, see `Votes.items`.
+        Beside a panel (`Calibrated` with judges) the others decide by the votes of all judges, and
+        `n_votes` is of each judge.
     protocol : Protocol
         Cross-fitting by default; at least two splits.
     confidence : str, optional
@@ -121,8 +116,7 @@ def evaluate(
     progress : callable, optional
         Called once with the number of splits to come; what it returns is called after each.
     neighbours : Votes, optional
-        Votes of which the tasks and judges that `votes` does not have are neighbours too, for
-        aggregators with such a prior. They are not scored.
+        Votes whose other tasks and judges are neighbours too, and are not scored.
 
     References
     ----------
@@ -218,7 +212,6 @@ def evaluate(
 def _joined(
     votes: Votes, labels: Labels, covariates: Any, n_votes: int | None = None, **needed: Any
 ) -> Items:
-    """Return the labelled items, whose covariates are those of all."""
     if covariates is None:
         return votes.labelled(labels, n_votes, **needed)
     items: Items = join(votes, labels, votes.items(n_votes=n_votes, **needed))
@@ -227,7 +220,6 @@ def _joined(
 
 
 def _protocols(protocol: Protocol, n_labels: Sequence[int] | None) -> dict[int | None, Protocol]:
-    """Return the protocol by the number of labels to calibrate on; None alone for its own."""
     if n_labels is None:
         return {None: protocol}
     sizes, splitter = sorted(_distinct(n_labels, "n_labels")), protocol.splitter
@@ -240,7 +232,6 @@ def _protocols(protocol: Protocol, n_labels: Sequence[int] | None) -> dict[int |
 
 
 def _distinct(numbers: Sequence[int], name: str) -> list[int]:
-    """Return the different numbers of a sequence of positive ones, of which there has to be one."""
     if not isinstance(numbers, Iterable) or isinstance(numbers, str) or not len(numbers):
         expected = "a sequence of at least one number"
         raise InputError(argument=name, got=numbers, expected=expected)
@@ -257,7 +248,6 @@ def _of_part(
     step: Callable[[], object] | None,
     around: Callable[[int | None], Mapping[Key, tuple[Items, NDArray[Any]]]],
 ) -> list[Cell]:
-    """Compare aggregators on one part, at every point; the others `around` are its neighbours."""
     cells: list[Cell] = []
     decided = [of.decisions or "" for of in map(needs_of, methods) if of.some_decisions]
     for n_votes in numbers:
@@ -327,7 +317,6 @@ def _sharing(votes: Table, labels: Labels) -> int:
 
 
 def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:
-    """Number of items without a label, and of labels whose item has no votes."""
     # Where the votes got their task from the labels, an unlabelled item has none: it counts too.
     in_both = "task" in votes.columns and "task" in labels.columns
     key = ["item", "task"] if in_both else ["item"]

@@ -27,19 +27,15 @@ _Z = 1.96
 def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
     """Mean of ``|predicted - label|`` of (n,) arrays of -1, 0, 1; 0 to 2, lower is better.
 
-    A reversed preference costs 2. A tie taken for a preference, or a preference for a tie, costs 1.
-    The paper's equation for MAE. Lengths that disagree, no items, and values that are no labels are
-    an `InputError`.
+    A reversed preference costs 2; a tie taken for a preference, or the reverse, 1. The paper's MAE.
+    `InputError` if lengths disagree, there are no items, or a value is no label.
     """
     gold, predictions = _pair(labels, predicted)
     return float(np.abs(gold - predictions).mean())
 
 
 def pairwise_accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of items whose predicted label is the gold label, 0 to 1; the paper's PA.
-
-    Takes and raises what `mean_absolute_error` does.
-    """
+    """Share of items whose predicted label is the gold label, 0 to 1; the paper's PA. As above."""
     gold, predictions = _pair(labels, predicted)
     return float((gold == predictions).mean())
 
@@ -81,8 +77,8 @@ def krippendorff_alpha(items: ArrayLike, ratings: ArrayLike, *, ordinal: bool = 
     items, ratings : (n,) arrays
         What each rating is of, and the ratings; NaN where a rater gave none.
     ordinal : bool
-        Whether ratings are an order alone, as B, tie and A are. Otherwise they are grades, whose
-        disagreement is their squared difference.
+        Whether ratings are an order alone, as B, tie and A are; else they are grades, with squared
+        differences.
 
     Returns
     -------
@@ -133,8 +129,7 @@ class Interval(NamedTuple):
 def mean_interval(values: ArrayLike) -> Interval:
     """Mean of (n,) finite numbers and normal 95% interval, ``mean ± 1.96 standard errors``.
 
-    Over splits, as in the paper, it says how sure the mean over splits is. It is no interval for
-    new items: the splits share theirs.
+    Over splits, as in the paper, it is no interval for new items: the splits share theirs.
     """
     array = np.asarray(values, dtype=np.float64)
     mean = float(array.mean())
@@ -151,11 +146,9 @@ def share_interval(share: float, n: int) -> Interval:
 def wilson(
     share: Any, n: NDArray[Any], quantile: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Low and high ends of Wilson's interval of a share of n independent items.
+    """Low and high ends of Wilson's interval of a share of (k,) `n` independent items, above 0.
 
-    `n` is a (k,) array, above 0, and `quantile` such as Student's t at a level and degrees of
-    freedom; shares and quantiles are one for all, or (k,) too. Wilson (1927); Brown, Cai and
-    DasGupta (2001).
+    Wilson (1927); Brown, Cai and DasGupta (2001). Student's t is a `quantile` too.
     """
     square = quantile**2
     centre = (share + square / (2 * n)) / (1 + square / n)

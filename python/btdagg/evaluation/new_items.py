@@ -30,12 +30,12 @@ class Losses(NamedTuple):
     Attributes
     ----------
     of_items : (m, n) array
-        Loss of each of m methods on each of n items, averaged over the repetitions. The models that
-        decide an item were fitted without its group.
+        Loss of each of m methods on each of n items by models fitted without its group, averaged
+        over the repetitions.
     of_refits : (m, n_refits) array
         Means over all items for models fitted to resampled groups.
     own : (m, n) array, optional
-        Losses of the models that are fitted to all items, which are the ones that are written.
+        Losses of the models fitted to all items, which are written.
     worst, least : float
         The largest and the smallest loss that there can be.
     """
@@ -52,9 +52,9 @@ def disagreement(
 ) -> NDArray[np.float64]:
     """Return losses, (..., n), whose mean is one less the quadratic-weighted kappa.
 
-    `predicted` and `squares`, (..., n), are predicted labels and their squares, or means of them.
-    Kappa is no mean of items. Each loss is kappa's, with what the item adds to its error to first
-    order, so that their mean varies as kappa does (Fleiss, Cohen and Everitt, 1969).
+    Each is kappa's with what the item adds to its error to first order, so that the mean varies as
+    kappa does (Fleiss, Cohen and Everitt, 1969). `squares` are those of `predicted`, or their
+    means.
     """
     mean, of_gold = predicted.mean(axis=-1, keepdims=True), gold.mean()
     squared = squares - 2 * predicted * gold + gold**2
@@ -77,29 +77,25 @@ class NewItems(Readable):
     groups : (n,) array
         Group of each item, as a number from 0.
     raters : NewItems or None
-        Where several people labelled items: of these, how far a label of each method, and last that
-        of another rater, is from a rater's.
+        Where several people labelled items: distances of each method's label, and last of another
+        rater's, from a rater's.
     left : float
-        Share of a finite population that has no label, by which its variances are smaller; 1 for
-        new items.
+        Unlabelled share of a finite population, which scales its variances; 1 for new items.
     alpha : float or None
         Of these raters; see `btdagg.evaluation.krippendorff_alpha`.
 
     Notes
     -----
-    The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator;
-    and that of the model, which all items share: the variance of the error of models fitted to
-    resampled groups. Quantiles are of Student's t, with one degree of freedom less than there are
-    groups. A difference that is the same in all groups has no such variance: its interval lets as
-    many groups differ otherwise as Wilson's interval of a share allows where none is seen, and its
-    p-value is one less the level at which that interval ends at 0.
+    The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator,
+    and that over models fitted to resampled groups, since all items share one model. Quantiles are
+    of Student's t, with one degree of freedom less than groups. A difference that is the same in
+    all groups gets the interval of a share never seen in so many (Wilson), and the p-value at which
+    it ends at 0.
 
-    Items of one or two votes have few different counts, and a few labels flip the decisions of a
-    whole class of them. Cross-fitted models are then of another kind than the one that is written,
-    whose losses on its own labels are hardly better than those on new items. The interval of a
-    difference therefore reaches from the lower to the upper end of two: that of cross-fitted
-    losses, and that of the written models' own losses, without the part of the refits. A difference
-    is significant where both say so, to the same side.
+    Where items have one or two votes, few labels flip whole classes of them, and cross-fitted
+    models differ in kind from the written one. The interval of a difference therefore covers a
+    second one: of the written models' own losses, without the part of the refits. It is significant
+    if both say so.
 
     References
     ----------
@@ -143,10 +139,7 @@ class NewItems(Readable):
         return Interval(*(-end for end in _turned(of_losses))) if score in _RISING else of_losses
 
     def beside(self, other: NewItems, *, own: bool = False) -> NewItems:
-        """Return these methods and others, of which each has losses of the same items.
-
-        With `own`, the losses of the written models too: of both on their own labels.
-        """
+        """Return these methods and others on the same items; with `own`, own losses too."""
         both: dict[Score, Losses] = {}
         for score, losses in self.losses.items():
             others = other.losses[score]
@@ -174,7 +167,6 @@ class NewItems(Readable):
         return pvalues
 
     def _worst(self, score: Score) -> float:
-        """Return the largest difference that there can be."""
         return self.losses[score].worst - self.losses[score].least
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:

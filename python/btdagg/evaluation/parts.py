@@ -38,8 +38,7 @@ def parts_of(
 ) -> tuple[Key, dict[Key, Votes]]:
     """Return the columns that votes are grouped by, and the votes of each part.
 
-    If only the labels have a column `task`, each item gets its task from there. If some items have
-    a task, items without one are left out.
+    Tasks may come from the labels; if some items have a task, those without one are left out.
     """
     votes = with_task(votes, labels)
     columns = grouping(votes, by)
@@ -141,11 +140,7 @@ def refuse_several_judges(votes: Votes) -> None:
 
 
 class Neighbourhood:
-    """What the other parts of an evaluation may tell of one, without what is held out.
-
-    `own`, (n,), is what each item of the part belongs to: its group, or itself. The other parts
-    come with what their items belong to.
-    """
+    """Other parts as neighbours, without what is held out; `own`, (n,), is each item's group."""
 
     def __init__(self, own: NDArray[Any], others: Mapping[str, tuple[Items, NDArray[Any]]]) -> None:
         self._own = own.astype(str)
@@ -158,10 +153,7 @@ class Neighbourhood:
         }
 
     def prior(self, held_out: NDArray[np.intp]) -> Prior | list[GradeModel] | None:
-        """Return the prior of the others without the items, or groups, that are held out.
-
-        Of grades it is their models. None where nothing is left of them.
-        """
+        """Return the prior of the others, of grades models, without held-out items."""
         left_out = self._own[held_out]
         neighbours = {}
         for name, (items, names) in self._parts.items():

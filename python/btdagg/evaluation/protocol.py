@@ -68,9 +68,8 @@ class Splitter(Interface):
     ) -> Iterator[Split]:
         """Split `n_items` items. Items with equal `groups`, (n_items,), stay together.
 
-        `content` has what is known of the items, (n_items, ...) arrays of numbers such as counts
-        and labels, for splitters that do not go by the order of rows. A set without items is an
-        `InputError`.
+        `content` are (n_items, ...) arrays, such as counts and labels, for splitters that do not go
+        by the order of rows. A set without items is an `InputError`.
         """
 
 
@@ -81,18 +80,16 @@ class RandomSplits:
     Parameters
     ----------
     share : float, optional
-        Share of the items to calibrate on, above 0 and below 1. The default is the paper's 0.05,
-        unless `size` is given.
+        Share of the items to calibrate on, between 0 and 1; by default the paper's 0.05.
     size : int, optional
-        Number of items to calibrate on, instead of a share. With two sizes and the same seed, the
-        smaller calibration set of each split is part of the larger.
+        Number of items instead of a share. With the same seed, a smaller calibration set of each
+        split is part of the larger.
     n_splits : int
         Number of splits.
     seed : int
         Split k depends only on the seed and k, not on the number of splits.
     reserve : int, optional
-        Number of items to keep out of the evaluation set, of which only `share` or `size` are
-        calibrated on. By default the same number.
+        Number of items to keep out of the evaluation set; by default those calibrated on.
 
     References
     ----------
@@ -118,8 +115,7 @@ class RandomSplits:
     ) -> Iterator[Split]:
         """Split `n_items` items, at least 2, by their rows as in the paper; see `Splitter`.
 
-        Whole groups are drawn until the calibration set has at least the requested number of items.
-        `content` is not used.
+        Whole groups are drawn until the calibration set has the requested number of items.
         """
         n_items = as_integer(n_items, "n_items", 2)
         size = self._size_of(n_items)
@@ -131,7 +127,6 @@ class RandomSplits:
         return self._drawn(group, size, reserve)
 
     def _drawn(self, group: NDArray[np.intp], *n_items: int) -> Iterator[Split]:
-        """Draw whole groups until they hold each of the numbers of items."""
         sizes = np.bincount(group)
         for number in range(self.n_splits):
             order = np.random.default_rng([self.seed, number]).permutation(len(sizes))
@@ -143,7 +138,6 @@ class RandomSplits:
             yield Split(np.flatnonzero(of_item < calibrated), np.flatnonzero(of_item >= reserved))
 
     def _size_of(self, n_items: int) -> int:
-        """Return how many items to calibrate on, given by share, by size, or by default."""
         if self.size is not None:
             if self.share is not None:
                 raise InputError(
@@ -158,9 +152,8 @@ class RandomSplits:
 class CrossFit:
     """Repeated cross-validation by group: every item is decided by models that did not see it.
 
-    A model is calibrated on all folds but one, so that it is nearly the one that `calibrate` makes
-    of all labels. The scores are the error of that model on new items; their intervals are for new
-    groups, see `btdagg.evaluation.new_items.NewItems`.
+    A model is calibrated on all folds but one, nearly as `calibrate` does on all labels. Intervals
+    are for new groups, see `btdagg.evaluation.new_items.NewItems`.
 
     Parameters
     ----------
@@ -169,7 +162,7 @@ class CrossFit:
     n_repeats : int
         How often the groups are dealt into folds.
     n_refits : int
-        Models fitted to resampled groups, at least 2: how much they differ is part of an interval.
+        Models fitted to resampled groups, at least 2, whose differences are part of an interval.
     seed : int
     """
 
@@ -193,10 +186,7 @@ class CrossFit:
         groups: ArrayLike | None = None,
         content: Sequence[ArrayLike] = (),
     ) -> Iterator[Split]:
-        """Split so many items; see `Splitter`. Each repetition has every item in one fold.
-
-        Groups are dealt by their content, so that the order of rows changes nothing.
-        """
+        """Split items; each repetition has every item in one fold, whatever the order of rows."""
         n_items = as_integer(n_items, "n_items", 2)
         group = numbered(groups, (), n_items)
         if group.max() == 0:
@@ -206,10 +196,7 @@ class CrossFit:
     def resampled(
         self, groups: NDArray[np.int64], content: Sequence[ArrayLike] = ()
     ) -> NDArray[np.float64]:
-        """Draw as many groups as there are, with replacement: how often each item is drawn.
-
-        `groups`, (n,), are numbers from 0, and `content` is as of `draw`: (n_refits, n).
-        """
+        """Draw as many groups, numbers from 0, with replacement; items' numbers, (n_refits, n)."""
         n_groups = int(groups.max()) + 1
         rng = np.random.default_rng([self.seed, self.n_repeats])
         times = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=self.n_refits)
@@ -255,8 +242,7 @@ class SplitTest:
     Parameters
     ----------
     method : {"auto", "exact", "monte-carlo"}
-        See `btdagg.paired_permutation_test`. Absolute and zero-one errors are integers, so that
-        ``"auto"`` is exact, by item or by group.
+        See `btdagg.paired_permutation_test`; ``"auto"`` is exact for absolute and zero-one errors.
     n_resamples : int
         Sign patterns that Monte Carlo draws for each split.
     rule : {"twice-median", "mean"}
@@ -307,8 +293,8 @@ class SplitTest:
 class GroupTest:
     """How methods are tested against each other where they are cross-fitted.
 
-    Student's t of the difference of their mean losses over groups, with the variance that the
-    fitted models bring; see `btdagg.evaluation.new_items.NewItems`.
+    Student's t over groups, with the variance of fitted models; see
+    `btdagg.evaluation.new_items.NewItems`.
 
     Parameters
     ----------
@@ -351,15 +337,13 @@ class Protocol:
     Parameters
     ----------
     splitter : Splitter
-        Splits items into those to calibrate on and those to evaluate; by default 100 times at
-        random, with a twentieth calibrated on.
+        By default 100 random splits with a twentieth calibrated on.
     test : SplitTest, GroupTest or None
-        How differences between methods are tested; by default exactly, with twice the median of the
-        p-values over splits. ``PAPER_TEST`` is the paper's reading; `GroupTest` goes with
-        `CrossFit`, `SplitTest` with other splitters; None tests nothing.
+        By default exact, with twice the median of the p-values over splits; ``PAPER_TEST`` is the
+        paper's reading. `GroupTest` goes with `CrossFit`, `SplitTest` with other splitters.
     loss : callable
-        Takes arrays of gold and of predicted labels, and returns losses; its mean is called MAE,
-        which it is unless another loss is given. The accuracy is scored beside it.
+        From arrays of gold and predicted labels to losses, whose mean is called MAE, as it is by
+        default.
     """
 
     splitter: Splitter = field(default_factory=RandomSplits)

@@ -51,8 +51,8 @@ class Recalibration(Readable):
     models : Comparison or None
         Errors of the old model and of the new one, both on votes of the new judge.
     items_wanted : int or None
-        About how many items, judged again, would tell the models apart if their errors stay as they
-        are; None where they are told apart, or a hundred times as many would not do.
+        About how many items, judged again, would tell the models apart if their errors stay; None
+        where they are told apart, or a hundred times as many would not do.
     warnings : tuple of str
     """
 
@@ -147,14 +147,14 @@ def recalibrate(
 ) -> Recalibration:
     """Calibrate a new judge on items that it has judged, with the old judge as neighbour.
 
-    Labels stay true when the judge changes; votes have to be asked for again, of a part of the
-    labelled items. The others, with the old votes, are a neighbour: a prior of the new model.
+    Labels stay true when the judge changes. Only a part of the labelled items is judged again; the
+    others, with the old votes, are a neighbour: a prior of the new model.
 
     Parameters
     ----------
     old_counts, new_counts : (n, 3) or (n, J) array, or Votes
-        Votes of both judges in the same rows, as `btdagg.calibrate` takes them; a row of zeros, or
-        of NaN, of an item that the new judge has not judged. Tables of votes are joined by item.
+        Votes of both judges in the same rows, as `btdagg.calibrate` takes them; zeros or NaN for
+        an item without new votes. Tables are joined by item.
     labels : (n,) array, or Labels with tables of votes
         NaN where there is none; such rows are left out.
     scale, label_scale : Scale, optional
@@ -174,8 +174,8 @@ def recalibrate(
 
     Notes
     -----
-    Items that were judged again are not in the neighbour, so that no label counts twice. Models are
-    fitted to resampled groups of all labelled items, and errors are those of `compare`.
+    Items judged again are not in the neighbour: no label counts twice. Errors are those of
+    `compare`, with refits to resampled groups of all labelled items.
 
     Examples
     --------
@@ -228,7 +228,6 @@ def recalibrate(
 def _both(
     old: Any, new: Any, labels: Any, groups: Any, scale: Scale | None, label_scale: Scale | None
 ) -> tuple[Items, NDArray[Any]]:
-    """Return labelled items with the old votes, and the new votes in the same rows."""
     if isinstance(labels, Labels):
         for name, votes in (("old_counts", old), ("new_counts", new)):
             expect(isinstance(votes, Votes), name, type(votes).__name__, "Votes beside Labels")
@@ -257,7 +256,6 @@ def _both(
 def _fits(
     items: Items, new: NDArray[Any], rows: NDArray[np.intp]
 ) -> tuple[Calibration, Calibration]:
-    """Fit the old model to some rows, and the new one with the old votes as neighbour."""
     scales = items.scale, items.label_scale
     how: dict[str, Any] = dict(zip(("scale", "label_scale"), scales, strict=True))
     old_counts, labels = items.pooled[rows], items.labels[rows]
@@ -305,7 +303,6 @@ def _errors_on(
 def _compared(
     errors: NewItems, n_calibration: float, first: int, names: tuple[str, str], level: float
 ) -> Comparison:
-    """Compare one of the old ways with the new model."""
     of_both = errors.interval(first, level=level), errors.interval(2, level=level)
     mean, low, high = errors.difference(first, 2, level=level)
     worst, pvalue = errors.losses["mae"].worst, errors.pvalues()[first, 2]
@@ -318,14 +315,12 @@ def _compared(
 
 
 def _wanted(models: Comparison) -> int | None:
-    """About how many items would tell the models apart, if their errors stay as they are."""
     mean, low, high = models.difference
     wanted = number_to_tell(models.n_items, (high - low) / 2, abs(mean))
     return None if models.better is not None or wanted is None else max(wanted, models.n_items + 1)
 
 
 def _errors(compared: Comparison, level: str = "") -> str:
-    """Errors of the new and of the old, and their difference, in a sentence."""
     first, second = (f"{own.mean:.3f}" for own in compared.mae)
     mean, low, high = (f"{-number:+z.3f}" for number in compared.difference)
     return f"MAE {second} against {first}, difference {mean} ({level}{high} to {low})"

@@ -70,7 +70,6 @@ def _against(cell: Cell) -> Iterator[str]:
 
 
 def _beaten(cell: Cell) -> Iterator[str]:
-    """Name the methods that do not beat a plain vote, or the best constant, on held-out items."""
     methods = list(cell.methods)
     if cell.calibrated is not None:  # others are there to be compared with
         methods = [cell.methods[cell.calibrated]]
@@ -103,7 +102,6 @@ def _not_beating(methods: Sequence[MethodScores]) -> str:
 
 
 def _beside_raters(cell: Cell) -> Iterator[str]:
-    """Say whether the written model is as close to a rater as another rater is."""
     raters = None if cell.new_items is None else cell.new_items.raters
     if raters is None:
         return

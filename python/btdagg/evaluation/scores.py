@@ -45,10 +45,9 @@ class Scores(Displayed, Readable):
     skipped : tuple of (key, reason)
         What could not be evaluated. In an ablation the key may end in a value of `column`.
     n_unlabelled, n_without_votes : int
-        Items that have votes of some judge but no label, and labels of the same tasks whose item
-        has no votes.
+        Items with votes but no label, and labels of the same tasks whose item has no votes.
     n_sharing : int
-        Items that share a prompt with another, where nothing says that they belong together.
+        Items that share a prompt with another, without a group that says so.
     column : str
         In an ablation, the column that is varied.
     n_left_out : dict of key to int
@@ -106,11 +105,8 @@ class Scores(Displayed, Readable):
     def plot(self, choice: str | None = None) -> Picture:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.
 
-        Parameters
-        ----------
-        choice : str, optional
-            Of several figures, as of several judges, the one to draw; an unknown name is an
-            `InputError` that lists them.
+        `choice` names one of several figures, as of several judges; an unknown name is an
+        `InputError` that lists them.
         """
         return picture(self, choice)
 
@@ -150,10 +146,7 @@ class Scores(Displayed, Readable):
 
     @cached_property
     def averages(self) -> tuple[dict[str, Any], ...]:
-        """Lines of means over cells by number of votes; none where there is one cell each.
-
-        Cells count alike, whatever their number of items.
-        """
+        """Means over cells by number of votes, all weighed equally; none for one cell each."""
         budgets = list(dict.fromkeys(cell.n_votes for cell in self.cells))
         if len(self.cells) == len(budgets):
             return ()

@@ -56,8 +56,8 @@ def paired_permutation_test(
 ) -> PermutationTestResult:
     """Test whether the mean losses of two methods on the same items differ.
 
-    If they do not, each difference ``a - b`` could equally have the opposite sign. The p-value is
-    the share of all sign patterns whose mean is at least as extreme as the observed one.
+    The p-value is the share of all sign patterns of the differences ``a - b``, equally likely
+    without a difference, whose mean is at least as extreme as the observed one.
 
     Parameters
     ----------
@@ -66,21 +66,20 @@ def paired_permutation_test(
     alternative : {"two-sided", "less", "greater"}
         Extreme means far from 0, below it (a has the lower losses), or above it.
     method : {"auto", "exact", "monte-carlo"}
-        ``"exact"`` computes the whole null distribution. It needs integer losses that sum to
-        at most 2**51. ``"auto"`` is exact if possible.
+        ``"exact"`` computes the null distribution of integer losses that sum to at most 2**51;
+        ``"auto"`` is exact if possible.
     n_resamples, seed : int
         Sign patterns that Monte Carlo draws; p-values do not depend on the number of threads.
     groups : (n,) array, optional
-        Group of each item, such as its prompt: the differences of a group change sign together. The
-        test is exact if their sums are integers.
+        Group of each item: its differences change sign together. Exact if their sums are integers.
     n_threads : int
         Of Monte Carlo.
 
     Notes
     -----
-    Swapping a and b gives the same p-value to the last bit. Exact p-values have 12 correct digits;
-    one below 2.2e-308 is given as 2.2e-308. That of Monte Carlo is
-    ``(hits + 1) / (n_resamples + 1)``; sums that differ by rounding alone are equal.
+    Swapping a and b changes no bit. Exact p-values have 12 correct digits and are at least
+    2.2e-308. Those of Monte Carlo are ``(hits + 1) / (n_resamples + 1)``; sums equal up to rounding
+    are equal.
 
     References
     ----------
@@ -138,19 +137,7 @@ def split_pvalues(
 ) -> NDArray[np.float64]:
     """Test each pair of methods for a difference on each of many splits, two-sided.
 
-    Parameters
-    ----------
-    losses : sequence of (methods, items) arrays
-        Losses on the evaluation set of each split, of the same methods in the same order.
-    method, n_resamples, seed
-        See `paired_permutation_test`. Each split draws different signs.
-    groups : sequence of (items,) arrays, optional
-        Groups of the items of each split.
-
-    Returns
-    -------
-    (splits, methods, methods) array
-        As `pairwise_pvalues` for each split; `combine_pvalues` combines them.
+    As `pairwise_pvalues` for each split, (splits, methods, methods), with other signs drawn.
     """
     of_splits = [None] * len(losses) if groups is None else groups
     return np.stack(
@@ -174,9 +161,8 @@ def t_pvalues(
 ) -> NDArray[np.float64]:
     """Two-sided p-values of differences of means over groups, by Student's t; arrays of one shape.
 
-    Where groups do not vary (the standard error is 0), t is infinite and the p-value is that of
-    their signs: all of g groups differ alike with probability ``2**(1 - g)`` by chance. Degrees of
-    freedom are one less than the (effective) number of groups.
+    Where g groups do not vary, it is that of their signs: all alike with probability ``2**(1 -
+    g)``.
     """
     from scipy.special import stdtr
 
@@ -191,16 +177,15 @@ def t_pvalues(
 def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:
     """Combine p-values of the same hypothesis on many splits into one.
 
-    Splits of the same items depend on each other in an unknown way, so rules for independent
-    p-values call far too much significant. Twice the median is valid under any dependence.
+    Splits of the same items depend on each other, so rules for independent p-values call too much
+    significant. Twice the median is valid under any dependence.
 
     Parameters
     ----------
     pvalues : (splits, ...) array of numbers from 0 to 1
-        Further dimensions are combined separately. Those of a single split are returned unchanged.
+        Further dimensions are combined separately; a single split is returned unchanged.
     rule : {"twice-median", "mean"}
-        The plain mean is the paper's reading; it is not a p-value, and can reject true null
-        hypotheses up to twice as often as it says.
+        The mean is the paper's reading; it can reject true nulls up to twice as often as it says.
 
     References
     ----------
@@ -220,8 +205,7 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
 def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     """Correct p-values for multiple testing by Holm's method.
 
-    If you compare the result with tau, the probability of any false alarm is at most tau, under any
-    dependence.
+    Comparing with tau gives a probability of any false alarm of at most tau, under any dependence.
 
     Parameters
     ----------
@@ -288,8 +272,7 @@ def statistically_tied(
 ) -> NDArray[np.bool_]:
     """Return which methods cannot be told from the best: the best, and all with ``p >= tau``.
 
-    Unlike in a rank cluster, each method is compared only with the best; if several share the best
-    score, with each of them. Arguments are those of `rank_clusters`.
+    Each method is compared only with the best, or all that share the best score.
     """
     mean, significant = _significant(scores, pvalues, tau)
     best = mean == mean.min()
@@ -315,7 +298,6 @@ def _pairwise(
 def _significant(
     scores: ArrayLike, pvalues: ArrayLike, tau: float
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Scores, and which pairs of methods differ significantly."""
     mean = as_losses(scores, "scores", "(methods,)")
     matrix = as_probabilities(pvalues, "pvalues")
     expected = f"a symmetric matrix of the {len(mean)} methods"
@@ -324,9 +306,5 @@ def _significant(
 
 
 def number_to_tell(n: int, half: float, distance: float) -> int | None:
-    """Return about how many items make an interval narrow enough to end before a distance.
-
-    `half` is half its width with `n` items, which falls as one over the root of their number. None
-    where it would take a hundred times as many, or more.
-    """
+    """About how many items narrow an interval to a distance; None from a hundred times n on."""
     return math.ceil(n * (half / distance) ** 2) if distance > half / 10 else None
