@@ -63,10 +63,9 @@ _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
 def read_annotations(annotations: Source) -> Table:
     """Check a frame of annotations (or a mapping or a file), and add the columns that it lacks.
 
-    Each row is an annotation. Required are `name`, `annotator_kind` (LLM, HUMAN or CODE), and
-    `trace_id` or `span_id`. `identifier` tells annotations of the same target, name and annotator
-    apart, `metadata` is a JSON object as text, and `created` is in UTC where it has no zone.
-    Other columns are kept.
+    Required are `name`, `annotator_kind` (LLM, HUMAN or CODE), and `trace_id` or `span_id`.
+    `identifier` tells annotations of one target, name and annotator apart, `metadata` is a JSON
+    object as text, and `created` is in UTC without a zone. Other columns are kept.
     """
     name = None if isinstance(annotations, (str, os.PathLike)) else "annotations"
     table = read_table(annotations, ["name", "annotator_kind"], name=name)
@@ -105,26 +104,24 @@ def votes_of(
     annotations
         As `read_annotations` takes them.
     name : str, optional
-        Name of the annotations that are votes; needed where those of this kind have several names.
+        Name of the annotations that are votes; needed if those of this kind have several.
     kind : str
         Kind of annotator: LLM, HUMAN or CODE.
     item : str
         Column with the item that an annotation is of.
     words : mapping of str to -1, 0, 1 or A, tie, B; optional
-        What other words mean, such as ``{"first": "A", "second": "B"}``, in any case; numbers with
-        a scale.
+        What other words (with a scale: numbers) mean, such as ``{"first": "A", "second": "B"}``.
     scale : Scale
-        That of grades where annotations are grades: a score or, without one, a label such as 4,
-        pass or false. A number that is not on the scale is a missing vote.
+        Of grades: a score or, without one, a label such as 4, pass or false. A number that is not
+        on the scale is a missing vote.
 
     Returns
     -------
     Votes
-        One vote per annotation: its label, or its score where it has no label. Every annotation
-        counts, unless the metadata have a key `sample`. `status` is ``ok``, or says why a vote is
-        missing (see `missing_by_status`). `judge` is the annotator, and the keys `order`,
-        `sample`, `template`, `temperature`, `task` and `confidence` of metadata are columns, as are
-        whose response it is and how long: `system`, `chars`, of pairs `system_a` and so on.
+        One vote per annotation: its label, else its score. Every annotation counts, unless metadata
+        have a key `sample`. `status` is ``ok`` or says why a vote is missing (`missing_by_status`).
+        `judge` is the annotator; `order`, `sample`, `template`, `temperature`, `task`,
+        `confidence`, `system` and `chars` (of pairs `system_a` and so on) of metadata are columns.
 
     Examples
     --------
@@ -173,8 +170,8 @@ def labels_of(
 ) -> Labels:
     """Make gold labels of people's annotations.
 
-    Parameters are as of `votes_of`. There is one label per item; two annotations of an item that
-    differ are an error. The keys `group` and `task` of metadata are columns.
+    Parameters are as of `votes_of`. Annotations of an item that differ are an error. The keys
+    `group` and `task` of metadata are columns.
     """
     table = _chosen(annotations, name, kind, item, words, _OF_LABELS, scale)
     expected = listing([*(words or {}), scale.choices])
@@ -208,16 +205,16 @@ def annotations_of(
     Returns
     -------
     polars.DataFrame
-        One annotation per item, of kind CODE: the label A, tie or B, its score 1, 0 or -1, the
-        counts and probabilities in words and, under minus, tie, plus, p_minus, p_tie and p_plus, as
-        metadata. A grade is a score without a label, or true or false where grades are 0 and 1;
-        metadata have 1, p_1 and so on, and items without a vote no annotation.
+        One annotation per item, of kind CODE: label A, tie or B, score 1, 0 or -1, counts and
+        probabilities in words and, under minus, tie, plus, p_minus, p_tie and p_plus, as metadata.
+        A grade is a score (0 and 1: true or false), with metadata 1, p_1 and so on; items without a
+        vote have no annotation.
 
     Raises
     ------
     InputError
-        If the model has covariates that the votes lack: annotations know nothing of responses, so
-        join columns of these numbers, or of systems and characters, to the frame of annotations.
+        If votes lack the covariates of the model: join columns of these numbers, or of systems and
+        characters, to the frame of annotations.
     """
     expect(item in ("trace_id", "span_id"), "item", item, "trace_id or span_id")
     scale, labels = model.scale, model.label_scale
@@ -310,10 +307,7 @@ def _chosen(
     keys: Iterable[str],
     scale: Scale,
 ) -> Table:
-    """Return annotations of one kind and name, with `item` and columns of their metadata.
-
-    They have what each annotation says, null if nothing, and the vote that it is, null if none.
-    """
+    """Annotations of one kind and name, with `item`, columns of metadata, text and vote or null."""
     table = read_annotations(annotations)
     require(table, [item])
     table = table.filter({"annotator_kind": kind} | ({} if name is None else {"name": name}))

@@ -31,14 +31,12 @@ class BatchDecider:
     Parameters
     ----------
     by : DavidsonModel, GradeModel or StoppingRule
-        What decides. A model adds `label`; of grades columns of counts are named by the points.
-        With covariates it needs a column of each, null where one is missing, or those that make it,
-        such as `system_a` and `system_b` for a standing. A rule adds `label` and `settled` (bool),
-        whether it stops there, and if it knows the risk `change_risk` (float64), the probability
-        that all votes would give another label, which is null for items that are not settled.
+        A model adds `label`; of grades columns of counts are named by the points. Its covariates
+        need a column each, or those they are made of, such as `system_a` and `system_b`. A rule
+        adds `label`, `settled` (bool) and, if it knows the risk, `change_risk` (float64), that all
+        votes would give another label, null for items that are not settled.
     probabilities : bool
-        Add `p_minus`, `p_tie` and `p_plus` (float64) of the model, or of the rule's model; of
-        grades `p_1`, `p_2`, ...
+        Add `p_minus`, `p_tie` and `p_plus` (float64) of the model; of grades `p_1`, `p_2`, ...
 
     Examples
     --------

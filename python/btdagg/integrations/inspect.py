@@ -93,22 +93,20 @@ def calibrated(
     Parameters
     ----------
     model : path, DavidsonModel, GradeModel or StoppingRule, optional
-        What decides; a rule where epochs are stopped by it. By default the file that the
-        environment variable BTDAGG_MODEL names, as for ``inspect eval-retry``, which knows the
-        reducer by its name alone.
+        What decides; a rule where epochs are stopped by it. By default the file in the environment
+        variable BTDAGG_MODEL, as for ``inspect eval-retry``.
     words : mapping of str to -1, 0, 1 or None, optional
-        What values mean that are not -1, 0, 1, A, tie or B, or grades of the model's scale; None is
-        a missing vote.
+        Values besides -1, 0, 1, A, tie, B or grades of the model's scale; None is a missing vote.
 
-    Covariates of the model are in the metadata of the scores, under their names or as the systems
-    and characters that `pairwise` and `graded` write there.
+    Covariates of the model are read from the metadata of scores, as `pairwise` and `graded` write
+    it.
 
     Returns
     -------
     ScoreReducer
-        Its scores are labels -1, 0, 1, so that Inspect's ``mean()`` of them is the net win rate;
-        `answer` has them in words, and the metadata counts, probabilities and whether the rule
-        stops there; of a GradeModel they are grades. A sample without a readable vote is unscored.
+        Scores are labels -1, 0, 1, so that ``mean()`` is the net win rate, or grades; `answer` has
+        words, metadata counts, probabilities and whether the rule stops. Samples without a readable
+        vote are unscored.
     """
     by = model if model is not None else os.environ.get(MODEL_VARIABLE)
     if by is None:
@@ -155,8 +153,8 @@ def win_rate(
     Parameters
     ----------
     labels : str or Labels
-        Labels of samples that were chosen by chance: the key of the samples' metadata, which may be
-        absent or None, or what `btdagg.read_labels` returns.
+        Labels of samples chosen by chance: a key of the samples' metadata, which may be absent or
+        None, or what `btdagg.read_labels` returns.
     groups : str, optional
         Key of the metadata for what samples share, such as their prompt. Variances are between
         groups.
@@ -170,9 +168,9 @@ def win_rate(
     Returns
     -------
     Metric
-        Its value is a mapping such as ``{"net win rate": 0.1, "low": -0.1, "high": 0.3, "labels":
-        20}``. All but the number of labels are NaN with fewer than two labels or groups of them,
-        and, with a warning, where epochs were not reduced by `calibrated` or `tallied`.
+        Such as ``{"net win rate": 0.1, "low": -0.1, "high": 0.3, "labels": 20}``; NaN with fewer
+        than two labels or groups, and, with a warning, if epochs were not reduced by `calibrated`
+        or `tallied`.
     """
     by_word = meanings(words)
     by_item: dict[str, int] = {}
@@ -195,8 +193,8 @@ def judge_win_rate(
 ) -> Metric:
     """Estimate how often A would win on new samples if the judge's labels were the truth.
 
-    What the judge gets wrong on every sample is not in the interval; `win_rate` has an interval of
-    the truth. Parameters and value are as there, without the number of labels.
+    The interval ignores what the judge gets wrong on every sample; that of `win_rate` does not.
+    Parameters and value are as there, without the number of labels.
     """
     return _metric(None, groups, quantity, level)
 
@@ -231,7 +229,7 @@ def _metric(
 
 @cache
 def _warn_of_means() -> None:
-    """Say it once: Inspect computes metrics again and again while samples are completed."""
+    # Inspect computes metrics again and again while samples are completed.
     getLogger(__name__).warning(
         "win rates need votes but got mean scores: use Epochs(n, calibrated(model)) or tallied()"
     )
@@ -265,9 +263,8 @@ def _group(score: SampleScore, key: str) -> str:
 class StopByRule:
     """Leaves out epochs of samples that a rule says are settled: ``Task(early_stopping=...)``.
 
-    With epochs in series the votes are those of the rule, no more. Epochs of a sample that run
-    at the same time cannot know of each other and cost some of what it saves. Inspect asks it only
-    where samples are logged (``log_samples=True``, its default).
+    With epochs in series the votes are those of the rule; epochs at the same time cost some of its
+    saving. Inspect asks it only where samples are logged (``log_samples=True``, its default).
 
     Parameters
     ----------
@@ -364,27 +361,26 @@ def pairwise(
     Parameters
     ----------
     a, b : str
-        Where the responses are: ``output`` is what the model answered, ``target`` the target of the
-        sample, anything else a key of its metadata.
+        Where the responses are: ``output`` of the model, ``target`` of the sample, or a key of its
+        metadata.
     template : str, path or PromptTemplate
-        A name or a .toml file, as of `btdagg judge`. What it names besides the responses comes from
-        the metadata of the sample; ``{prompt}`` is its input.
+        A name or a .toml file, as of `btdagg judge`; other placeholders come from the metadata of
+        the sample, ``{prompt}`` is its input.
     orders : "both" or "alternate"
-        Both orders in each epoch, which gives two votes; or AB in the first epoch, BA in the
-        second, and so on, which gives one.
+        Two votes in each epoch, one in each order; or one, AB in the first epoch, BA in the second.
     reference : str, optional
         Key of the metadata for a good response, for templates with ``{reference}``.
     model : str or Model, optional
         The judge; else the model of the role.
     model_role : str, optional
-        The role of the judge; the model that is evaluated if none is bound to it.
+        By default the model that is evaluated.
 
     Returns
     -------
     Scorer
-        With both orders its value is ``{"AB": 1, "BA": 0}``, votes from A's point of view; else one
-        vote. An answer without a readable verdict is NaN, a score without any vote unscored, with
-        the reason ``grader_failed``. The answers are its explanation.
+        With both orders ``{"AB": 1, "BA": 0}``, votes from A's point of view; else one vote. An
+        unreadable verdict is NaN, a score without any vote unscored, with the reason
+        ``grader_failed``; answers are in its explanation.
     """
     from btdagg.judge.prompts import get_template
 
@@ -415,7 +411,7 @@ def graded(
     """Ask a model for the grade of a response, with parameters as of `pairwise`.
 
     `template` is ``pass-fail``, ``grade-5``, ``grade-10`` or a .toml file for grades. The value is
-    the grade, pass and fail are 1 and 0; an answer without one is unscored.
+    the grade (pass and fail 1 and 0), or unscored without one.
     """
     from btdagg.judge.prompts import get_template
 

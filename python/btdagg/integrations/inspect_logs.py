@@ -63,7 +63,7 @@ class Meanings(NamedTuple):
 class ScoreVote(NamedTuple):
     """A vote of a score, None where it is missing; ``ok``, or why missing.
 
-    Votes on pairs say who was shown first, grades by several criteria by which each is.
+    Votes on pairs have the order shown, grades their criterion, if there are several.
     """
 
     vote: float | None
@@ -113,10 +113,7 @@ def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
 
 
 def votes_of(score: Score, meant: Meanings, where: str = "score") -> list[ScoreVote]:
-    """Return the votes of a score: one, or one for each order, as of ``{"AB": 1, "BA": 0}``.
-
-    Grades may be by criterion, as of ``{"accuracy": 4, "tone": 5}``.
-    """
+    """Return the votes of a score: one, one for each order, or grades by criterion."""
     value, answers = score.value, (score.metadata or {}).get(ANSWERS) or {}
     by_part: Mapping[Any, object] = dict.fromkeys(answers or [None], value)
     if isinstance(value, Mapping):
@@ -154,8 +151,7 @@ def label_score(
 ) -> Score:
     """Return the score of an item by its votes, unscored without a vote.
 
-    What decides is a model, a rule (up to its `n` votes, and from there on its model) or, if it is
-    None, the majority of the votes. Covariates are in the metadata of its scores.
+    A model decides, a rule (from its `n` votes on its model), or the majority (None).
     """
     scale, label_scale = scales_by(by)
     counts, missing = tuple(tally[vote] for vote in scale.points), tally[None]
@@ -214,10 +210,7 @@ def interval(
     quantity: str,
     level: float,
 ) -> dict[str, float]:
-    """Return an estimate and the ends of its interval, under their names in a log.
-
-    They are NaN with fewer than two labels, or groups of labels.
-    """
+    """An estimate and its interval by their names in a log; NaN with fewer than two labels."""
     import numpy as np
 
     from btdagg.estimates.prediction_powered import estimate
@@ -247,28 +240,27 @@ def read_inspect_votes(
     Parameters
     ----------
     logs : EvalLog, path, or iterable of them
-        A folder stands for all logs in it. Retries of a run, and copies of its log, are one run;
-        another run of a task adds to its votes. Runs without samples are left out, with a warning.
+        A folder stands for its logs. Retries and copies are one run; another run of a task adds to
+        its votes. Runs without samples are left out, with a warning.
     scorer : str, optional
         Name of the scores that are the votes; not needed where there is one.
     words : mapping of str to -1, 0, 1 or None, optional
-        What values mean that are not -1, 0, 1, A, tie or B, such as ``{"C": 1, "I": -1}``; None is
-        a missing vote, as NaN and Inspect's ``N`` (no answer) are.
+        Values besides -1, 0, 1, A, tie or B, such as ``{"C": 1, "I": -1}``; None is a missing vote,
+        as NaN and Inspect's ``N`` (no answer) are.
     columns : mapping of str to str, optional
         More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``;
-        ``task`` is the name of the Inspect task unless given.
+        ``task`` is by default the name of the Inspect task.
     scale : Scale
-        That of grades where scores are grades. ``C`` and ``I``, pass and fail are 1 and 0 where
-        these are points of it, and ``P`` is 0.5 if it is. Scores by several criteria, as a mapping,
-        have the criterion as their `task`.
+        Of scores that are grades. ``C`` and ``I``, pass and fail are 1 and 0 where these are
+        points, and ``P`` 0.5. Scores by several criteria, as a mapping, have the criterion as
+        `task`.
 
     Returns
     -------
     Votes
         Columns `item` (id of the sample), `vote` (empty where missing), `sample` (the epoch; later
-        runs count on), `judge`, `task`, `status` (``ok``, or why a vote is missing: ``error``,
-        ``unscored``, ``invalidated``, or the reason that the scorer gave), `order`, systems and
-        numbers of characters where scores tell them, and those of `columns`.
+        runs count on), `judge`, `task`, `status` (``ok``, ``error``, ``unscored``, ``invalidated``,
+        or the scorer's reason), `order`, systems and characters if known, and those of `columns`.
     """
     by_word, extra = meanings(words, scale), columns or {}
     rows: list[dict[str, Any]] = []
@@ -372,9 +364,8 @@ def write_inspect_labels(
 
     Returns
     -------
-    EvalLog
-        What was written. In each epoch the sample's label is a score, with counts, probabilities
-        and who wrote it in its history. All else is as it was.
+        The log written: in each epoch the sample's label is a score, with counts, probabilities and
+        its author in the history. All else is as it was.
     """
     target, by = Path(output), as_decider(model)
     expect(not target.exists(), "output", str(target), "a new file")
@@ -495,7 +486,6 @@ def _refuse_mixed(task: str, evaluated: set[tuple[str, str]]) -> None:
 
 
 def _votes_of_sample(sample: EvalSample, scorer: str, words: Meanings) -> list[ScoreVote]:
-    """Return the votes of an epoch of a sample; none where it has no score that counts."""
     score = (sample.scores or {}).get(scorer)
     if score is None or sample.invalidation is not None:
         return []

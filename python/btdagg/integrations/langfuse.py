@@ -44,10 +44,9 @@ def read(client: LangfuseAPI, **filters: Any) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Annotations (see `btdagg.integrations.annotations`), without the scores of sessions and
-        experiments. A score is of kind HUMAN if its source is ANNOTATION, LLM if EVAL, CODE if API;
-        what btdagg wrote has the kind that it had. `identifier` is the score's id, unless btdagg
-        wrote it.
+        Annotations (see `btdagg.integrations.annotations`), without scores of sessions and
+        experiments. Source ANNOTATION is kind HUMAN, EVAL is LLM, API is CODE; what btdagg wrote
+        keeps its kind and identifier, else `identifier` is the score's id.
     """
     scores = (score for score in _scores(client, **filters) if score.subject is not None)
     return frame_of(
@@ -58,17 +57,16 @@ def read(client: LangfuseAPI, **filters: Any) -> pl.DataFrame:
 def write(annotations: Source, client: LangfuseAPI) -> None:
     """Write annotations as scores.
 
-    The id of a score follows from trace, span, name, annotator and identifier, so that writing
-    twice changes nothing. A score that was read from Langfuse keeps its id; if it has changed, its
-    source becomes API, the only one that can be written. Scores are sent fifty at a time: those
-    sent before a failure stay, and writing all again completes them.
+    The id of a score follows from trace, span, name, annotator and identifier, so writing twice
+    changes nothing. A score read from Langfuse keeps its id; if changed, its source becomes API.
+    Scores are sent fifty at a time: after a failure, writing all again completes them.
 
     Parameters
     ----------
     annotations
-        As `btdagg.integrations.annotations.read_annotations` takes them. One with a label is
-        categorical, one with a score alone numeric, and true with 1 or false with 0 boolean.
-        `span_id` is the observation.
+        As `btdagg.integrations.annotations.read_annotations` takes them. With a label categorical,
+        with a score alone numeric, true with 1 or false with 0 boolean. `span_id` is the
+        observation.
     client : langfuse.api.LangfuseAPI
     """
     rows = [row for _, row in rows_of(annotations, "trace_id")]
@@ -91,7 +89,6 @@ def _write(client: LangfuseAPI, rows: list[dict[str, Any]]) -> None:
 
 
 def _scores(client: LangfuseAPI, **filters: Any) -> Any:
-    """Yield scores, page by page."""
     filters = {"limit": _PAGE, **filters}
     while True:
         page = client.scores.get_many(fields=_FIELDS, **filters)

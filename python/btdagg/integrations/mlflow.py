@@ -67,17 +67,15 @@ def read(traces: Iterable[Trace] | None = None, **search: Any) -> pl.DataFrame:
 def write(annotations: Source) -> None:
     """Log annotations as assessments of their traces.
 
-    An annotation that agrees with an assessment in trace, span, name, annotator and identifier
-    updates it, so writing twice changes nothing. What was logged before a failure stays, and
-    writing all again completes it.
+    An annotation replaces an assessment with the same trace, span, name, annotator and identifier,
+    so writing twice changes nothing, and writing again after a failure completes it.
 
     Parameters
     ----------
     annotations
-        As `btdagg.integrations.annotations.read_annotations` takes them. One with the key
-        ``mlflow.expectation`` in its metadata becomes an expectation, any other one feedback. The
-        value is the label, or the score where there is no label, or a boolean: true with 1, false
-        with 0.
+        As `btdagg.integrations.annotations.read_annotations` takes them; with the metadata key
+        ``mlflow.expectation`` an expectation, else feedback. The value is the label, else the
+        score, or a boolean: true with 1, false with 0.
     """
     stored: dict[str, list[dict[str, Any]]] = {}
     rows = list(rows_of(annotations, "trace_id"))
@@ -107,7 +105,6 @@ def _assessments(trace: Trace) -> list[Assessment]:
 
 
 def _row(assessment: Assessment) -> dict[str, Any]:
-    """Return an assessment as a row of annotations."""
     metadata: dict[str, Any] = dict(assessment.metadata or {})
     own = json.loads(metadata.pop(OWN, "{}"))
     metadata = own.get("metadata", metadata)
@@ -140,7 +137,6 @@ def _row(assessment: Assessment) -> dict[str, Any]:
 
 
 def _assessment(row: Mapping[str, Any]) -> Assessment:
-    """Return a row of annotations as an assessment."""
     metadata = dict(row["metadata"])
     is_expectation, error = metadata.pop(EXPECTATION, False), metadata.pop(ERROR, None)
     # What MLflow has no field for; the metadata too, of which it keeps texts alone.

@@ -42,10 +42,9 @@ _EVALUATION = {
 class JudgeSpans(SpanProcessor):  # type: ignore[misc]
     """Gives the spans of judge calls the item, order and sample that they are about.
 
-    Add it to a tracer provider. Every span that begins during a call of `btdagg.judge` gets the
-    attributes ``btdagg.item``, ``btdagg.order`` and ``btdagg.sample``: those of pydantic-ai's
-    instrumentation and of HTTP libraries, and those that a function begins which is the judge.
-    Batches make no calls for single votes.
+    Add it to a tracer provider. Every span that begins during a call of `btdagg.judge`, such as
+    those of pydantic-ai and HTTP libraries, gets the attributes ``btdagg.item``, ``btdagg.order``
+    and ``btdagg.sample``. Batches make no calls for single votes.
     """
 
     def on_start(self, span: Span, parent_context: context.Context | None = None) -> None:
@@ -83,7 +82,6 @@ def emit(annotations: Source, *, logger_provider: LoggerProvider | None = None) 
 
 
 def _context(row: Mapping[str, Any]) -> context.Context:
-    """Return the context of a row's span."""
     ids = (
         int((row[column] or "0").removeprefix(_PREFIX), 16) for column in ("trace_id", "span_id")
     )

@@ -60,14 +60,14 @@ def read(
 def write(annotations: Source, client: Client | None = None) -> None:
     """Log annotations on their spans.
 
-    Phoenix keeps one annotation of each span, name and identifier, and replaces it by what is
-    written later, so writing twice changes nothing.
+    Phoenix replaces an annotation of the same span, name and identifier: writing twice changes
+    nothing.
 
     Parameters
     ----------
     annotations
-        As `btdagg.integrations.annotations.read_annotations` takes them. Where there is no
-        `identifier` the annotator is it. Phoenix sets `created` by itself.
+        As `btdagg.integrations.annotations.read_annotations` takes them; `identifier` is by default
+        the annotator. Phoenix sets `created` by itself.
     client : phoenix.client.Client, optional
         As of `read`.
 

@@ -30,14 +30,8 @@ class ReleaseGate(Protocol):
     ) -> NonInferiority:
         """Fail the test unless a candidate is not worse than a baseline by more than a margin.
 
-        Parameters
-        ----------
-        votes, labels
-            As `btdagg.estimates.not_worse` takes them; the items of a project have both.
-        name : str
-            Of the gate; the test's unless given.
-        **options
-            Candidate, baseline, margin and others of `btdagg.estimates.not_worse`.
+        Votes (or items of a project), labels and options are as of `btdagg.estimates.not_worse`;
+        `name` is the gate's, by default the test's.
         """
 
 
@@ -95,7 +89,6 @@ class _Gates:
         self._by_test: dict[str, list[dict[str, Any]]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the gates of a test, those in its fixtures too."""
         gates: list[dict[str, Any]] = []
         for name, value in report.user_properties:
             if name == "gate":
@@ -109,14 +102,12 @@ class _Gates:
         return [gate for gates in self._by_test.values() for gate in gates]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each gate."""
         if self._all:
             terminalreporter.section("release gates")
         for gate in self._all:
             terminalreporter.write_line(f"{gate['gate']}: {gate['message']}")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the table."""
         if self._file is None:
             return
         from btdagg.report.tables.estimates import gates_in_markdown

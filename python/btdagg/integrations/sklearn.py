@@ -45,12 +45,11 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
-        Box constraints of the paper's fit, which is what is fitted where they are given and `prior`
-        is ``"weak"``: a classifier cannot tell whether that was named.
+        Box of the paper's fit, which they select where `prior` is ``"weak"``.
     classes : sequence, optional
-        How `y` has the points of the scale of labels, in their order; of pairs the labels B, tie
-        and A. ``cross_val_predict`` numbers the classes for probabilities, whatever they are: give
-        it ``VoteClassifier(classes=(0, 1, 2))``, and labels of which all three occur.
+        The classes of `y` in the order of the points of the label scale; of pairs B, tie and A.
+        ``cross_val_predict`` numbers classes for probabilities: give it
+        ``VoteClassifier(classes=(0, 1, 2))``, and labels of which all three occur.
 
     Attributes
     ----------
@@ -62,19 +61,14 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    X is an array whose first three columns are vote counts in label order, or a data frame with the
-    columns minus, tie and plus, in any order; of grades there is one for each point of the scale of
-    votes. Counts are numbers of votes, so pipelines must not scale or fill them in before.
+    X is an array whose first columns are vote counts in label order, or a data frame with the
+    columns minus, tie and plus; of grades one for each point. Pipelines must not scale or impute
+    counts. More columns are covariates (`btdagg.calibrate`), NaN where missing, of pairs of the
+    other sign when A and B are swapped; in an array they are called x3, x4 and so on.
 
-    More columns are covariates, which the model weighs (`btdagg.calibrate`), NaN where one is
-    missing: of pairs numbers that change their sign when A and B are swapped. The model calls those
-    of a frame by their name and those of an array by their place, x3, x4 and so on. Select columns
-    before where some are not for the model.
-
-    Classes that are grades are whole numbers: scikit-learn takes others for values of a regression.
-
-    `predict` gives the label of least expected absolute error, the median of the predicted
-    distribution, which need not be its most probable label.
+    Grades must be whole numbers: scikit-learn takes others for values of a regression. `predict`
+    gives the label of least expected absolute error, the median, which need not be the most
+    probable.
 
     Examples
     --------
@@ -110,7 +104,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
         """Fit to counts, a column for each point, and (n,) labels of `classes`; return itself.
 
-        `sample_weight` are the `weights` of `btdagg.calibrate`, which raises and warns.
+        `sample_weight` are the `weights` of `btdagg.calibrate`.
         """
         scale = scale_from(self.scale or PAIRS, "scale")
         points = scale_from(self.label_scale or scale, "label_scale").values
@@ -164,7 +158,6 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {own.name: known[own.name] for own in self.model_.covariates} or None
 
     def _checked(self, X: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:  # noqa: N803
-        """Return counts, covariates and labels, if any, as scikit-learn and the package check."""
         scale = self.scale or PAIRS
         n_counts = len(scale.points)
         ordered = self._in_order(unmasked(X, "X"), scale, reset)
@@ -178,7 +171,6 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scale.counts(array[:, :n_counts]), known, *rest
 
     def _in_order(self, X: Any, scale: Scale, reset: bool) -> Any:  # noqa: N803
-        """Return a frame with counts first, then covariates, as in the fit; arrays unchanged."""
         columns = column_names(X)
         if columns is None or (scale.mirrored and columns == [*range(len(columns))]):
             return X

@@ -65,10 +65,9 @@ def plan_anchors(
 ) -> PlannedAnchors:
     """Say how many items to judge again so that `DriftMonitor` finds a drift of the judge in time.
 
-    Streams are simulated and followed by the monitor's own test: 100 anchors of the judge as it
-    was, then anchors of one that casts a share of its votes for one label, whatever it reads: for
-    the tie, or for the response that is shown first. The answer is of the drift that is harder to
-    find.
+    Streams of 100 anchors of the old judge, then anchors of one that casts a share of its votes for
+    one label (the tie, or the response shown first), are simulated and followed by the monitor's
+    test. The answer is of the harder drift.
 
     Parameters
     ----------
@@ -77,11 +76,11 @@ def plan_anchors(
     n_votes : int
         Votes of an item, each time.
     drift : float
-        That share, above 0 and below 1.
+        That share, between 0 and 1.
     within : int
         Items of the stream after the change, that it is to be found in.
     power, level : float
-        With what probability it is found, and the level of the monitor.
+        The probability of finding it, and the level of the monitor.
     seed : int
         Of the simulation: 40 streams of each drift.
 

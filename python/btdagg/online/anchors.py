@@ -28,9 +28,8 @@ _SHARES = (0.1, 0.3, 1.0)  # of the capital, on votes of an item that two judges
 class MeanSequence(Readable):
     """A confidence sequence of the mean of values from 0 to 1, which come one after the other.
 
-    It holds at all times together with the probability that `miss` leaves, of the average of their
-    means so far where these change. Empirical Bernstein, with a stitched boundary: Howard, Ramdas,
-    McAuliffe and Sekhon (2021), theorems 1 and 4.
+    It holds at all times with probability 1 - `miss`, also of the running average of changing
+    means. Empirical Bernstein with a stitched boundary: Howard et al. (2021), theorems 1 and 4.
     """
 
     miss: float
@@ -63,7 +62,7 @@ class MeanSequence(Readable):
 class SymmetryBet(Readable):
     """Capital of bets against a mean of 0 of differences from -1 to 1, at any time.
 
-    Each bet is a share of the capital that earlier differences say; Ville (1939) for the level.
+    Each bet is a share of the capital; Ville (1939) for the level.
     """
 
     n: int = 0
@@ -125,8 +124,8 @@ class Anchors:
     ) -> None:
         """Add anchors: votes, (m, orders, 3), and differences by facet, new less old, from -1 to 1.
 
-        One bet is on means, which may all move; the other on votes of an item that are not mixed as
-        those of one judge are. The capital is the mean of both.
+        One bet is on means, one on votes that are not mixed as one judge's; the capital is their
+        mean.
         """
         items, anchors = self.calls[-1]
         self.calls.append((max(items, *(own.n for own in self.stream)), anchors + len(old)))
@@ -175,11 +174,7 @@ class Anchors:
 
     @property
     def _apart(self) -> float:
-        """How much more of the stream than of the anchors may come after a change of the judge.
-
-        Anchors tell how the judge moved on the stream where both came at one pace; a change of the
-        judge is of the whole range at most.
-        """
+        """How much more of the stream than of the anchors may follow a change of the judge."""
         items = max(self.stream[0].n, self.calls[-1][0], 1)
         anchors = max(self.calls[-1][1], 1)
         ends = [*self.calls, (items, anchors)]
@@ -216,10 +211,10 @@ class Anchors:
 
 @lru_cache(maxsize=4096)
 def _ratio(old: tuple[float, ...], new: tuple[float, ...]) -> float:
-    """How much likelier votes of two judges are so divided among old and new than of one.
+    """How much likelier two judges than one divide an item's votes so among old and new.
 
-    Given all votes of the item: those of one judge are divided by chance, those of two as draws
-    from distributions of their own (Dirichlet, 1/2 each). Its mean is 1 for one judge.
+    One judge divides them by chance, two as Dirichlet draws (1/2 each); its mean is 1 for one
+    judge.
     """
     both = [a + b for a, b in zip(old, new, strict=True)]
     if any(value != round(value) for value in (*old, *new)):

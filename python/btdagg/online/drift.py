@@ -54,8 +54,8 @@ class Facet(NamedTuple):
     reference, stream : float
         Means over the items; NaN if no item has a value.
     log_evidence, pvalue : float
-        Logarithm of the capital of a bet against no change, 0 at first; and one over the largest
-        capital so far, valid however often you look.
+        Logarithm of the capital of a bet against no change; and one over the largest capital so
+        far, valid however often you look.
     moved_at : int or None
         Number of items of the stream when the change was found.
     """
@@ -109,8 +109,8 @@ class DriftReport(Readable):
     def who(self) -> str:
         """Who moved: ``nothing``, ``the judge``, ``the systems``, ``both`` or ``cannot tell``.
 
-        Each of the first two is said with a probability of at most `level` where it is not so, of
-        the systems if the judge moved on the stream as it did on the anchors.
+        The judge, or the systems, are wrongly named with probability at most `level`; the systems
+        if the judge moved alike on the stream and the anchors.
         """
         judge = self.judge_pvalue <= self.level
         systems = any(low > 0 or high < 0 for low, high in (own.systems for own in self.shifts))
@@ -135,16 +135,13 @@ class DriftReport(Readable):
 class DriftMonitor(SavedAsJson):
     """Compares the votes of a stream of items with those that the model was calibrated on.
 
-    The probability of ever raising a false alarm is at most `level`, however long the stream is and
-    however often you look. This holds for any number of reference items. The null hypothesis is
-    that the items of reference and stream are exchangeable; with `groups`, that groups of them are.
-    The unit is the item, because the votes of an item depend on each other, or the group, whose
-    items do. Each of the three quantities is tested at a third of the level, so the report can name
-    what has changed.
+    The probability of ever raising a false alarm is at most `level`, however long the stream is,
+    however often you look and however few the reference items are, if items (with `groups`, groups)
+    of reference and stream are exchangeable. Each of three quantities is tested at a third of the
+    level, so the report can name what has changed.
 
-    A monitor sees votes only. If the judge's accuracy falls while its counts are distributed as
-    before, nothing here can show it: label some new items now and then. Covariates of a model are
-    none of its concern: where responses become longer, decisions change and votes may not.
+    A monitor sees votes only. It cannot see an accuracy that falls while counts are distributed as
+    before, or changes of covariates: label some new items now and then.
 
     Parameters
     ----------
@@ -153,12 +150,12 @@ class DriftMonitor(SavedAsJson):
         All items have the same number of votes (in each order), 1 to 128, whole or with a strength.
         A data frame is read by column name.
     groups : (n,) array, optional
-        What reference items share, such as the prompt of several pairs. The stream then has groups
-        too. Without them, several items of one prompt in a row raise false alarms.
+        What reference items share, such as their prompt; the stream then has groups too. Without
+        them, several items of one prompt in a row raise false alarms.
     level : float
         Above 0 and below 1.
     seed : int
-        Seed of the random numbers that break ties between items with equal values; at least 0.
+        Of the random numbers that break ties between equal values; at least 0.
 
     Notes
     -----
@@ -227,8 +224,8 @@ class DriftMonitor(SavedAsJson):
         counts : (m, 3) or (m, 2, 3) array, or one item of it
             As the reference.
         groups : (m,) array of names, if the reference has groups
-            The items of a group come one after the other, in one call or in several. A group is
-            tested when an item of another one comes.
+            Items of a group come in a row, in one call or several. A group is tested when an item
+            of another one comes.
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
@@ -257,10 +254,9 @@ class DriftMonitor(SavedAsJson):
     def judge_again(self, old: ArrayLike, new: ArrayLike) -> DriftReport:
         """Add anchors: items that the judge has judged before and again, and report who moved.
 
-        Their responses are the same, so that only the judge can have moved. Judge items again from
-        time to time, chosen by chance, of different prompts, each once, and as many after as many
-        items of the stream; "the systems" is not said where the pace changes much. A label is not
-        needed.
+        Only the judge can have moved, since responses are the same. From time to time judge items
+        again, chosen by chance, of different prompts, each once, at a steady pace of the stream:
+        without it "the systems" is not said. No label is needed.
 
         Parameters
         ----------
@@ -423,7 +419,6 @@ def _means(sums: NDArray[np.float64], numbers: NDArray[np.int64]) -> NDArray[np.
 
 
 def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[Any]:
-    """Votes as (n, orders, 3)."""
     array = as_numbers(in_label_order(counts, name), name)
     if array.ndim == n_orders:
         array = array[None]  # one item
@@ -441,7 +436,6 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[Any
 
 
 def _scores(votes: NDArray[Any]) -> Sequence[NDArray[np.float64]]:
-    """Tie share, one-sidedness and lean of each item; NaN where an item has none."""
     minus, tie, plus = votes.sum(axis=1).T
     decisive = minus + plus
     ties = tie / (tie + decisive)
@@ -470,7 +464,6 @@ def _from_0_to_1(facet: int, values: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _levels(values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
-    """Levels of the items or groups that have a value."""
     values = values[~np.isnan(values)]
     values = _from_0_to_1(facet, values)
     # Rounded twice, so that the order in which floats were added up decides nothing.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class _MeanRule:
-    """A lossless stopping rule for grades, as `StoppingRule` asks one."""
-
     start = None  # without a distribution of the votes
 
     def __init__(self, model: GradeModel, n: int, step: int) -> None:
@@ -50,7 +48,6 @@ class _MeanRule:
         return np.asarray((low == high) | (left <= 0))
 
     def _shifts(self, offsets: Floats | None) -> Any:
-        """What offsets add to the mean vote of each item, as the model has it."""
         return 0.0 if offsets is None else offsets / self._model.beta
 
     def stops(

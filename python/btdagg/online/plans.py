@@ -60,9 +60,8 @@ class PlannedBudget(Readable):
         ``lossless``, ``risk-bounded``, ``cost-optimal``, or of the first two with ``, covariates``.
     votes, mae, change_rate : float
         Votes of an item, mean absolute error on new items of a model calibrated on as many labels
-        as the pilot has, and the share of items whose label differs from that of all `n` votes.
     calls, price : float
-        Votes of the job: those of its items and `n` for each labelled item; and their price.
+        Votes of the job's items, plus `n` for each labelled item; and their price.
     low, high : float
         95% interval of the error.
     """
@@ -82,9 +81,9 @@ class PlannedBudget(Readable):
 class Plan(Drawn, Readable):
     """Forecast of a job: `budgets` by number of votes and rule, the curve of error against votes.
 
-    `labels` are pairs of a number of labels and by how much the expected error then exceeds that
-    with unlimited labels (of grades, and with covariates: with all of the pilot), on average, at
-    the largest number of votes. `labels_known` is that of models with covariates.
+    `labels` are pairs of a number of labels and the mean excess of the error over unlimited labels
+    (of grades, and with covariates: over all of the pilot) at the most votes; `labels_known` with
+    covariates.
     """
 
     budgets: tuple[PlannedBudget, ...]
@@ -152,37 +151,35 @@ def plan(
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
 
-    Errors are cross-fitted: each item of the pilot is decided by models that did not see it, from
-    some of its votes, drawn at random. A small pilot gives a rough forecast, as the intervals say.
-    What else rules do is a sum over all counts, with `fit_votes` of the pilot. So is what votes
-    beyond those of the pilot (of half of its items) change of the error.
+    Errors are cross-fitted: items are decided by models that did not see them, from random votes. A
+    small pilot gives a rough forecast. Rules, and votes beyond the pilot's, are computed as sums
+    over all counts, with `fit_votes` of the pilot.
 
     Of grades, and with covariates, the pilot's own votes are taken in random order, by the lossless
-    rule alone. So there is no forecast for more votes than its items have. With covariates it is
-    made for votes alone and with them, from the same votes; a standing stays that of all votes.
+    rule alone, up to their number. Covariates are compared on the same votes; a standing stays that
+    of all.
 
     Parameters
     ----------
     counts, labels
         Votes (n, 3) and gold labels (n,) of the pilot, or (n, J) and grades, or its `Items`.
     n_items : int
-        Items of the job, without the labelled ones; of a finite population with those of the pilot.
+        Items of the job, without the labelled ones; of a finite population with the pilot's.
     n_votes, n_labels : sequence of int
-        Numbers of votes (1 to 128, multiples of `step`) and of labels to compare; the calls include
-        votes for the middle number of labels.
+        Numbers of votes (1 to 128, multiples of `step`) and labels to compare; calls include votes
+        for the middle number of labels.
     price : float
         Of one vote, in any currency.
     step : int
         2 if votes come in pairs, one in each order.
     rule : StoppingRule, optional
-        Its epsilon, price, step and votes are those of the plan (else 0.05, 0.01, `step` and
-        `fit_votes`), and its model decides at its `n` votes, in place of one fitted to unlimited
-        labels. Its scales are those of the pilot.
+        In place of epsilon 0.05, price 0.01, `step` and `fit_votes`; its model decides at its `n`
+        votes. Its scales are those of the pilot.
     prior : "weak", Prior or None
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
     population : "new" or "finite"
-        Whether the job is new items, or `n_items` of which the pilot's are some: these are known,
-        take no further votes and have no error.
+        New items, or `n_items` of which the pilot's are some: these take no votes and have no
+        error.
     scale, label_scale : Scale, optional
         Of votes and labels, as for `btdagg.calibrate`.
     covariates : optional
@@ -251,7 +248,6 @@ def _errors(
     prior: Prior | Literal["weak"] | None,
     seed: int,
 ) -> dict[int, Interval]:
-    """Forecast the error of models calibrated on the pilot, by number of votes."""
     rng = np.random.default_rng(seed)
     alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
     method = Calibrated(prior=prior, alpha=alpha, kappa=kappa)
@@ -270,7 +266,6 @@ def _errors(
 
 
 def _cross_fitted(items: Items, method: Aggregator, seed: int) -> Interval:
-    """Return the error of a method on items that it did not see, for new items."""
     protocol = Protocol(replace(_CROSS_FIT, seed=seed), test=None)
     ((cell,),) = cross_scores([items], [method], protocol)
     return cell.methods[0].interval()
@@ -378,7 +373,6 @@ def _at_least_0(value: float, name: str) -> float:
 
 
 def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
-    """Return the different numbers of a sequence, ascending."""
     expect(len(values), name, values, "at least one number")
     return sorted({as_integer(value, name, least, most) for value in values})
 
@@ -396,7 +390,6 @@ def _joint(votes: _Votes, n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
 
 
 def _fitted(votes: _Votes, n: int) -> Any:
-    """Return the model of n votes that many labels would give."""
     counts, joint = _joint(votes, n)
     return quiet(calibrate)(counts, None, weights=joint, prior=None).model
 
@@ -414,11 +407,7 @@ def _by_labels(
     seed: int,
     prior: Prior | Literal["weak"] | None,
 ) -> tuple[tuple[int, float], ...]:
-    """How much calibrating on few labels costs, on average over simulated sets.
-
-    A distribution that is fitted to few items is too clean. So sets are drawn from those that are
-    fitted to resamples of the pilot.
-    """
+    """The cost of few labels, on average over sets drawn from fits to resamples of the pilot."""
     alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
     rng, fit = np.random.default_rng([seed, n]), quiet(calibrate)
     excess = np.empty((_N_WORLDS, len(sizes), _N_SETS))
@@ -503,19 +492,18 @@ def forecast(
 ) -> Forecast:
     """Forecast a job before its first label, from tasks that are labelled already.
 
-    Each neighbour in turn plays the new task. A model is calibrated to a few of its labels with the
-    other neighbours as prior, and decides its other items. So what is forecast is an error on items
-    that the model has not seen, for the number of labels and not for unlimited ones. The mean is
-    right if the new task is to its neighbours as they are to one another; the range says how far
-    tasks lie apart. With one neighbour the weak prior takes the place of the others.
+    Each neighbour in turn plays the new task: a model calibrated to a few of its labels, with the
+    other neighbours (or the weak prior) as prior, decides its other items. The mean is right if the
+    new task is to its neighbours as they are to one another; the range says how far tasks lie
+    apart.
 
     Parameters
     ----------
     prior : Prior
         Of the neighbours; see `btdagg.fit_prior`.
     n_votes, n_labels : sequence of int, optional
-        Numbers to compare. Unless given half of the neighbours' votes and all of them; and those of
-        0, 10, 50 and 200 labels that are at most half of the labels of a neighbour.
+        Numbers to compare; by default half of the neighbours' votes and all, and those of 0, 10, 50
+        and 200 labels that are at most half of a neighbour's.
     n_items, price, step
         As of `plan`.
     n_draws, seed : int
@@ -596,7 +584,6 @@ def _seen_on(
 
 
 def _strengths_of(task: Neighbour) -> StrengthDistribution | None:
-    """How votes of a neighbour are distributed, if they have a strength."""
     if task.counts.dtype.kind != "f":
         return None
     rows, columns = np.nonzero(task.labels)
@@ -607,7 +594,6 @@ def _strengths_of(task: Neighbour) -> StrengthDistribution | None:
 def _drawn(
     task: Neighbour, n: int, rng: np.random.Generator, strengths: StrengthDistribution | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Items of a neighbour in random order: `n` of their votes, (m, n), and their labels."""
     rows, columns = np.nonzero((task.counts.sum(axis=1) >= n)[:, None] & (task.labels > 0))
     items = np.repeat(np.arange(len(rows)), task.labels[rows, columns])
     items = rng.permutation(items)[:_MOST_ITEMS]

@@ -39,9 +39,8 @@ _PRECISION = 0.1
 class VoteDistribution:
     """A mirror-symmetric mixture of Dirichlet-multinomials for the votes of an item.
 
-    A component is a kind of item: its vote probabilities are drawn from a Dirichlet distribution,
-    and its votes from these probabilities. Half of its weight goes to its mirror image, so that
-    swapping A and B mirrors all probabilities.
+    A component is a kind of item: votes have probabilities drawn from a Dirichlet distribution.
+    Half of its weight is its mirror image, so that swapping A and B mirrors all probabilities.
 
     Parameters
     ----------
@@ -111,17 +110,13 @@ def fit_votes(
 ) -> VoteDistribution | StrengthDistribution:
     """Fit the distribution of votes to the items that a model is calibrated on.
 
-    There is one kind of item for gold ties, which is symmetric, and one for gold wins, mirrored for
-    gold losses. Dirichlet parameters maximize the likelihood with a weak normal prior on their
-    logarithms. Weights are the shares of the labels, with one item of each added. `counts` (n, 3)
-    may differ in their number of votes; those that are not whole are of votes with a strength, and
-    give a `StrengthDistribution`.
-
-    `strengths`, (k,) numbers from 0 to 1, are those of single votes, of these items or of all. The
-    sums that counts are hardly tell them, and with them rules need fewer votes, and forecasts of
-    changed labels are better. They are for counts of votes with a strength alone.
-
-    `scale` and `label_scale` are as for `btdagg.calibrate`, and have two sides.
+    There is one symmetric kind of item for gold ties, and one for gold wins, mirrored for losses.
+    Dirichlet parameters maximize the likelihood with a weak normal prior on their logarithms;
+    weights are the shares of the labels, with one item of each added. `counts` (n, 3) may differ in
+    their number of votes; counts that are not whole, of votes with a strength, give a
+    `StrengthDistribution`. `strengths`, (k,) from 0 to 1, are then those of single votes, which
+    sums hardly tell: rules need fewer votes, and forecasts are better. `scale` and `label_scale`
+    are as for `btdagg.calibrate`.
     """
     checked, gold = labelled_items(counts, labels, scale, label_scale)
     whole = checked.astype(np.float64)
@@ -168,7 +163,6 @@ def _fit_dirichlet(counts: NDArray[np.float64], design: NDArray[np.float64]) -> 
 
 
 def _log_chances(counts: NDArray[np.float64], alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log chances of counts given their number: the Dirichlet-multinomial."""
     from scipy.special import gammaln
 
     totals, total = counts.sum(axis=1), alpha.sum()

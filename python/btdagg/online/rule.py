@@ -55,8 +55,7 @@ class StoppingRule(SavedAsJson):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
 
     Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal if its parts are
-    equal, picklable, saved as versioned JSON. Making a rule takes microseconds; asking it is a
-    look-up.
+    equal, picklable, saved as versioned JSON. Asking a rule is a look-up.
 
     Attributes
     ----------
@@ -108,13 +107,9 @@ class StoppingRule(SavedAsJson):
     ) -> Self:
         """Make the rule that stops once no further votes can change the label.
 
-        The label is provably that of all `n` votes. A grade is settled when the mean vote can no
-        longer cross a threshold of the model.
-
-        With covariates an item stops where its label is the same after all votes that may come,
-        given what is known of it: for each count there are three intervals of offsets, or one for
-        each grade. Standings that change while votes come would undo that: freeze them, as the
-        model does that keeps those it was fitted with.
+        The label is provably that of all `n` votes: of grades when the mean vote can no longer
+        cross a threshold. Covariates are allowed for: an item stops where its label is the same
+        given them. Freeze standings that change while votes come, as models do.
 
         Parameters
         ----------
@@ -123,9 +118,8 @@ class StoppingRule(SavedAsJson):
         n : int
             Votes of an item that is not stopped, 1 to 128.
         votes : VoteDistribution, optional
-            For forecasts of what the rule saves. It does not change where the rule stops, but where
-            votes have a strength that the model was not fitted to. None of a model with covariates:
-            how its items' votes fall depends on them.
+            For forecasts of what the rule saves; stops change only if votes have a strength that
+            the model was not fitted to. None of a model with covariates.
         step : int
             Stop only after a multiple of `step` votes; `n` is one.
         """
@@ -143,12 +137,10 @@ class StoppingRule(SavedAsJson):
     ) -> Self:
         """Make the rule that stops once `n` votes change the label with chance below `epsilon`.
 
-        An item gets the most likely label of all `n` votes. This is not the model's decision on the
-        few votes so far, for which the model is not calibrated. That model is one of votes alone,
-        because the chances of further votes depend on covariates.
-
-        `epsilon` is above 0 and below 0.5, and `votes` has the chances of the votes to come; see
-        `fit_votes`. `model`, `n` and `step` are as for `lossless`.
+        An item gets the most likely label of all `n` votes, not the model's decision on the few so
+        far, for which it is not calibrated. Models with covariates are refused: the chances of
+        further votes depend on them. `epsilon` is above 0 and below 0.5, `votes` is from
+        `fit_votes`; `model`, `n` and `step` are as for `lossless`.
         """
         return cls("risk-bounded", model, n, step, votes, epsilon=epsilon)
 
@@ -165,9 +157,8 @@ class StoppingRule(SavedAsJson):
     ) -> Self:
         """Make the rule that minimizes expected absolute error plus the price of the votes.
 
-        The expected error of a label uses the model's probabilities, averaged over the possible
-        outcomes of all `n` votes. An item gets the label with the least expected error. `model`,
-        `n`, `votes` and `step` are as for `risk_bounded`.
+        The expected error uses the model's probabilities, averaged over the outcomes of all `n`
+        votes. An item gets the label with the least. Other arguments are as for `risk_bounded`.
 
         Parameters
         ----------
@@ -175,9 +166,8 @@ class StoppingRule(SavedAsJson):
             Price of a vote in units of absolute error: at 0.01, a hundred votes cost as much as an
             error of 1.
         budget : float, optional
-            Average votes per item, instead of a price: the lowest price is used that stays within
-            it, so votes go where they lower the error most. A part can stay unspent
-            (`expected_votes`).
+            Average votes per item, instead of a price: the lowest price within it is used, so votes
+            go where they lower the error most. A part can stay unspent (`expected_votes`).
         """
         expect((price is None) != (budget is None), "price", price, "a price or a budget")
         if budget is not None:
@@ -224,7 +214,6 @@ class StoppingRule(SavedAsJson):
         )
 
     def _columns(self, counts: ArrayLike) -> NDArray[Any]:
-        """Return counts as an array of three columns, or of one for each point of the scale."""
         return self.model.scale.read_counts(counts)
 
     def _of_items(self, counts: ArrayLike, covariates: Any, n_threads: int) -> tuple[Any, ...]:
@@ -243,8 +232,8 @@ class StoppingRule(SavedAsJson):
     ) -> NDArray[Any]:
         """Label of each item if it stops here, (n,): -1, 0 or +1, or a grade.
 
-        For an item that is not settled this is a guess of the same kind. A lossless rule without
-        `votes` then uses the model's decision on the votes so far; of grades there must be some.
+        For an item that is not settled this is a guess of the same kind; a lossless rule without
+        `votes` uses the model's decision so far (of grades, some votes are needed).
         """
         decided = self._kernel.decide(*self._of_items(counts, covariates, n_threads))
         labels: NDArray[Any] = self.model._labels(decided)
@@ -341,7 +330,6 @@ class StoppingRule(SavedAsJson):
         return self._followed(shares_of(shares), covariates)
 
     def _followed(self, shares: NDArray[Any], covariates: Any = None) -> StoppedVotes:
-        """Apply the rule to the counts of single votes, (n_items, n, columns)."""
         n_items, _, width = shares.shape
         running = np.zeros((n_items, self.n + 1, width))
         np.cumsum(shares, axis=1, out=running[:, 1:])
@@ -374,8 +362,6 @@ class StoppingRule(SavedAsJson):
 def _alone(
     counts: tuple[float, ...], by_name: dict[str, float], covariates: Mapping[str, float] | None
 ) -> dict[str, Any]:
-    """Return counts and covariates of one item as arguments for many."""
-
     def row(minus: float, tie: float, plus: float) -> tuple[float, ...]:
         return minus, tie, plus
 

@@ -36,16 +36,15 @@ _ROUNDED = 1e-6
 class StrengthDistribution:
     """A mirror-symmetric mixture for the votes of an item, which have a strength.
 
-    An item has two tilts, x and y, of which its gold label makes some likelier than others. The
-    chance of each of its votes is that of the strength, times exp(strength * x) for B or
-    exp(strength * y) for A, over the sum of all these. The chance of a sequence of votes then
-    depends on its counts alone, as it does where votes are whole.
+    An item has two tilts, x and y, whose weights depend on its gold label. The chance of a vote is
+    that of its strength, times exp(strength * x) for B or exp(strength * y) for A, normalised; that
+    of a sequence of votes then depends on its counts alone.
 
     Attributes
     ----------
     strengths : tuple of float
-        Shares of votes of strength 0, 1/8, ..., 1 for either side where there are no tilts; in
-        quarters or halves if it was fitted to more than 32 or 64 votes an item.
+        Shares of votes of strength 0, 1/8, ..., 1 for either side without tilts; in quarters or
+        halves if fitted to more than 32 or 64 votes an item.
     share_of_ties : float
         Share of the items with a gold tie.
     tilts_of_ties, tilts_of_wins : tuple of float
@@ -85,10 +84,7 @@ class StrengthDistribution:
         return shares
 
     def sequence_chances(self, n: int) -> tuple[Floats, Floats]:
-        """Chances of one sequence to each of the counts of `n` votes, jointly with the gold label.
-
-        Squares by parts of minus and of plus; what is no count has no chance.
-        """
+        """Chances of one sequence to each count of `n` votes, in squares, by gold label."""
         shares = self.on_grid(n)
         counts, possible = _grid(n, len(shares) - 1)
         won = (1 - self.share_of_ties) / 2 * np.array(self.tilts_of_wins)
@@ -125,7 +121,7 @@ def shares_of(votes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _parts_of(n: int) -> int:
-    """Parts of a vote on the grid of `n` votes, of which there then are 33,000 at most."""
+    # The grid then has at most 33,000 counts.
     return 8 if n <= 32 else 4 if n <= 64 else 2
 
 
@@ -208,8 +204,7 @@ def fit_strengths(
 ) -> StrengthDistribution:
     """Fit shares of strengths and weights of tilts, by expectation maximization.
 
-    Unless the strengths of single votes were `observed`, what they are is seen in their sums alone:
-    where all votes are whole all sums are. Of few items it is then stopped early.
+    Strengths that were not `observed` are seen in sums alone; few items then stop it early.
     """
     totals = np.rint(counts.sum(axis=1)).astype(np.int64)
     good = (np.abs(counts.sum(axis=1) - totals) <= 1e-6) & (totals <= 128)
@@ -262,10 +257,9 @@ def fit_strengths(
 
 
 class _GridRule:
-    """A stopping rule for votes that have a strength: what it does at all counts on the grid.
+    """A stopping rule for votes with a strength, on a grid of counts; others are as the nearest.
 
-    Other counts are as the nearest ones are. A lossless rule stops where no votes of any strength
-    change the label; the grid has its forecasts.
+    A lossless rule stops where no votes change the label; its grid has forecasts alone.
     """
 
     def __init__(
@@ -309,7 +303,6 @@ class _GridRule:
 
     @property
     def start(self) -> tuple[float, float, float]:
-        """What is expected of an item without votes."""
         votes, change, error = self._table[2][0].tolist()
         return votes, change, error
 
@@ -344,7 +337,6 @@ class _GridRule:
             return stops, label, outlook[6:] / chance
 
     def _places(self, counts: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Places of counts in the table, and whether they have all votes."""
         self._core.stops(counts, 1)  # checks them
         counts = as_checked_counts(counts)
         totals = np.rint(counts.sum(axis=1)).astype(np.intp)

@@ -75,27 +75,24 @@ class Conflict(NamedTuple):
 class OnlineTally:
     """Counts of items from votes in any order, each sample counted once.
 
-    The tally stores the vote of each sample. Adding a vote again changes nothing, and merging takes
-    the union of two tallies, so neither order nor repetition matters. Two different votes of one
-    sample are a conflict: the sample counts for neither, and `conflicts` lists it.
-
-    Votes have no strength here: `btdagg.tally` counts those. Ids are listed in ascending order.
-    Methods can be called from several threads.
+    The tally stores the vote of each sample: adding a vote again changes nothing, and merging is a
+    union, so neither order nor repetition matters. Two different votes of a sample are a conflict:
+    it counts for neither, and `conflicts` lists it. Votes have no strength (`btdagg.tally` counts
+    those). Ids are listed in ascending order. Methods are thread-safe.
 
     Parameters
     ----------
     model : DavidsonModel, optional
         Decides the counts. By default the model of the rule.
     rule : StoppingRule, optional
-        Says which items are settled. An item with more than `n` votes is settled, and the model
-        decides it from all its votes. A model with covariates takes them where it decides: `decide`
-        and `settle`.
+        Says which items are settled. One with more than `n` votes is, and the model decides it from
+        all. Covariates are given to `decide` and `settle`.
     deduplicate : bool, optional
-        If True, each sample counts once, by its number. If False, votes have no numbers: every row
-        is one more vote, and merging adds. By default as the first votes are, with or without.
+        If True, each sample counts once, by its number; if False, votes have no numbers, and
+        merging adds. By default as the first votes are.
     late : {"refuse", "drop"}
-        What to do with a new vote for an item that `settle` has reported: raise and add nothing, or
-        drop the vote and count it in `n_late`.
+        A new vote for an item that `settle` has reported raises, adding nothing, or is dropped and
+        counted in `n_late`.
 
     Examples
     --------
@@ -163,8 +160,7 @@ class OnlineTally:
         votes : (m,) array of -1, 0, 1
             From A's point of view. Leave out missing votes; they are not ties.
         samples : (m,) array of integers from 0 to 4095
-            A sample is identified by item, judge, order and this number. None if votes have none
-            (`deduplicate`).
+            A sample is item, judge, order and this number. None if votes have none.
         judges, orders : str or (m,) array of str
             One for all votes, or one for each. Counts are sums over judges and orders.
         n_threads : int
@@ -238,8 +234,7 @@ class OnlineTally:
     def decide(self, *, covariates: Any = None) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Ids in ascending order and their labels, from the rule if there is one, or the model.
 
-        `covariates`, of a model that has some, are as of `DavidsonModel.decide`, in the order of
-        the ids that `counts` lists.
+        `covariates` are as of `DavidsonModel.decide`, in the order of the ids of `counts`.
         """
         if self.model is None:
             raise InputError(argument="model", got=None, expected="a DavidsonModel to decide by")
@@ -254,10 +249,7 @@ class OnlineTally:
         return labels
 
     def settle(self, *, covariates: Any = None) -> Settled:
-        """Report the items that have become settled since the last call.
-
-        `covariates` are as of `decide`.
-        """
+        """Report the items settled since the last call; `covariates` are as of `decide`."""
         if self.rule is None:
             raise InputError(argument="rule", got=None, expected="a StoppingRule to settle by")
         with self._lock:
@@ -362,7 +354,6 @@ class OnlineTally:
         return cls.from_bytes(read_whole(path), source=str(path))
 
     def _exported(self) -> _State | None:
-        """All that is held: lanes in order, so that equal tallies are alike."""
         with self._lock:
             if self._kernel is None:
                 return None
@@ -423,10 +414,7 @@ def _number_channels(
     n_rows: int,
     channels: dict[tuple[str, str], int],
 ) -> NDArray[np.uint32] | None:
-    """Return the number of each row's judge and order, or None where it is 0 throughout.
-
-    New pairs are added to `channels`.
-    """
+    """Return the number of each row's judge and order, or None where it is 0 throughout."""
     if isinstance(judges, str) and isinstance(orders, str):
         number = channels.setdefault((judges, orders), len(channels))
         return np.full(n_rows, number, dtype=np.uint32) if number else None
@@ -445,7 +433,6 @@ def _number_channels(
 
 
 def _as_ids(items: Any) -> _Ids:
-    """Return ids as the core takes them; large Arrow strings are read in place."""
     library = type(items).__module__.partition(".")[0]
     if library == "polars":
         if items.dtype.is_integer():
