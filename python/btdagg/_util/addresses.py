@@ -21,9 +21,7 @@ _HIDDEN = "***"
 def shown_address(text: str) -> str:
     """Return a text with the secrets of the address in it hidden; other texts as they are.
 
-    ``postgresql://me:secret@localhost/votes?password=secret``, also after ``--store=``, becomes
-    ``postgresql://me:***@localhost/votes?password=***``. Passwords in libpq's ``host=localhost
-    password=secret`` are hidden too.
+    Such as ``postgresql://me:***@localhost/votes?password=***``; also libpq's ``password=secret``.
     """
 
     def without_password(address: re.Match[str]) -> str:
@@ -35,18 +33,7 @@ def shown_address(text: str) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """Return an address without the user, password and query that it may hold.
-
-    Parameters
-    ----------
-    url : str
-        Such as ``https://me:secret@localhost/v1?key=secret``.
-
-    Returns
-    -------
-    str
-        Such as ``https://localhost/v1``.
-    """
+    """Return an address without the user, password and query that it may hold."""
     scheme, mark, rest = url.partition("://")
     host, slash, path = _CREDENTIALS.sub("", rest).partition("/")
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}".partition("?")[0].rstrip("/")

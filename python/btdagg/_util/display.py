@@ -7,8 +7,6 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Protocol
 
     class Picture(Protocol):
-        """A figure."""
-
         name: str
         title: str
         note: str

@@ -30,15 +30,7 @@ class InputError(ValueError):
     >>> print(InputError("no item; {advice} names it", advice={"columns": {"item": "id"}}))
     no item; columns={'item': 'id'} names it
 
-    Attributes
-    ----------
-    argument, source, column, expected : str or None
-    row : int, tuple of int or None
-        From 0 in an argument, from 1 in a source.
-    got : object
-        The value, None if it was not given.
-    advice : mapping
-        Arguments that the message says to pass, and their values.
+    `row` is from 0 in an argument, from 1 in a source; `got` is the value, None if not given.
     """
 
     __module__ = "btdagg"
@@ -69,8 +61,7 @@ class InputError(ValueError):
     def in_options(self, option_of: Callable[[str], str | None]) -> str:
         """Return the message as a command words it, which has options for some arguments.
 
-        A message that begins with its argument begins with the option, and advice to pass
-        ``columns={'item': 'id'}`` is to pass ``--set item=id``.
+        Advice to pass ``columns={'item': 'id'}`` is to pass ``--set item=id``.
         """
         passed = (_typed(option_of(name) or name, value) for name, value in self.advice.items())
         message = self._message.replace(_ADVICE, " ".join(passed))
@@ -115,7 +106,7 @@ def shown(value: object) -> str:
 
 
 def _typed(option: str, value: object) -> str:
-    """Return an option with a value; one that ends in a key is repeated for each of a mapping."""
+    # An option that ends in a key is repeated for each of a mapping.
     if value is None:
         return option.rstrip("=. ")
     begin = option if option.endswith(("=", ".", " ")) else f"{option} "

@@ -16,26 +16,11 @@ _T = TypeVar("_T")
 
 
 class Registry(Mapping[str, _T]):
-    """What is built in, by name in any case, and then what installed packages add.
+    """What is built in, by name in any case, and functions of packages' entry points.
 
-    Packages are looked up where a name is not built in, or where all names are listed. One is
-    imported where its name is asked for.
-
-    Parameters
-    ----------
-    group : str
-        Of entry points, each of which is the name of a function.
-    built_in : mapping
-    parameters : str
-        What the function of a package takes, in words, separated by commas.
-    adapted : callable
-        Makes what is registered of the function of a package, its name, and what errors call it.
-
-    Raises
-    ------
-    InputError
-        Names the package whose name is taken, whose function cannot be imported or takes other
-        parameters.
+    Packages are looked up, and imported, only for names that are not built in. `parameters` are
+    those of the function, in words; `adapted` makes what is registered. An `InputError` names a
+    faulty package.
     """
 
     def __init__(

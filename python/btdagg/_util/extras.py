@@ -30,15 +30,8 @@ class MissingExtraError(ImportError):
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Import libraries in the body; if one is missing, say that `what` needs an `extra`.
+    """Import libraries in the body; a `MissingExtraError` names the `extra` of a missing one.
 
-    Raises
-    ------
-    MissingExtraError
-        If the body imports a missing module that is not part of btdagg.
-
-    Examples
-    --------
     >>> with needs("tables", "reading tables"):  # doctest: +SKIP
     ...     import polars
     """

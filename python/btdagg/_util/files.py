@@ -29,7 +29,6 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that table
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Read a file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -42,14 +41,7 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 class FileFormat(NamedTuple):
     """A kind of file that btdagg writes, whose header has a format and a version.
 
-    Attributes
-    ----------
-    name : str
-        The format, such as ``btdagg.davidson``.
-    what : str
-        What messages call it, such as ``model``.
-    version : int
-        What is written, and the only version that is read.
+    `name` is the format, `what` what messages call it; only `version` is read.
     """
 
     name: str
@@ -71,10 +63,7 @@ class FileFormat(NamedTuple):
         return self.value(parsed, source, build)
 
     def value(self, parsed: Any, source: str, build: Build[Value]) -> Value:
-        """Return what `build` makes of the fields of an object with a header.
-
-        What `build` raises of missing keys and of wrong types and values counts as damage.
-        """
+        """Build from an object with a header; wrong or missing keys count as damage."""
         try:
             return build(self.fields(parsed))
         except InputError as error:
@@ -157,10 +146,7 @@ def load_any(
     *kinds: type[SavedAsJson],
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
-    """Read what a file holds of some kinds; anything else is reported as none of the first.
-
-    `others` are imported if a file has their format, such as ``{"btdagg.x": "btdagg.module:X"}``.
-    """
+    """Load one of some kinds of file; classes such as ``"btdagg.module:X"`` by import."""
     content = read_whole(path)
     by_format: dict[str, Any] = {kind.FILE.name: kind for kind in kinds} | dict(others)
     kind: Any = kinds[0]
@@ -178,10 +164,7 @@ def digest_of(saved: SavedAsJson) -> str:
 
 
 def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:
-    """Write a table in the format of one of `TABLE_SUFFIXES`.
-
-    A file that is there is replaced whole or not at all, if `target` is its path.
-    """
+    """Write a table in the format of one of `TABLE_SUFFIXES`; a file is replaced atomically."""
     if isinstance(target, os.PathLike):
         with replacing(target) as file:
             write_table(frame, file, suffix)
@@ -218,21 +201,17 @@ class _Output:
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write bytes, or text as UTF-8; a file that is there is replaced whole or not at all.
-
-    Through a symbolic link its target is written; so is a device or a pipe.
-    """
+    """Write bytes, or text as UTF-8; a file is replaced atomically, or the target of a link."""
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
-    """Open a draft beside a file that takes its place at the end of the ``with`` statement.
+    """Open a draft that takes a file's place, with its permissions, at the end of ``with``.
 
-    After an error, or a power failure, the file is as it was or as it should be. It keeps its
-    permissions. Both hold where the file system can do it. A device or a pipe is written to. Of a
-    symbolic link the target is replaced, or the link itself unless `follow`.
+    After an error or a power failure the file is old or new, never partial. A device or pipe is
+    written to. Of a symbolic link the target is replaced, or the link itself unless `follow`.
     """
     target = os.path.realpath(path) if follow else os.path.abspath(path)
     draft = None
@@ -301,7 +280,6 @@ def try_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def _new_draft(folder: str) -> tuple[str, int]:
-    """Path and number of a new file, which is open."""
     draft = f"{folder}/.btdagg-{os.urandom(8).hex()}"
     try:
         return draft, os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)

@@ -21,10 +21,9 @@ def deal(
     seed: int,
     repetition: int = 0,
 ) -> NDArray[np.int64]:
-    """Deal groups of items into folds: (n,) array with the fold of each item.
+    """Deal groups of items into folds, (n,), in turn and in the order of `places`.
 
-    Groups in the order of `places` go to the folds in turn. So those that hold the same are spread
-    evenly over the folds, and items in another order have the same folds.
+    So groups with the same content are spread evenly, whatever the order of items.
     """
     folds: NDArray[np.int64] = places(groups, content, seed, repetition)[groups] % n_folds
     return folds
@@ -35,20 +34,9 @@ def places(
 ) -> NDArray[np.int64]:
     """Order groups at random by a hash of what their items hold: (G,) array with places from 0.
 
-    Neither swapping A and B of all items nor the order of judges changes anything: an item and its
-    mirror image have one hash, and which of them is first depends on where all items lean.
-
-    Parameters
-    ----------
-    groups : (n,) array of int
-        Group of each item, as a number from 0. Of groups that hold the same, the one with the
-        smaller number is first.
-    content : sequence of arrays of numbers
-        What is known of each item: arrays (n, ..., 3) with a column for each label, such as counts;
-        (n,) arrays of labels; and (n, 1) arrays of what has no sides. If there is nothing, groups
-        are in a random order of their numbers.
-    seed, repetition : int
-        Another of either gives another order.
+    Mirror images have one hash and judges no order, so swapping A and B of all changes nothing.
+    `content` are arrays (n, ..., 3) by label, (n,) labels, and (n, 1) without sides; groups of the
+    same content are in the order of their numbers, and random without any content.
     """
     n_groups = int(groups.max()) + 1
     contents = [_in_order(values) for values in content] or [groups[:, None]]
@@ -67,16 +55,9 @@ def places(
 def numbered(
     groups: ArrayLike | None, told: Sequence[NDArray[Any]], n_items: int
 ) -> NDArray[np.int64]:
-    """Number the groups of items, in the order of their names.
+    """Number the groups of items, in the order of their names; without groups items by `told`.
 
-    Parameters
-    ----------
-    groups : (n,) array, or None where each item is one by itself
-    told : sequence of (n,) arrays
-        What else tells items apart where there are no groups, such as their ids: then items are in
-        the order of the last of these, then of the one before it. Items that are alike in all of
-        them are in the order of the rows.
-    n_items : int
+    `told` are (n,) arrays, sorted by the last first, and rows in the end.
     """
     if groups is not None:
         return as_groups(groups, "items", n_items)
@@ -87,7 +68,7 @@ def numbered(
 
 
 def _in_order(values: ArrayLike) -> NDArray[Any]:
-    """Put the judges of (n, judges, 3) counts into an order that does not depend on theirs."""
+    # The order of judges must not matter.
     counts = np.asarray(values)
     if counts.ndim < 3:
         return counts
@@ -104,7 +85,6 @@ def _columns(values: ArrayLike) -> NDArray[np.uint64]:
 
 
 def _mirrored(values: ArrayLike) -> NDArray[np.float64]:
-    """Swap the sides A and B."""
     numbers = np.asarray(values, dtype=np.float64)
     return -numbers if numbers.ndim == 1 else numbers[..., ::-1]
 
@@ -119,7 +99,7 @@ def _hashed(content: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 def _sums(
     items: NDArray[np.uint64], groups: NDArray[np.int64], n_groups: int
 ) -> NDArray[np.uint64]:
-    """Add up hashes by group, whatever the order of the items."""
+    # The order of items must not matter.
     sums = np.zeros(n_groups, dtype=np.uint64)
     np.add.at(sums, groups, items)
     return sums

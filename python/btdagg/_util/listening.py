@@ -22,7 +22,6 @@ class _Server(uvicorn.Server):
         self._tell = tell
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to answer."""
         await super().startup(sockets)
         self._tell()
 

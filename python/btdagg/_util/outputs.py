@@ -1,8 +1,4 @@
-"""Which files a command may replace: none that it reads, and in folders none that others made.
-
-A file that the user names is replaced unless the command reads it. A folder that a command fills
-has a manifest that lists its files; only these are replaced.
-"""
+"""Which files a command may replace: none that it reads, in folders only its own."""
 
 from __future__ import annotations
 
@@ -43,7 +39,6 @@ def require_folder(path: Path) -> None:
 
 
 def _require_writable(output: Path, *folders: Path) -> None:
-    """Check that files can be made in the first of the folders that exists."""
     try:
         try_folder(next((folder for folder in folders if folder.exists()), folders[0]))
     except OSError as error:
@@ -53,21 +48,8 @@ def _require_writable(output: Path, *folders: Path) -> None:
 class OutputFolder:
     """A folder that a command fills; its manifest lists the files that commands wrote there.
 
-    A killed run leaves every file complete, and the next run replaces them. If a file is a symbolic
-    link, the link is replaced and not its target.
-
-    Parameters
-    ----------
-    path : path
-        Created with the first file if it does not exist.
-    reads : sequence of paths
-        Files that the command reads.
-
-    Attributes
-    ----------
-    path : Path
-    earlier : frozenset of str
-        Files that commands wrote here before.
+    A killed run leaves every file complete. A symbolic link is replaced, not its target. `reads`
+    are files that the command reads; `earlier` those that commands wrote before.
     """
 
     def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
@@ -78,13 +60,7 @@ class OutputFolder:
         self.earlier = frozenset(self._manifest())
 
     def claim(self, names: Iterable[str]) -> Self:
-        """Check, before the work, that files may be replaced.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Files that may be written, with slashes between folders.
-        """
+        """Check, before the work, that files may be replaced."""
         for name in (MANIFEST, *names):
             self._refuse(name)
         return self
@@ -130,7 +106,6 @@ class OutputFolder:
             raise InputError(f"{target} was not written by btdagg; choose another folder")
 
     def _manifest(self) -> set[str]:
-        """Return the names of the files that commands wrote here."""
         path = self.path / MANIFEST
         if not os.path.lexists(path):
             return set()
@@ -153,7 +128,7 @@ def _names_in(manifest: dict[str, Any]) -> set[str]:
 
 
 def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
-    """Whether a file, under any name or link, is one of those that are read."""
+    # Files are compared under any name or link.
     for read in reads:
         if os.path.realpath(path) == os.path.realpath(read):
             return True

@@ -73,12 +73,7 @@ def readable(cls: AnyClass) -> AnyClass:
 
 
 class Readable:
-    """A dataclass with a repr of one line, whatever its fields hold.
-
-    Arrays are written as type and shape, collections of Python up to the fourth entry, mappings up
-    to the fifth, numbers with four digits, and other containers as their type. Nothing is computed,
-    and nothing is read from a file.
-    """
+    """A dataclass with a repr of one line, whatever its fields hold; nothing is computed."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -86,7 +81,6 @@ class Readable:
 
 
 def _names_of(cls: type) -> tuple[str, ...]:
-    """Return the fields that a repr shows, of a dataclass or a named tuple."""
     if is_dataclass(cls):
         return tuple(field.name for field in fields(cls) if field.repr)
     return getattr(cls, "_fields", ()) if issubclass(cls, tuple) else ()

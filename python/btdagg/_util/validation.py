@@ -1,7 +1,6 @@
 """Checks of arrays that users pass in: clean arrays, or an `InputError` that names the place.
 
-The core checks the values of counts while it reads them, so that large arrays are read only once.
-Data frames are recognized by their attributes, so that no data frame library is imported.
+The core checks the values of counts as it reads them. No data frame library is imported.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ _LABELS = "-1, 0 or 1"
 
 
 class CountsItself:
-    """A table of votes, accepted wherever an array of counts is."""
-
     if TYPE_CHECKING:
 
         def counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -114,9 +111,8 @@ def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> No
 def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as an (n, 3) array that the core reads in place.
 
-    Arrays and lists are read by position: minus, tie, plus. A data frame (pandas, polars, PyArrow
-    or narwhals) is read by column name; see `in_label_order`. Tables of votes are counted. Numbers
-    of native byte order keep their type and memory layout and are not copied.
+    Arrays are read by position, data frames by column name (`in_label_order`), tables are counted.
+    Numbers of native byte order are not copied.
     """
     if isinstance(counts, CountsItself):
         scale = getattr(counts, "scale", None)
@@ -153,9 +149,8 @@ def finite_counts(array: NDArray[Any]) -> NDArray[Any]:
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
     """Return a data frame with its columns in label order; return anything else unchanged.
 
-    A data frame must have exactly the columns minus (or b), tie (or same) and plus (or a), in any
-    order and case, with or without the `prefix`. Columns numbered 0, 1, 2, as pandas numbers
-    columns without names, are in label order.
+    It has exactly the columns minus (or b), tie (or same) and plus (or a), in any case, with or
+    without the `prefix`, or columns numbered 0, 1, 2.
     """
     names = column_names(values)
     if names is None or [str(column) for column in names] == ["0", "1", "2"]:
@@ -176,7 +171,6 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
 
 
 def column_names(values: Any) -> list[Any] | None:
-    """Return the names of a data frame's columns, None for anything else."""
     if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "__array__"):
         return None
     # The columns of a PyArrow table are arrays, and it has the names beside them.
@@ -186,7 +180,6 @@ def column_names(values: Any) -> list[Any] | None:
 
 
 def with_columns(frame: Any, names: list[Any]) -> Any:
-    """Return a data frame's columns in an order."""
     return frame.select(names) if hasattr(frame, "select") else frame[names]
 
 
@@ -203,10 +196,7 @@ def as_labels(labels: ArrayLike, name: str = "labels", expected: str = _LABELS) 
 
 
 def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[np.float64]:
-    """Return numbers as (n,) floats, NaN where one is missing.
-
-    NaN, None, missing values of pandas and masked values are missing.
-    """
+    """Return numbers as (n,) floats; NaN, None, pandas' missing and masked values are NaN."""
     values: Any = labels
     if isinstance(values, np.ma.MaskedArray):
         values = values.tolist()  # None for what is masked
@@ -226,7 +216,7 @@ def label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:
 
 
 def refuse_booleans(labels: Any, name: str, expected: str) -> None:
-    """Check that no label is a boolean, which NumPy takes for a number: False would be a tie."""
+    """Refuse booleans, which NumPy takes for numbers: False would be a tie."""
     values: Any = labels
     if not isinstance(values, list | tuple):
         values = np.asarray(values)
@@ -239,10 +229,7 @@ def refuse_booleans(labels: Any, name: str, expected: str) -> None:
 
 
 def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
-    """Return weights as (n,) float64, or (n, 3) if they are `soft` labels.
-
-    A data frame of soft labels is read by column name; see `in_label_order`.
-    """
+    """Return weights as (n,) float64, or (n, 3) if they are `soft` labels, also of a frame."""
     named = in_label_order(weights, "weights", "p_") if soft else weights
     array = np.ascontiguousarray(as_numbers(named, "weights"), dtype=np.float64)
     if soft:
@@ -289,10 +276,7 @@ def effective_weights(weights: ArrayLike | None, n_items: int) -> NDArray[np.flo
 
 
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
-    """Return losses as a contiguous float64 array of the dimensions that `shape` names.
-
-    The core checks that they are finite while it reads them.
-    """
+    """Return losses as contiguous float64 of the shape; the core checks that they are finite."""
     array = np.ascontiguousarray(as_numbers(losses, name), dtype=np.float64)
     if array.ndim != len(shape.strip("(,)").split(",")):
         raise InputError(f"{name} has shape {array.shape}, expected {shape}", argument=name)
@@ -369,10 +353,7 @@ def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, .
 
 
 def as_id_array(items: Any, *, name: str = "items") -> NDArray[Any]:
-    """Return ids as an array of integers, of NumPy's fixed-width strings, or of objects.
-
-    Whether each object is a str is left to the compiled code that takes them, which names the row.
-    """
+    """Return ids as integers, fixed-width strings, or objects, which the core checks."""
     if isinstance(items, list | tuple) and items and isinstance(items[0], str):
         array = np.empty(len(items), dtype=object)  # NumPy's own strings lose trailing NULs
         array[:] = items
@@ -396,10 +377,7 @@ def as_id_array(items: Any, *, name: str = "items") -> NDArray[Any]:
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number the distinct rows of (n,) columns, in ascending order of the columns.
-
-    Returns where each distinct row is first, and the number of every row among the distinct ones.
-    """
+    """Distinct rows of (n,) columns, in order: where each is first, and the number of every row."""
     number, size = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
         # Counts are codes by themselves, which spares sorting them.
@@ -428,10 +406,7 @@ def same_length(name: str, n_rows: int, other: str, expected: int) -> None:
 
 
 def same_index(**arguments: Any) -> None:
-    """Check that pandas objects among the arguments have equal indexes.
-
-    Rows are matched by position, so objects with different indexes may be misaligned.
-    """
+    """Check that pandas objects have equal indexes: rows are matched by position."""
     indexes: dict[str, Any] = {
         name: getattr(values, "index", None) for name, values in arguments.items()
     }
@@ -450,8 +425,7 @@ def columns_of(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the columns of covariates by name, (n,) float64 each, NaN where one is missing.
 
-    They are a mapping or a data frame, or an (n, d) array, whose columns are named by their place
-    unless `names` are given. With names there have to be these, and no other.
+    An (n, d) array's are named by place unless `names` are given, which a frame has to have.
     """
     columns = list(covariates) if isinstance(covariates, Mapping) else column_names(covariates)
     if columns is None:

@@ -28,7 +28,6 @@ def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
 
 
 def percent(share: float, digits: int = 1, *, signed: bool = False) -> str:
-    """Write a share in percent."""
     written = fixed(100 * share, digits, signed=signed)
     return written if written == MISSING else f"{written}%"
 
@@ -59,10 +58,7 @@ def printable(text: str) -> str:
 
 
 def stem(*parts: str) -> str:
-    """File stem made from texts: lower-case words and hyphens, and different for different texts.
-
-    What cannot be kept is made up for by the start of a hash.
-    """
+    """File stem made from texts: lower-case words, hyphens, a hash for lost characters."""
     whole = "-".join(parts)
     plain = re.sub(r"[^a-z0-9.]+", "-", whole.lower()).strip("-.")[:60].rstrip("-.")
     if plain == whole:

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    """End at once while a module is loaded, where some libraries lose a KeyboardInterrupt."""
+    # Some libraries lose a KeyboardInterrupt while they are loaded.
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             os.write(2, b"btdagg: interrupted\n")
@@ -59,10 +59,7 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
 
 
 def stop_writing(stream: str) -> None:
-    """Drop what is still written to ``stdout`` or ``stderr``: its reader has left.
-
-    The command goes on, for the files that it writes.
-    """
+    """Drop output whose reader has left; the command goes on, for the files that it writes."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, getattr(sys, stream).fileno())
     os.close(nowhere)
@@ -115,7 +112,6 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _with_project_first(arguments: Sequence[str]) -> list[str]:
-    """Put --project before the command, since it may be said anywhere."""
     words, first = list(arguments), []
     for place, word in enumerate(words):
         if word == "--":
@@ -128,7 +124,6 @@ def _with_project_first(arguments: Sequence[str]) -> list[str]:
 
 
 def _in_own_words(error: Any) -> str:
-    """Say an error of typer; of a bad value with what came."""
     from pydantic import ValidationError
 
     from btdagg.cli.flags import name_of
@@ -143,7 +138,6 @@ def _in_own_words(error: Any) -> str:
 
 
 def _of_input(error: BaseException) -> str | None:
-    """Return the message for an error that the input caused, or None if it is a bug."""
     if isinstance(error, InputError | MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -155,7 +149,6 @@ def _of_input(error: BaseException) -> str | None:
 
 
 def _of_bug(error: BaseException) -> str:
-    """Return the message for a bug in btdagg."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next

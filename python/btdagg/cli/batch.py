@@ -207,11 +207,8 @@ def _each_batch(
     step: Callable[[Batch, BatchDesk], Awaitable[bool | None]],
     config: Path | None,
 ) -> int:
-    """Take a step with some batches, or all; return the exit status.
-
-    A step returns whether it is done, None where another process is at the batch. What the endpoint
-    has against one batch is printed, and keeps no other one back.
-    """
+    # A step returns whether it is done, None where another process is at the batch. An endpoint's
+    # error on one batch does not stop the others.
     from btdagg.judge.batches.endpoint import BatchEndpoint
     from btdagg.judge.batches.steps import BatchDesk
     from btdagg.judge.faults import EndpointError

@@ -128,7 +128,6 @@ def certify(
 
 
 def _share(text: str) -> float:
-    """Parse "10%" or "0.1"."""
     try:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

@@ -120,7 +120,6 @@ def choose(
 
 
 def _refuse_to_lose_labels(path: Path) -> None:
-    """Raise an `InputError` if somebody has added labels to a file that this command wrote."""
     existing = table_if_any(path)
     if existing is not None and "label" in existing and existing["label"].count():
         raise InputError(
@@ -129,7 +128,6 @@ def _refuse_to_lose_labels(path: Path) -> None:
 
 
 def _strata(chosen: ChosenItems) -> list[tuple[str, int, int, float]]:
-    """Return how many units each stratum has, how many were drawn, and the share that is."""
     drawn = np.isin(np.arange(chosen.n_units), chosen.units[chosen.rows])
     _, first = np.unique(chosen.units, return_index=True)
     of = chosen.strata[first]

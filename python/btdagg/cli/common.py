@@ -186,7 +186,6 @@ class Reading(ProjectOption):
         return filtered(self._wanted(*tables), *map(with_item, tables))
 
     def _wanted(self, *tables: Table) -> dict[str, list[str]]:
-        """Return the values that pass, of columns by our names or those in the files."""
         columns = {column for table in tables for column in table.columns}
         wanted = parse_filters(self.filters).items()
         return {n if n in columns else self.project.name_of(n): values for n, values in wanted}
@@ -208,10 +207,7 @@ class Reading(ProjectOption):
     def votes(
         self, table: Table, origin: Provenance | None = None, scale: Scale | None = None
     ) -> Votes:
-        """Read votes as the project says, or as those that a model was fitted to.
-
-        Prints where their strength is another than the model's.
-        """
+        """Read votes as the project says, or a model's were; print where their strength differs."""
         from btdagg.votes.provenance import Provenance
         from btdagg.votes.votes import read_votes
 

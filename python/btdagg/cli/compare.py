@@ -132,7 +132,6 @@ def _compared(
     reading: Reading,
     covariates: Any,
 ) -> tuple[Comparison, list[str]]:
-    """Compare two ways; also return remarks."""
     ways = [_way(settings, data, reading) for settings in both]
     result = btdagg.compare(
         ways[0][0],
@@ -179,7 +178,6 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
 def _way(
     settings: Settings, data: Data, reading: Reading
 ) -> tuple[Votes | Items, Aggregator | None, int | None, Votes]:
-    """Return the votes, method and number of votes of a way, and their table."""
     from btdagg.methods import by_name
 
     own = dict(settings)

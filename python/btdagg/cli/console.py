@@ -25,7 +25,6 @@ _ASCII = {"±": "+/-", "−": "-", "–": "-", "—": "-", "…": "...", "²": "
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that an encoding does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lost = error.object[error.start : error.end]
@@ -40,11 +39,7 @@ codecs.register_error(ERRORS, _in_ascii)
 
 
 class Terminal(Console):
-    """Standard output, or standard error.
-
-    Text is printed as it is, without markup. Control characters in it are shown as escapes, and
-    what the encoding does not have is written in ASCII.
-    """
+    """Standard output or error, without markup; control characters are escaped."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
@@ -70,18 +65,10 @@ class Terminal(Console):
     def print_rows(
         self, header: Sequence[str], rows: Sequence[Sequence[Entry]], n_labels: int
     ) -> None:
-        """Print a table; no value is cut.
+        """Print a table whose first `n_labels` columns name the row; no value is cut.
 
-        Where it is too wide, names of columns are broken, then all leading columns but the last
-        stand above their rows. Else each row is printed as a block.
-
-        Parameters
-        ----------
-        header : sequence of str
-            Names of the columns.
-        rows : sequence of sequences of Entry
-        n_labels : int
-            Number of leading columns that name the row.
+        If too wide, headers are broken, then leading columns stand above rows; else rows are
+        blocks.
         """
         cells = [[self._cell(cell) for cell in row] for row in rows]
         for width in sorted({min(self.width, _STANDARD), self.width}):
@@ -109,7 +96,6 @@ class Terminal(Console):
     def _print_lines(
         self, table: Table, header: Sequence[str], above: Sequence[Sequence[Text]]
     ) -> None:
-        """Print a table, and what stands above its rows where that changes."""
         lines = self.render_lines(table, self.options, pad=False)
         heading: Sequence[Text] = []
         for place, line in enumerate(lines, start=len(above) - len(lines)):

@@ -195,10 +195,7 @@ def decide(
 def _likeness(
     certificate: Certificate, votes: Votes, decided: pl.DataFrame, n_votes: int | None
 ) -> float | None:
-    """Compare votes with those that were certified: as many of each item as all have.
-
-    An item that was stopped early has votes that agree, which its first votes do not tell.
-    """
+    # As many votes of each item as all have: items that were stopped early have votes that agree.
     import polars as pl
 
     from btdagg.votes.table import facts_of
@@ -218,7 +215,6 @@ def _likeness(
 
 
 def _labels_of_people(tables: list[Table], votes: Votes, how: dict[str, Any]) -> Labels:
-    """Return the labels of several files, of which an item has one."""
     import polars as pl
 
     from btdagg.votes.join import labels_of
@@ -234,7 +230,6 @@ def _labels_of_people(tables: list[Table], votes: Votes, how: dict[str, Any]) ->
 
 
 def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
-    """Replace labels by those of people, and say where each comes from."""
     from btdagg.estimates.frames import with_people
 
     frame = with_people(frame, gold)

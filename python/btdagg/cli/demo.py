@@ -107,7 +107,6 @@ def demo(
 
 
 def _write_pairs(folder: OutputFolder, n_items: int, *, json: bool) -> None:
-    """Write pairs, labels of the first of them, and what is true of all."""
     folder.claim((_PAIRS, _SOME, _ALL))
     n_labelled = round(_LABELLED * n_items)
     texts, truth = simulated_pairs(n_items)

@@ -196,9 +196,7 @@ def over_all_items(
 ) -> Estimates | None:
     """Estimate over all items for another command, and print remarks; None where it cannot.
 
-    Criteria, which have means of their own, are not averaged. With ``as_many`` each item has its
-    first votes, as many as there are of every item, so that labelled and other items are judged
-    alike.
+    Criteria are not averaged. With ``as_many`` all items have as many (first) votes.
     """
     name = votes.scale.measure.name
     if n_parts > 1 and votes.scale.mode.criteria:

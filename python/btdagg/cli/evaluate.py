@@ -141,11 +141,7 @@ def compare(
     questions: Sequence[Question] = QUESTIONS,
     **settings: Any,
 ) -> None:
-    """Score methods by a protocol; print the scores, and write the report of --report.
-
-    The paper's fit keeps its name where the questions are the paper's, and is what they are of
-    unless --prior says otherwise.
-    """
+    """Score methods by a protocol; print the scores, and write the report of --report."""
     data = reading.data(evaluated.votes, evaluated.labels)
     (gold, everything), table = data.beside, data.votes
     confidence = None
@@ -210,10 +206,7 @@ def show_scores(
     is_whole: bool = True,
     certificates: Mapping[str, Certificate] | None = None,
 ) -> None:
-    """Print the scores of a study, write them to a report, and end with the estimate of all items.
-
-    Ends as Ctrl-C does where it came before all parts were scored.
-    """
+    """Print and report scores, with the estimate of all items; exit as Ctrl-C does if it came."""
     if printed:
         print_scores(study.scores)
     with report or nullcontext():
@@ -287,7 +280,6 @@ def _aggregators(
     scale: Scale,
     label_scale: Scale,
 ) -> tuple[Aggregator, ...] | None:
-    """Return aggregators by name; `all` means those that the columns of the votes allow."""
     if methods is None:
         return None
     if methods.strip().lower() != "all":
@@ -313,7 +305,6 @@ def _aggregators(
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:
-    """Whether votes have confidences, valid ones unless the user named the column."""
     if votes.are_counts or "confidence" not in votes.columns:
         return False
     if column is None:

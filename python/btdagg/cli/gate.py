@@ -139,7 +139,7 @@ def gate(
 
 
 def _in_junit(gates: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return JUnit XML: a suite for each gate, since a test case has no properties there."""
+    # A suite for each gate, since a test case has no properties there.
     root = Element("testsuites", name="btdagg gate")
     for gate in gates:
         name, outcome = printable(gate["gate"]), gate["outcome"]

@@ -73,7 +73,6 @@ def say_estimate(
 
 @contextmanager
 def _stored(place: str) -> Iterator[VoteStore | None]:
-    """A store for reading; None if there is none."""
     if "://" not in place and not os.path.exists(place):  # without importing a database
         yield None
         return
@@ -163,18 +162,13 @@ def say_decisions(decisions: Decisions, settings: JudgeSettings, store: str, jso
 
 
 def status_of(run: JudgeRun, allowed: float | None) -> int:
-    """Return the exit status of a run.
-
-    `allowed` is the share of the votes wanted that may be missing; unless given, none may have
-    failed, and 5% may be missing for other reasons.
-    """
+    """Exit status of a run; `allowed` is the share without votes (0 failed, 5% others)."""
     if run.stopped:
         return INTERRUPTED if run.stopped == "interrupted" else INCOMPLETE
     return INCOMPLETE if _too_many_missing(run, allowed) else 0
 
 
 def _too_many_missing(run: JudgeRun, allowed: float | None) -> str:
-    """Say that more votes are missing than may be; empty where they are not."""
     n_failed = run.statuses["failed"] + run.stored["failed"]
     if allowed is None and n_failed:
         return f"{n_failed} votes failed, and allow_missing is not set"
@@ -214,10 +208,7 @@ def run_asking(
     total: int,
     settings: JudgeSettings,
 ) -> T:
-    """Run what takes a job, with progress; `total` votes are expected.
-
-    The first Ctrl-C ends it in good order, the second at once.
-    """
+    """Run a job with progress; the first Ctrl-C ends it in good order, the second at once."""
     try:
         return asyncio.run(_asking(asking, store, total, settings))
     except asyncio.CancelledError:  # of the second Ctrl-C

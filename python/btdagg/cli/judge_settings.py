@@ -134,10 +134,7 @@ class JobFlags(ProjectOption):
         return JudgeSettings(judging=judging, rule=rule, **own)
 
     def _judge_of_project(self) -> dict[str, Any]:
-        """The keys of the judge that are typed, and those of a project that was named.
-
-        A project that is only found sends nobody's key to its endpoint.
-        """
+        # A project that is only found sends nobody's key to its endpoint.
         project = self.project
         keys = project.keys.get("judge")
         keys = keys if isinstance(keys, dict) else {}  # a text is a column
@@ -233,7 +230,6 @@ KEYS = [
 
 @cache
 def _file_model() -> Any:
-    """What checks the keys of a file, each by the type of its field."""
     from pydantic import ConfigDict, Field, JsonValue, create_model
 
     from btdagg.online.rule import RuleKind, StoppingRule
@@ -282,7 +278,7 @@ def checked_keys(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _words_of(faults: Sequence[Mapping[str, Any]]) -> str:
-    """Say what a key is and what it may be; what a header is may be secret."""
+    # The value of a header may be secret.
     fault, (key, *place) = faults[0], faults[0]["loc"]
     if fault["type"] == "extra_forbidden" and not place:
         (nearest,) = get_close_matches(str(key), KEYS, n=1) or ["extra"]

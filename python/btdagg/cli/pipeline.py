@@ -1,6 +1,6 @@
 """`btdagg run`: label all pairs, given labels of a few.
 
-The file is not called run.py because `btdagg.cli.run` is the function that runs a command.
+Not run.py, since `btdagg.cli.run` is the function that runs a command.
 """
 
 from __future__ import annotations
@@ -205,7 +205,6 @@ def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
 
 
 def _files(tasks: Iterable[str], kinds: Iterable[str]) -> list[str]:
-    """Return the names of the files that a job may write, besides its store and its report."""
     names = [_file_of(kind, task) for task in dict.fromkeys(tasks) for kind in kinds]
     if len({name.casefold() for name in names}) < len(names):  # one file on some systems
         raise btdagg.InputError("two tasks have names that differ only in case; rename one")
@@ -213,12 +212,10 @@ def _files(tasks: Iterable[str], kinds: Iterable[str]) -> list[str]:
 
 
 def _file_of(kind: str, task: str) -> str:
-    """Return the name of the file of a task's model or rule."""
     return f"{kind}-{quote(task, safe=' ')}.json" if task else f"{kind}.json"
 
 
 def _save_fitted(fitted: Mapping[str, Fitted], folder: OutputFolder) -> dict[str, dict[str, Any]]:
-    """Write the model and, if there is one, the rule of each task; return their paths by task."""
     written = {}
     for task, fit in fitted.items():
         model = _file_of("model", task)

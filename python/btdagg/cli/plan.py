@@ -227,7 +227,6 @@ def plan(
 
 
 def _as_json(row: Any) -> dict[str, object]:
-    """Return a row as plain values, without the price that it does not have."""
     fields = asdict(row)
     del fields["price"]
     return fields
@@ -236,7 +235,6 @@ def _as_json(row: Any) -> dict[str, object]:
 def _before_the_first_label(
     option: str | None, n_votes: int, *, step: int, n_items: int, json: bool
 ) -> None:
-    """Print what votes and labels will give on a task like those of a saved prior."""
     from btdagg import online
 
     prior = None if option in (None, "neighbours") else chosen_prior(option, None)
@@ -267,7 +265,6 @@ def _before_the_first_label(
 
 
 def _curve(n: int, step: int) -> list[int]:
-    """Return numbers of votes up to n, evenly and in steps."""
     return sorted(
         {max(1, round(n * part / _N_CURVE / step)) * step for part in range(1, _N_CURVE + 1)}
     )

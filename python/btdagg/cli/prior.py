@@ -45,11 +45,7 @@ def chosen_prior(
     scale: Scale = PAIRS,
     label_scale: Scale = PAIRS,
 ) -> Any:
-    """Return the prior that --prior says, or the one to use without it.
-
-    ``neighbours`` are counts and labels of the other tasks and judges of the files, by name. Of
-    grades there is a model of each.
-    """
+    """Return the prior of --prior, or of `neighbours` (of grades their models), or the weak one."""
     if option == "none":
         return None
     if option is None or (option == "neighbours" and neighbours):
@@ -75,8 +71,7 @@ def chosen_prior(
 def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[object, object]]:
     """Return counts and labels of the tasks and judges that are not among the votes used.
 
-    Those without labels are left out, and so are votes that differ from those used in another
-    column that says where they are from, such as their template.
+    Votes that differ in another column of origin, such as the template, are left out.
     """
     from btdagg.evaluation.parts import labelled_parts
 
@@ -128,8 +123,7 @@ def methods_with_priors(
 ) -> tuple[Aggregator, ...]:
     """Put the model that the command writes, `calibrated`, and its variants before the methods.
 
-    Where methods are named and no prior is, they stay, and that model has its name. `plain` is the
-    name of the paper's fit.
+    Named methods stay without a named prior; `plain` is the name of the paper's fit.
     """
     from btdagg.methods import Calibrated, Threshold
     from btdagg.methods.registry import aggregators_or_usual

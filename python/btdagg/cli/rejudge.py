@@ -171,7 +171,6 @@ def _drawn(pairs: Pairs, ids: Any, n_items: int | None) -> Pairs:
 
 
 def _with_all_votes(new: pl.DataFrame, pairs: Pairs, n: int) -> pl.DataFrame:
-    """The votes of items that have been asked all of them."""
     import polars as pl
 
     rows = new.filter(pl.col("item").is_in(pairs.frame["item"].implode()))
@@ -179,7 +178,6 @@ def _with_all_votes(new: pl.DataFrame, pairs: Pairs, n: int) -> pl.DataFrame:
 
 
 def _same_judge(old: Votes, setup: Setup) -> str:
-    """Say that the new judge is the old one, as far as their names tell."""
     own, values = Provenance.of(old), {name: getattr(setup, name) for name in COLUMNS[:3]}
     if values["temperature"] is None:
         values["temperature"] = "default"

@@ -76,7 +76,7 @@ def open_report(typed: CommandLine, title: str, path: Path) -> ReportFolder:
 
 
 def _shown(value: object) -> object:
-    """Return a setting without the password that the address of a store may hold."""
+    # The address of a store may hold a password.
     if isinstance(value, list | tuple):
         return [_shown(part) for part in value]
     return shown_address(str(value)) if isinstance(value, str | Path) else value

@@ -164,7 +164,6 @@ def sql(
 def _columns(
     texts: Sequence[str] | None, allowed: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Parse --set to columns by name, and the columns of samples."""
     column: dict[str, str] = {}
     samples = []
     for name, value in parse_pairs(texts, "keys"):

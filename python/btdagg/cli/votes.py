@@ -118,7 +118,6 @@ def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> 
 
 
 def _counts(table: Votes, judge: list[str]) -> ReportTable:
-    """Count votes, missing votes, and the share of each vote, by judge; of grades their mean."""
     points = table.columns_of_counts
     if table.scale.mirrored:  # A first
         points = dict(reversed([*points.items()]))
@@ -146,7 +145,6 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
 
 
 def _show_store(store: str, *, json: bool = False) -> None:
-    """Print counts, missing votes by status, tie rates, positional bias, tokens and cost."""
     from btdagg.judge.store import VoteStore, summaries
 
     with VoteStore(store, create=False) as opened:
@@ -178,7 +176,6 @@ def _show_store(store: str, *, json: bool = False) -> None:
 
 
 def _export_store(store: str, file: Path, methods: list[str]) -> None:
-    """Write the votes of a store to a file and say how many."""
     from btdagg.judge.methods import METHODS
     from btdagg.judge.store import VoteStore, votes_frame
 

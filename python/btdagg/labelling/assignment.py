@@ -21,8 +21,8 @@ _KEY = 16  # hexadecimal digits by which the page names an item
 class Assignment:
     """The items to be labelled: the same for all raters, with sides that differ.
 
-    The order is that of a hash of the seed and the item's id, so it is random, the first items are
-    a simple random sample of all, and pairs that are added later change no place of two others.
+    The order is by a hash of the seed and the item's id: random, so that the first items are a
+    simple random sample, and stable when pairs are added.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Assignment:
     scale : Scale, optional
         Of the grades of single responses.
     criteria : mapping of str to collection of str, optional
-        Of each item those by which it is to be labelled; unless given all.
+        Criteria of each item; by default all.
     seed : int
         Of the order and the sides.
 

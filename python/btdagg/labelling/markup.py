@@ -1,7 +1,7 @@
-"""Texts of models as HTML that cannot do anything: Markdown, plain text and differences.
+"""Texts of models as inert HTML: Markdown, plain text and differences.
 
-Nothing in it can be clicked, nothing is loaded, and no tag of a text becomes a tag. What Markdown
-makes is cleaned again by another library, and the page's policy runs no script but its own.
+Nothing can be clicked or loaded, and no tag of a text becomes a tag. The result of Markdown is
+cleaned again by another library, and the page's policy runs no script but its own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ def _shown(text: str) -> str:
 
 
 def _marked(parts: Sequence[str], same: Iterable[tuple[int, int]]) -> str:
-    """Parts as HTML, with marks around those outside of some ranges."""
     out, end = [], 0
     for start, stop in same:
         if start > end:

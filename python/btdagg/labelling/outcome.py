@@ -32,8 +32,7 @@ _TYPED = ("rater", "note")  # what raters wrote themselves
 class Agreement(NamedTuple):
     """Agreement of raters on the items that two or more of them labelled; skips do not count.
 
-    `alpha` is Krippendorff's, `n_items` are those with two labels or more, by each criterion, and
-    `disputed` the labels of those on which raters disagree, those furthest apart first.
+    `alpha` is Krippendorff's; `disputed` are labels on which raters disagree, furthest apart first.
     """
 
     alpha: float
@@ -42,10 +41,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(answers: Iterable[Answer], *, ordinal: bool = True) -> Agreement:
-    """Measure how far raters agree; there is at most one answer of a rater to an item.
-
-    Labels of pairs are `ordinal`; the disagreement of grades is their squared difference.
-    """
+    """Measure agreement of one answer per rater and item; labels of pairs are `ordinal`."""
     answers_of: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     for answer in answers:
         if answer.label is not None:
@@ -94,10 +90,7 @@ class Outcome:
         self._sides = sides
 
     def table(self, answers: Sequence[Answer]) -> pl.DataFrame:
-        """One row per item and rater, in the order of the items; a skip has no label.
-
-        Answers to items that are not to be labelled now are last: none is lost.
-        """
+        """A row per item and rater, in the order of the items, others last; skips have no label."""
         place = {item: row for row, item in enumerate(self._assignment.items)}
         rows = sorted(
             answers,
@@ -136,13 +129,7 @@ class Outcome:
         return {(answer.item, answer.criterion) for answer in answers}.issuperset(wanted)
 
     def estimates(self, answers: Sequence[Answer]) -> dict[str, Estimates]:
-        """Estimate over all items, by each criterion, from the mean of raters.
-
-        Raises
-        ------
-        InputError
-            If there are too few labels.
-        """
+        """Estimate over all items, by criterion; `InputError` if there are too few labels."""
         scale, votes = self._assignment.scale, self._votes or self._no_votes()
         if self._sides != UNNAMED:
             votes = votes.with_names(*self._sides)
@@ -158,7 +145,7 @@ class Outcome:
         }
 
     def _no_votes(self) -> Votes:
-        """All items with no vote, or of grades with the same, so that labels alone estimate."""
+        # With no vote, or of grades with the same, labels alone estimate.
         pairs, scale = self._assignment.pairs.frame, self._assignment.scale
         own = [name for name in ("item", "task", "criterion") if name in pairs.columns]
         items = pairs.select(own if "criterion" in own else "item")
@@ -185,7 +172,6 @@ class Outcome:
         return lines
 
     def _agreement(self, answers: Sequence[Answer]) -> list[str]:
-        """A line for each criterion, the one with the least agreement first."""
         how = self._assignment.scale.mode.measurement
         by_criterion = defaultdict(list)
         for answer in answers:
@@ -204,7 +190,6 @@ class Outcome:
         return lines
 
     def _estimated(self, answers: Sequence[Answer]) -> list[str]:
-        """Lines for each criterion, the one with the lowest mean first."""
         scale = self._assignment.scale
         try:
             estimates = self.estimates(answers)

@@ -52,10 +52,10 @@ _WELCOME = (
 
 @dataclass(frozen=True)
 class Access:
-    """Who is let in: whoever has shown the token in the address; the cookie keeps it then.
+    """Access for whoever has shown the token in the address, by a cookie.
 
-    Browsers send the cookies of one port to the others, so the name of the cookie has the port. The
-    Host header has to be one of the hosts, else a page elsewhere could have its name lead here.
+    Its name has the port, since browsers send cookies of one port to others; the Host header has to
+    be known, else a page elsewhere could have its name lead here.
     """
 
     token: str = field(repr=False)
@@ -101,10 +101,9 @@ def serve_labels(
     port : int
         0 for any that is free.
     behind_proxy : str, optional
-        Name under which a proxy serves the page by HTTPS, with its port unless that is 443.
+        Name (and port, unless 443) under which a proxy serves the page by HTTPS.
     token : str, optional
-        Of the address: 16 or more ASCII letters, digits, hyphens and underscores; random unless
-        given.
+        At least 16 ASCII letters, digits, hyphens and underscores; random by default.
 
     Raises
     ------

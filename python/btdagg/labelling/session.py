@@ -26,9 +26,8 @@ _MOST_DISPUTED = 20
 class Session:
     """Raters at work on an assignment. Its methods may be called from several threads.
 
-    Nothing that they return has an item's id, a file's name or a column besides the texts: these
-    may tell whose responses they are. With `disputed` a rater gets only items on which others
-    disagree, with no label by more than half of them.
+    Results have no id, file name or column besides the texts, which may tell whose responses they
+    are. With `disputed` a rater gets only items on which the others have no majority.
 
     Raises
     ------
@@ -118,8 +117,8 @@ class Session:
     ) -> dict[str, Any]:
         """Store what a rater chose, and return the item `then`, or the next; it is durable then.
 
-        There is a choice for each criterion, None where it is still open: "first", "tie", "second",
-        or a grade, or "skip". Of the seconds a day counts at most.
+        A choice for each criterion is "first", "tie", "second", a grade, "skip", or None: still
+        open. At most a day's seconds count.
         """
         rater, item = rater_name(rater), self._item(key)
         criteria = self._assignment.criteria(item)
@@ -196,7 +195,6 @@ class Session:
         return next((name for name, value in self._labels.items() if value == label), "skip")
 
     def _summary(self, rater: str) -> dict[str, Any]:
-        """What a rater who has answered everything may see."""
         assignment = self._assignment
         planned = [answer for answer in self._store.answers() if answer.item in assignment]
         disputed = agreement(planned).disputed
@@ -219,7 +217,6 @@ class Session:
 
 
 def _as_html(text: str) -> dict[str, str | None]:
-    """Text by Markdown, and plain where that is something else."""
     made, source = (markdown(text), plain(text)) if text else ("", "")
     return {"markdown": made, "plain": None if source == made else source}
 
@@ -235,5 +232,5 @@ def rater_name(name: str) -> str:
 
 
 def _storable(note: str) -> str:
-    """Text that every database takes: half a character and NUL are shown as what they are."""
+    # Half a character and NUL, which databases refuse, are shown as escapes.
     return note.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

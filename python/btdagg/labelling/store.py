@@ -20,7 +20,7 @@ class Answer:
     label : -1, 0, 1, a grade or None
         None where the rater skipped the item.
     seconds : float
-        For which the rater had the item before their eyes, shared among its criteria.
+        How long the item was shown, shared among its criteria.
     note : str
     sides : str
         ``AB`` if A was the first response on the page, else ``BA``.
@@ -43,13 +43,7 @@ class LabelStore(Database):
     """Labels in SQLite or PostgreSQL. What `keep` has returned from is on the disk."""
 
     def keep(self, *answers: Answer) -> None:
-        """Keep answers, each in place of an earlier one of the rater to the item; all are durable.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be written; what was kept before is as it was.
-        """
+        """Keep answers durably, each in place of an earlier one; `StoreError` undoes all."""
         statement = self.insert(labels)
         kept = ("label", "seconds", "note", "sides", "texts")
         statement = statement.on_conflict_do_update(

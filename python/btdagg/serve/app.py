@@ -90,11 +90,9 @@ class _Served(NamedTuple):
 
     @property
     def scale(self) -> Scale:
-        """Of the votes."""
         return self.model.scale
 
     def known_of(self, items: RequestItems) -> RequestItems:
-        """Return items with the covariates of the model; an InputError names what is absent."""
         known = covariates_in(items.facts, self.model, items.counts, "body")
         return items._replace(facts=known or {})
 
@@ -250,7 +248,6 @@ async def _body_of(request: Request, max_body: int) -> bytes:
 
 
 def _place(loc: Sequence[str | int]) -> str:
-    """Name a place of a request, without what pydantic adds: "query", and the type expected."""
     first, *more = [part for part in loc if part not in _NO_NAMES] or ["body"]
     return f"{first}{''.join(f'[{part}]' for part in more)}"
 
@@ -261,7 +258,6 @@ def _refused(detail: str) -> JSONResponse:
 
 
 def _warnings(items: RequestItems, served: _Served) -> list[str]:
-    """Where items differ from what the model was fitted to."""
     said = unknown_in(items.facts)
     if served.provenance is None or not len(items.counts):
         return said

@@ -206,7 +206,6 @@ def _items(
 
 
 def _facts(columns: Mapping[str, Any], known: Known, n_items: int) -> dict[str, Any]:
-    """Return what a body says of its items besides their votes."""
     facts: dict[str, Any] = {}
     for name in (*known.numbers, *known.texts):
         if name not in columns:
@@ -232,11 +231,8 @@ def _are_ids(column: list[Any] | pl.Series) -> bool:
 def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl.DataFrame:
     """Read an Arrow stream of numbers and texts whose end has arrived.
 
-    Neither compressed batches nor dictionaries are taken: a small body could unfold into a large
-    table.
-
-    The format lets a writer leave out the mark at the end, but then a stream that was cut between
-    two batches looks whole. Writers in use set it.
+    Compressed batches and dictionaries, which could unfold into a large table, and streams without
+    the mark at the end, which may have been cut, are refused.
     """
     try:
         source = pa.BufferReader(body)

@@ -90,7 +90,6 @@ def _exhibits(
 
 
 def _orders(table: Votes, gold: Labels, protocol: Protocol) -> ReportTable:
-    """Compare errors with votes in one order, the other and both, if items have enough of both."""
     by = [column for column in ("task", "judge") if column in table.columns]
     present = table.frame.drop_nulls("vote")
     orders = present["order"].unique().sort().to_list()
