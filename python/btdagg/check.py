@@ -85,10 +85,7 @@ class Check:
 
 
 def check(files: Sequence[str | os.PathLike[str]]) -> Check:
-    """Say what is in files of votes, labels or pairs, of btdagg, of other tools or of one's own.
-
-    Votes beside labels are also looked at together. If no file can be read, it says why.
-    """
+    """Say what is in files, and in votes and labels together; if none can be read, why."""
     checks = [FileCheck(os.fspath(place)) for place in files]
     opened = [(own, table_of(own)) for own in checks]
     if all(own.kind == "unknown" and not own.command for own in checks):
@@ -150,7 +147,6 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
 
 
 def _questions(votes: Votes, where: str) -> dict[str, str]:
-    """Return the commands that answer the usual questions, by question."""
     names = [name for name in ("system", "system_a", "system_b") if name in votes.columns]
     found = pl.concat([votes.frame[name].cast(pl.String) for name in names]) if names else None
     systems: list[str] = []
@@ -188,14 +184,12 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
 
 
 def _criteria(*tables: Table | None) -> list[str]:
-    """Return the criteria of tables that have a column of them; else one without a name."""
     named = [table for table in tables if table is not None and "criterion" in table.columns]
     values = {value for table in named for value in table.values("criterion").drop_nulls()}
     return sorted(values) if len(values) > 1 else [""]
 
 
 def _of(table: Table, criterion: str) -> Table | None:
-    """Return the rows of a criterion, None if there are none."""
     if not criterion or "criterion" not in table.columns:
         return table
     with suppress(InputError):
@@ -206,7 +200,6 @@ def _of(table: Table, criterion: str) -> Table | None:
 def _both_scales(
     judged: Table | None, gold: Table | None, remarks: list[str]
 ) -> tuple[Scale | None, Scale | None]:
-    """Return the scales of votes and labels; None where another file has its own."""
     scale = None if judged is None else _likely(judged, remarks)
     if scale is not None and scale.mirrored:
         scale = None
@@ -216,7 +209,6 @@ def _both_scales(
 def _rows_of(
     own: FileCheck, table: Table, scales: dict[str, tuple[Scale | None, Scale | None]]
 ) -> dict[str, Any]:
-    """Read a file, criterion by criterion where they have scales of their own; say what it has."""
     is_votes = own.kind == "votes"
     rows: dict[str, Any] = {}
     for name, pair in scales.items():
@@ -247,7 +239,6 @@ def _rows_of(
 
 
 def _absent(table: Table) -> dict[str, int]:
-    """Return how many combinations of item, criterion, judge and sample have no row, and one."""
     key = [n for n in ("item", "criterion", "judge", "sample") if n in table.columns]
     if not {"judge", "sample"} & {*key} or "sample" not in key:
         return {}
@@ -271,7 +262,6 @@ def _say_scales(
     other: Table | None,
     scales: dict[str, tuple[Scale | None, Scale | None]],
 ) -> None:
-    """Keep the scales of a file as options and keys, or the questions that they are."""
     is_labels = own.kind == "labels"
     texts = {}
     for name, pair in scales.items():
@@ -313,13 +303,11 @@ def _question(own: FileCheck, table: Table | None, other: Table | None, scale: S
 
 
 def _ends(table: Table) -> tuple[float, float]:
-    """Return the least and the greatest number of a table of votes or labels."""
     numbers = _numbers_in(table)
     return min(numbers, default=math.nan), max(numbers, default=math.nan)
 
 
 def _numbers_in(table: Table) -> list[float]:
-    """Return the different numbers of a table of votes or labels; none where there are words."""
     column = next((n for n in ("score", "label", "grade", "vote") if n in table.columns), None)
     texts: Iterable[str] = (
         [] if column is None else table.values(column).drop_nulls().str.strip_chars()
@@ -362,7 +350,6 @@ def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> 
 
 
 def _are_means(labels: Table, scale: Scale) -> bool:
-    """Whether labels are means of a few raters on a scale."""
     numbers = _numbers_in(labels)
     between = [number for number in numbers if number not in scale.points]
     inside = all(scale.points[0] <= number <= scale.points[-1] for number in numbers)
@@ -417,7 +404,6 @@ def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
 
 
 def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], str]:
-    """Say what the labels can support, and which command does it."""
     if labels is None:
         text = (
             "Without labels nothing shows how reliable these votes are; a few dozen labels would "
@@ -479,7 +465,6 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
 
 
 def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
-    """Estimate the net win rate as a gate does; None where A and B are many systems."""
     if votes.sides == UNNAMED and {"system_a", "system_b"} <= {*votes.columns}:
         return None
     with suppress(InputError):
@@ -509,7 +494,6 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
 
 
 def _next(checks: Sequence[FileCheck], verb: str, where: str = "") -> str:
-    """Return the command that follows, if nothing is to be mended before."""
     if any(own.kind == "unknown" or (own.problems and not own.command) for own in checks):
         return ""
     foreign = next((own for own in checks if own.command), None)

@@ -81,12 +81,10 @@ def _bare(name: str) -> str:
 @readable
 @dataclass
 class FileCheck:
-    """What one file holds.
+    """The content of a file: `kind` (votes, labels, pairs, responses or unknown) and `format`.
 
-    `kind` is votes, labels, pairs, responses or unknown, `format` btdagg for our own tables,
-    `options` what the commands have to be told to read it, and `command` what imports it, with a
-    "..." for what only you know. `keys` are those of its table in a project file, where "?" has a
-    question in `questions`.
+    `command` imports it, with "..." for what only the user knows; `keys` are those of its table in
+    a project file, where "?" has a question in `questions`.
     """
 
     source: str
@@ -178,7 +176,6 @@ def _facts_of_rows(table: Table) -> dict[str, Any]:
 
 
 def _imported(own: FileCheck, files: Any, options: str = "", **how: Any) -> Table:
-    """Read a file as btdagg import does, and keep the command."""
     reader = read if isinstance(how.get("columns", {}).get("criterion", ""), str) else read_grades
     imported = reader(files, **how)
     score = imported.frame.get_column("score", default=None)
@@ -275,7 +272,6 @@ def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
 
 
 def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """Return --set with keys, each after its prefix."""
     keys = ",".join(
         f"{prefix}{name}={'+'.join(value) if isinstance(value, list) else value}"
         for prefix, pairs in said
@@ -285,12 +281,7 @@ def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
-    """Whether a row is told only by its item and by whose response it is; then names have both.
-
-    None if that is a model, which may be the judge.
-
-    The item is then the group, since what was asked is the same.
-    """
+    # None if the column names a model, which may be the judge. The item is then the group.
     units = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
     key = [name for unit in units if (name := names.get(unit))]
     if names["item"] is None or "response" in table.columns:
@@ -318,7 +309,6 @@ def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
 
 
 def _scores_in(table: Table) -> dict[str, str]:
-    """Return the columns that have scores, or pass and fail, by the names of their criteria."""
     criteria = {}
     for name in table.columns:
         if match := _SCORES.match(name):
@@ -349,7 +339,6 @@ def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
 
 
 def _orders(own: FileCheck, table: Table, column: str | None) -> dict[str, str]:
-    """Return "..." for each word of an order that is not AB or BA."""
     words = [] if column is None else table.values(column).drop_nulls().unique().to_list()
     unknown = sorted(word for word in words if word.strip().upper() not in ("AB", "BA"))
     if not unknown or len(unknown) > _MOST_WORDS:
@@ -359,7 +348,6 @@ def _orders(own: FileCheck, table: Table, column: str | None) -> dict[str, str]:
 
 
 def _sentence(name: str, value: Any) -> str:
-    """Write a fact."""
     if name in ("items", "labels", "groups", "raters", "rows", "votes"):
         return counted(value, name.removesuffix("s"))
     if " an item" in name:

@@ -78,19 +78,18 @@ class Labelling(Readable):
     Attributes
     ----------
     run : JudgeRun
-        What was asked, and in `run.settled` what a stopping rule saved on the pairs without a
-        label. Where `run.stopped` is not empty the pipeline ended early, and `decided` is None.
+        What was asked, and in `run.settled` what a stopping rule saved on pairs without a label. If
+        `run.stopped` is not empty the pipeline ended early, and `decided` is None.
     votes, all_votes : Votes or None
-        The votes of the pairs that have all `n` (under a rule, those with a label), and of all.
+        Votes of the pairs with all `n` (under a rule, the labelled ones), and of all.
     fitted, not_decided : dict
         By task what was fitted, and why others could not be; there may be one without a name.
     decided : polars.DataFrame or None
-        A row for every pair: its label, votes and probabilities. Under a rule the label is the
-        rule's. An item that it stopped has no probabilities, since the model is not calibrated for
-        its few votes, but the chance that all votes decide otherwise. One that is not settled,
-        since votes were lost, has neither.
+        A row for every pair: label, votes and probabilities. A rule's stopped items have its label
+        and, in place of probabilities, the chance that all votes decide otherwise; those not
+        settled, since votes were lost, have neither.
     notes : list of str
-        What a user should know: warnings of the fits, pairs that were left out.
+        Warnings of the fits, pairs that were left out.
     """
 
     run: JudgeRun
@@ -110,31 +109,26 @@ class Pipeline:
     pairs : Pairs, or whatever `read_pairs` reads
         Or single responses, for a template of grades. A criterion is a task.
     labels : Labels, or whatever `read_labels` reads
-        Gold labels of some of them. Grades have a scale of their own: `read_labels` is told it,
-        unless they are pass and fail.
+        Gold labels of some; grades other than pass and fail are read by `read_labels`.
     judging : Judging
         Who judges, and how.
     rule : StoppingRule, RuleKind or str, optional
-        Pairs without a label get as many votes as it wants: a rule there is, or a kind such as
-        ``lossless`` or ``epsilon=0.05``, of which one is learned for each task from its labelled
-        pairs. These get all votes.
-
+        Pairs without a label get as many votes as it wants: a rule, or a kind such as ``lossless``
+        or ``epsilon=0.05``, learned for each task from its labelled pairs, which get all votes.
     prior : "weak", "neighbours", Prior or None
-        What models are calibrated with; see `btdagg.calibrate`. Neighbours are the other tasks
-        with labels; where there is one task, it is the weak prior.
+        See `btdagg.calibrate`. Neighbours are the other labelled tasks; without any, the weak
+        prior.
     strength, full_margin : optional
         How strong votes are; see `btdagg.read_votes`. A given rule says it itself.
     agreement : float, optional
-        How often labels are to agree with people that can be used without a look; see
-        `btdagg.certify`. `decided` has the column `trusted`. Under a rule, what is certified are
-        the pairs with a label, which have all votes.
+        How often trusted labels are to agree with people, see `btdagg.certify`; adds the column
+        `trusted`. Under a rule, the pairs with a label, which have all votes, are certified.
     covariates : "auto", str or sequence of str, optional
-        What else is known of pairs, for the models to use: ``"standing"`` (of their systems),
-        ``"length"``, columns of numbers; ``"auto"`` is the first two, if the pairs have them. With
-        a rule, which is a lossless one, standings are those of the labelled pairs and stay so.
-        Certificates leave standings out.
+        ``"standing"`` (of systems), ``"length"``, columns of numbers; ``"auto"`` is the first two,
+        if the pairs have them. Then rules are lossless and standings those of the labelled pairs;
+        certificates leave standings out.
     a, b : str, optional
-        What A and B are called, unless columns `system_a` and `system_b` of the pairs say it.
+        Names of A and B, unless columns `system_a` and `system_b` of the pairs have them.
 
     Attributes
     ----------
@@ -265,10 +259,7 @@ class Pipeline:
         return labelling
 
     def _votes(self, store: VoteStore, pairs: Pairs, alike: Provenance | None = None) -> Votes:
-        """Return the votes wanted of some pairs, in their order; a store may have more.
-
-        They have the strength of those that are alike, or of those that a given rule is for.
-        """
+        # They have the strength of those that are alike, or of those that a given rule is for.
         judging = self.judging
         key = {"order": pl.String, "sample": pl.Int64}
         wanted = pl.DataFrame(judging.samples, schema=key, orient="row")
@@ -297,7 +288,6 @@ class Pipeline:
         return votes if self._sides == UNNAMED else votes.with_names(*self._sides)
 
     def _fit(self, votes: Votes, labelling: Labelling) -> None:
-        """Fit a model, and a rule where one is asked for, to each task."""
         tasks = dict(_by_task(votes, self.labels))
         labelling.notes += self.labels.remarks
         for task, part in tasks.items():
@@ -326,7 +316,6 @@ class Pipeline:
         return prior_among(neighbours, *scales)
 
     def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
-        """Fit a model, a rule and a certificate, where they are asked for; note what is said."""
         judging, rule = self.judging, self.rule
         origin = replace(Provenance.of(votes), n_votes=judging.n)
         every = items = votes.labelled(self.labels)
@@ -379,9 +368,8 @@ async def label_pairs(
 ) -> Labelling:
     """Judge pairs, calibrate on the labels of some, and decide every pair.
 
-    Votes that the store has are not asked for again: called again after a stop, or with more
-    labels, it goes on where it was. `Pipeline` has the first arguments, and can also calibrate with
-    another prior; :func:`btdagg.judge.judge` the others.
+    Re-running it after a stop, or with more labels, makes no calls for stored votes. See `Pipeline`
+    for the first arguments, :func:`btdagg.judge.judge` for the others.
     """
     pipeline = Pipeline(pairs, labels, judging, rule=rule)
     endpoint = {"base_url": base_url, "api_key": api_key}
@@ -390,7 +378,6 @@ async def label_pairs(
 
 
 def _covariates(given: str | Sequence[str] | None, pairs: Pairs, scale: Scale) -> tuple[str, ...]:
-    """Return the names of what is known of pairs, of which there are columns."""
     if given is None:
         return ()
     if given == "auto":
@@ -405,7 +392,6 @@ def _covariates(given: str | Sequence[str] | None, pairs: Pairs, scale: Scale) -
 
 
 def _sources(names: Iterable[str], pairs: Pairs, scale: Scale) -> list[str]:
-    """Return the columns of pairs that covariates are made of."""
     found = {*pairs.with_data(pairs.frame.clear()).facts.columns}
     sources = [own for name in names for own in sources_of(name, scale).values()]
     return list(dict.fromkeys(chain(*(own for own in sources if {*own} <= found))))
@@ -414,7 +400,6 @@ def _sources(names: Iterable[str], pairs: Pairs, scale: Scale) -> list[str]:
 def _decided(
     votes: Votes, gold: Labels, fitted: Mapping[str, Fitted], pairs: Pairs
 ) -> pl.DataFrame:
-    """Decide the items of every task that is fitted."""
     decided = []
     for task, part in _by_task(votes, gold):
         if task not in fitted:
@@ -457,7 +442,6 @@ def _tasks(pairs: Pairs, gold: Labels) -> list[str]:
 
 
 def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
-    """Refuse labels that no model could be fitted to, before anybody is asked."""
     items, labelled = text(pairs, "item"), text(gold, "item")
     labels = gold.frame["label"].filter(labelled.is_in(items.implode()))
     if labels.is_empty():
@@ -474,7 +458,6 @@ def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
 
 
 def _with_tasks(pairs: Pairs) -> Pairs:
-    """Pairs with their tasks as text, if they have a column of them."""
     if "task" not in pairs.columns:
         return pairs
     tasks = text(pairs, "task")
@@ -483,7 +466,6 @@ def _with_tasks(pairs: Pairs) -> Pairs:
 
 
 def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
-    """Pairs that have a label, and the others."""
     tasks = pairs.tasks
     if "task" in gold.columns and tasks is None:
         raise InputError(f"{pairs.source} has no column task, expected one as in {gold.source}")

@@ -67,8 +67,7 @@ class Columns(dict[str, "str | Sequence[str]"]):
     scale : Scale, optional
         Of votes that are grades.
     **names : str, or list of str
-        Columns by the names that `btdagg.read_votes` and `btdagg.read_labels` know; a list makes
-        one key of several columns.
+        Columns by the names of `btdagg.read_votes` and `btdagg.read_labels`; a list makes one key.
 
     Examples
     --------
@@ -104,9 +103,9 @@ class Project:
     Attributes
     ----------
     keys : mapping
-        The keys of the file: `votes`, `labels`, `pairs` and `items` are tables of columns, with
-        `file`, `scale`, `words` and `orders`; columns, words and scales outside of these tables
-        are of every table that has them.
+        Keys of the file: `votes`, `labels`, `pairs` and `items` are tables of columns, with `file`,
+        `scale`, `words` and `orders`; keys outside of them hold for every table that has the
+        column.
     path : Path or None
         The file.
     """
@@ -118,13 +117,7 @@ class Project:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] = FILE) -> Project:
-        """Load a project file.
-
-        Raises
-        ------
-        InputError
-            If there is no such file, or a key of it is wrong; the message names its line.
-        """
+        """Load a project file; an `InputError` names the line of a wrong key."""
         place = Path(path)
         try:
             text = place.read_text(encoding="utf-8")
@@ -195,12 +188,9 @@ class Project:
         return places
 
     def read(self, *sources: tuple[str, Source | None]) -> list[Table]:
-        """Read tables of some kinds, with the columns that are said; those of None are left out.
+        """Read tables of some kinds, with their columns; those of None are left out.
 
-        Raises
-        ------
-        InputError
-            If a table cannot be read, or has no column of a name; the message says where that is.
+        An `InputError` says where a table that cannot be read, or a missing column, is named.
         """
         from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, read_table
         from btdagg.votes.table import listing
@@ -300,7 +290,6 @@ class Project:
         return own | ({kind for kind, place in sources if recognized(place, name)} or {"votes"})
 
     def _refuse_format(self, kind: str, place: Any) -> None:
-        """Say which key reads a file of votes or labels that has the format of a tool."""
         from btdagg.votes.formats import recognized
 
         if kind in ("votes", "labels") and (name := recognized(place)):
@@ -387,10 +376,7 @@ class Project:
         return self._rows()[1]
 
     def items(self, criterion: str | None = None) -> Items:
-        """Return the items with votes and labels, of one criterion where there are several.
-
-        Where votes name systems, the items know them.
-        """
+        """Items with votes, labels and named systems; one criterion where there are several."""
         from btdagg.votes.sides import columns_of_systems
 
         votes, labels = self._rows(criterion)
@@ -400,12 +386,6 @@ class Project:
         self, criterion: str | None = None, *, agreement: float | None = None
     ) -> pl.DataFrame:
         """Label every item, of one criterion where there are several, as `btdagg.decide` does.
-
-        Parameters
-        ----------
-        criterion : str, optional
-        agreement : float, optional
-            Also say in `trusted` which labels can be used without a look.
 
         Returns
         -------
@@ -461,7 +441,6 @@ class Project:
         }
 
     def _names(self, kind: str | None = None) -> dict[str, Any]:
-        """Return the columns of a table by our names, or those that are of every table."""
         keys = self.keys if kind is None else self.keys.get(kind, {})
         outer = () if kind is None else (kind,)
         no_columns = (*SETTINGS, *TABLES, *_TABLE_KEYS) if kind is None else _TABLE_KEYS
@@ -496,7 +475,6 @@ class Project:
             raise InputError(f"{self.where(*path)}{rest}" if rest != str(error) else rest) from None
 
     def _with_items(self, table: Table, of_items: Table) -> Table:
-        """Add the columns of the items' own data."""
         import polars as pl
 
         from btdagg.votes.source import with_item
@@ -556,7 +534,6 @@ def parts_of(column: str | Sequence[str]) -> list[str]:
 
 
 def _absent(column: str | Sequence[str], *tables: Table) -> str | None:
-    """Return the first part of a column, or key, that tables do not have."""
     every = {name for table in tables for name in table.columns}
     parts = parts_of(column)
     absent = [part for part in parts if part not in every]
@@ -571,7 +548,6 @@ def _literal(parts: Sequence[str], table: Table) -> str | Sequence[str]:
 def _faults(
     keys: Mapping[str, Any], table: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object, str]]:
-    """Yield each wrong key, its value, and what is expected."""
     for name, value in keys.items():
         path, is_text = (*table, name), isinstance(value, str)
         is_list = isinstance(value, list) and all(isinstance(part, str) for part in value)

@@ -1,10 +1,7 @@
 """The method in plain NumPy, line by line with the paper.
 
-This is the readable specification and the oracle of the tests; the simulation draws its labels with
-it. What users call computes the same, faster, in the Rust core. Arrays are taken as they are, and
-the columns of a data frame by their names; `btdagg.DavidsonModel` checks them.
-
-Every array with one column per label has them in label order: -1, 0, +1.
+This is the readable specification and the oracle of the tests; the Rust core computes the same.
+Nothing is checked. Arrays with one column per label have them in label order: -1, 0, +1.
 
 References
 ----------
@@ -43,9 +40,8 @@ def probabilities(
 ) -> Floats:
     """Davidson probabilities, (n, 3): exp(-u), exp(eta), exp(u) over their sum.
 
-    u = beta s + o, with o the offset of an item, and eta = eta0 + gamma t. The largest exponent is
-    subtracted from all three, which leaves the probabilities as they are and keeps the
-    exponentials finite.
+    u = beta s + o, with o the offset of an item, and eta = eta0 + gamma t. Subtracting the largest
+    exponent keeps the exponentials finite.
     """
     u = beta * s + offsets
     eta = eta0 + gamma * t
@@ -133,7 +129,6 @@ def drps_gradient(
 
 
 def _mean(terms: Floats, weights: ArrayLike | None) -> Floats:
-    """Mean over items, weighted where weights are given."""
     w = np.ones(len(terms)) if weights is None else np.asarray(weights, dtype=np.float64)
     return np.asarray(np.average(terms, axis=0, weights=w))
 
@@ -179,28 +174,11 @@ def few_labels(
 ) -> tuple[Floats, Floats]:
     """Posterior of a few labels, by a sum over points.
 
-    Parameters
-    ----------
-    counts : (k, 3) array
-        Distinct votes.
-    labels : (k, 3) array
-        How many items with these votes have each label.
-    occurrences : (k,) array
-        How often each of them occurs.
-    points : (g, 3) array
-        Beta, eta0 and gamma that the weak prior's part is summed over.
-    volume : float
-        That of the cell of a point, in cells of `weak_grid` in log beta, eta0 and gamma.
-    neighbours : (m, 3) array, optional
-        Equally likely parameters of neighbours.
-    weak_share : float
-        Share of the weak prior beside them.
-
-    Returns
-    -------
-    tuple of (3,) array and (k, 3) array
-        Shares of neighbours, weak prior and "the votes say nothing"; mean probabilities of the
-        labels of each row.
+    `counts`, (k, 3), are distinct votes, `labels`, (k, 3), how many items with them have each
+    label, and `occurrences`, (k,), how many there are. `points`, (g, 3), are beta, eta0 and gamma
+    of the weak prior, whose cells have a `volume` in cells of `weak_grid`; `neighbours`, (m, 3),
+    equally likely parameters beside which it keeps `weak_share`. Returns the shares of neighbours,
+    weak prior and "the votes say nothing", (3,), and mean probabilities, (k, 3).
     """
     rate, pseudo_labels, nothing = 3.0, 6.0, 0.02
     s, t = features(counts)
@@ -277,8 +255,8 @@ def grade_probabilities(
 def grade_decisions(p: Floats) -> NDArray[np.int64]:
     """Bayes action under absolute error, (n,): the index of the grade of least risk.
 
-    Risks that agree to twelve digits are equal, and of equal risks the grade nearer the middle of
-    the scale is decided, in the middle the lower.
+    Risks equal to twelve digits are equal; then the grade nearer the middle is decided, or the
+    lower.
     """
     grades = np.arange(p.shape[1])
     risks = p @ np.abs(grades[:, None] - grades)

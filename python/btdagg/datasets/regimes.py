@@ -30,8 +30,7 @@ class Regime:
     gold_counts : (int, int, int)
         Gold labels of the paper's data set in label order: minus (B is better), tie, plus.
     judge_tie_rate : float
-        Share of items whose majority over twelve votes is a tie; an even split between the most
-        common votes counts as one.
+        Share of items whose majority over twelve votes is a tie, or evenly split at the top.
     clear : (float, float, float)
         Dirichlet parameters of an item that is clear towards A, in label order; mirrored for B.
     contested : (float, float)

@@ -1,12 +1,7 @@
 """A seeded simulation of LLM judges on the paper's eight tasks.
 
-Items are of four kinds: clear towards A, clear towards B, contested, tied. The kind sets a
-Dirichlet distribution; an item draws its own vote probabilities from it, and the judge's votes are
-drawn independently from those. The gold label is drawn from the Davidson probabilities at the
-counts of the item's first twelve votes, so the model that `btdagg.calibrate` fits is the right one,
-and wins by construction. How common each kind is follows from the gold shares and the judge's tie
-rate, exactly and without a seed. A `btdagg.datasets.Thurstone` draws votes and labels in another
-way.
+Labels are drawn from the Davidson model at the first twelve votes, so `btdagg.calibrate` wins by
+construction (docs/simulation.md); a `btdagg.datasets.Thurstone` draws in another way.
 """
 
 from __future__ import annotations
@@ -69,8 +64,8 @@ class SimulatedVotes(Readable):
     def vote_columns(self) -> dict[str, NDArray[Any]]:
         """Return the votes as columns of a long table, one row per vote, item after item.
 
-        They are `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ...
-        as the paper shows the pair. The order only matters with a `btdagg.datasets.Thurstone`.
+        They are `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ...,
+        which only matters with a `btdagg.datasets.Thurstone`.
         """
         n_items, n_votes = self.votes.shape
         return {
@@ -100,14 +95,13 @@ def simulate(
     regime : Regime or str
         A task, or the name of one of `REGIMES`.
     n_items, n_votes : int
-        Items, and votes per item; at least 1. A label always depends on the first twelve votes, so
-        with the same seed items, labels and common votes do not depend on `n_votes`. Votes after
-        the twelfth depend on the item but not on the label.
+        At least 1. Labels depend on the first twelve votes, so with one seed items, labels and
+        common votes do not depend on `n_votes`; later votes depend on the item alone.
     seed : int
         Non-negative. The same seed gives the same bits with the same version of NumPy.
     truth : Thurstone, optional
-        Model that votes and labels are drawn from. Without it labels are drawn from the Davidson
-        model given the votes, so a comparison with that model is circular.
+        Draws votes and labels; without it labels are drawn from the Davidson model given the votes,
+        so a comparison with that model is circular.
 
     References
     ----------
@@ -129,7 +123,6 @@ def simulate(
 def _draw_davidson(
     regime: Regime, n_items: int, n_votes: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Draw votes (n_items, n_votes), and from the model at their counts labels (n_items,)."""
     kinds, weights = _mixture(regime)
     kind = rng.choice(len(kinds), size=n_items, p=weights)
     judge = np.empty((n_items, 3))
@@ -144,7 +137,7 @@ def _draw_davidson(
 
 
 def _mixture(regime: Regime) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Dirichlet parameters (4, 3) of the kinds of item and their shares (4,)."""
+    # Shares follow from the gold shares and the judge's tie rate, exactly and without a seed.
     side, tie = regime.contested
     kinds = np.array([regime.clear[::-1], regime.clear, (side, tie, side), _TIED])
     n = _LABELLING_VOTES
@@ -177,26 +170,22 @@ def _count_chances(alpha: NDArray[np.float64], counts: NDArray[np.int64]) -> NDA
 
 
 def _label_chances(regime: Regime, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Probabilities of the labels (n, 3) at counts (n, 3)."""
     s, t = features(counts)
     return probabilities(s, t, regime.beta, float(np.log(regime.nu)), regime.gamma)
 
 
 def _majority_is_tie(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether neither side alone has the most votes."""
     minus, tie, plus = counts.T
     ties: NDArray[np.bool_] = (tie >= np.maximum(minus, plus)) | (minus == plus)
     return ties
 
 
 def _draw(chances: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Turn uniform numbers (n, k) into -1, 0 or +1 with each row's chances (n, 3)."""
     minus, not_plus = chances[:, :1], chances[:, :2].sum(axis=1, keepdims=True)
     votes: NDArray[np.int8] = np.add(uniform >= minus, uniform >= not_plus, dtype=np.int8)
     return votes - np.int8(1)
 
 
 def _count(votes: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Count votes (n, k) by label, (n, 3) in label order."""
     by_label = [np.count_nonzero(votes == label, axis=1) for label in (-1, 0, 1)]
     return np.stack(by_label, axis=1, dtype=np.int64)

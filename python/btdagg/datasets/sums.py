@@ -14,8 +14,8 @@ def simulated_pairs(
 ) -> tuple[dict[str, list[str]], dict[str, list[str] | list[int]]]:
     """Pairs of responses that add up, some of them wrongly.
 
-    Each item asks for five sums. The response with fewer wrong sums is better, and as many are a
-    tie. The items are independent of each other, so the first few are a simple random sample.
+    Each item asks for five sums. The response with fewer wrong sums is better, as many are a tie.
+    Items are independent: the first few are a simple random sample.
 
     Parameters
     ----------

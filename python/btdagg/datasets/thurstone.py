@@ -1,9 +1,7 @@
 """Simulated judges and gold labels that are not drawn from the Davidson model.
 
-An item has a true difference in quality. The judge and the gold label both see it with an error,
-and call it a tie if it looks small (Thurstone 1927; with ties, Glenn and David 1960). The Davidson
-model knows nothing of these errors: an error about the item, which all its votes share; larger
-errors on difficult items; a preference for a position; and errors of the gold labels.
+Judge and gold label see a difference in quality with errors, and call it a tie if it looks small
+(Thurstone 1927; with ties, Glenn and David 1960).
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ class Thurstone:
     Attributes
     ----------
     item_bias : float
-        Error of the judge about an item. All votes of the item share it, so they are correlated and
-        more votes do not average it out.
+        Error of the judge about an item, shared by its votes: more of them do not average it out.
     vote_noise : float
         Error of a single vote, on an item of average difficulty.
     difficulty : float
@@ -59,8 +56,8 @@ class Thurstone:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         """Draw votes (n_items, n_votes) and labels (n_items,) of a task.
 
-        Gold labels have the frequencies of the task, and the share of ties among the votes is its
-        `judge_tie_rate`. Its beta, nu and gamma are not used.
+        Gold labels have the frequencies of the task, and ties among votes its `judge_tie_rate`; its
+        beta, nu and gamma are not used.
         """
         mean, gold_tie = self._gold(regime)
         truth = rng.normal(mean, 1.0, n_items)
@@ -103,5 +100,4 @@ class Thurstone:
 
 
 def _called(difference: NDArray[np.float64], tie: float) -> NDArray[np.int8]:
-    """What a difference is called: 0 up to that of a tie, else its sign."""
     return np.where(np.abs(difference) <= tie, 0, np.sign(difference)).astype(np.int8)

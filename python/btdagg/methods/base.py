@@ -31,14 +31,13 @@ class Needs:
     decisions : str or None
         Decisions of this name, which is their column in tables of votes.
     time : bool
-        More than a few milliseconds for a fit: sweeps, which fit thousands of times, leave it out.
+        More than a few milliseconds for a fit: sweeps leave it out.
     judges : bool
         Counts of each judge of a panel.
     some_decisions : bool
-        Items may have no decision, such as the examples of a few-shot prompt; evaluations then
-        leave them out for every method.
+        Items may lack a decision, and are then left out for every method.
     neighbours : bool
-        A prior learned from other tasks or judges, which evaluations pass to `among`.
+        A prior of other tasks or judges, which evaluations pass to `among`.
     """
 
     confidences: bool = False
@@ -58,14 +57,11 @@ class Needs:
 class Aggregator(Protocol):
     """Turns the votes of items into labels.
 
-    It gets `btdagg.votes.Items`, or a plain (n, 3) array of counts in label order. An aggregator
-    that needs only counts can use either as an array; one that needs more calls `Items.of`.
-
-    Every implementation states its rule for ties between categories. The rule depends neither on
-    the order of the votes nor on which side is called A: swapping A and B mirrors every label.
-
-    An aggregator that needs more than counts, or is slow to fit, says so in an attribute `needs`.
-    One that fits a `btdagg.Calibration` keeps it as `calibration`, which reports use.
+    It gets `btdagg.votes.Items`, which work as an array of counts, or a plain (n, 3) array in label
+    order; one that needs more than counts calls `Items.of`, and says so, or that it is slow to fit,
+    in `needs`. Its rule for ties does not depend on the order of votes, and swapping A and B
+    mirrors every label. A `btdagg.Calibration` that it fits is its `calibration`, which reports
+    use.
     """
 
     @property
@@ -73,10 +69,7 @@ class Aggregator(Protocol):
         """Name in tables."""
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Learn from a calibration set of n items and their (n,) labels, and return itself.
-
-        An earlier fit is replaced. Evaluations fit copies (`copy.copy`).
-        """
+        """Learn from n items and their (n,) labels, and return itself; evaluations fit copies."""
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,): -1, 0 or +1, or a point of the scale of labels."""
@@ -89,10 +82,7 @@ class Refittable(Protocol):
     def refitted(
         self, counts: ArrayLike, labels: NDArray[Any], weights: NDArray[np.float64]
     ) -> Callable[[ArrayLike], NDArray[Any]] | None:
-        """Fit with each row of weights, (k, n); return what labels m items by all: (k, m).
-
-        None where it is not faster.
-        """
+        """Fit with each row of weights, (k, n), to label m items, (k, m); None if not faster."""
 
 
 class WithoutFit:
@@ -122,7 +112,6 @@ class OnScale:
         self.__dict__.update(scale=scale, label_scale=label_scale)
 
     def _checked(self, counts: Any) -> NDArray[Any]:
-        """Return counts of items that have votes, unless the scale has two sides."""
         array = self.scale.counts(counts)
         self.scale.require_votes(array)
         return array
@@ -137,15 +126,11 @@ class OnScale:
     def _labelled(
         self, counts: Any, labels: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean vote and the label of each item of a calibration set."""
         items = Items.of(counts, labels, scale=self.scale, label_scale=self.label_scale)
         return self._means(items.pooled), items.labels.astype(np.float64)
 
     def _nearest(self, values: NDArray[np.float64], *, outward: bool = False) -> NDArray[Any]:
-        """Return the nearest label; half way, the one nearer the middle, in the middle the lower.
-
-        With `outward`, half way, the one further from the middle.
-        """
+        # Half way the label nearer the middle, or `outward` the further; in the middle the lower.
         points = self.label_scale.floats
         halves = (points[1:] + points[:-1]) / 2
         upwards = (halves < self.label_scale.middle) != outward
@@ -176,9 +161,8 @@ def decisions_of(aggregators: Iterable[Aggregator]) -> list[str]:
 def voting_behaviour(aggregator: Aggregator, n_votes: int) -> np.ma.MaskedArray[Any, Any]:
     """Decision of a fitted aggregator of counts for every way in which n votes can fall.
 
-    Entry ``[a, b]`` of the (n_votes + 1, n_votes + 1) masked array is the label of an item with `a`
-    votes for A, `b` for B and the others ties, masked where ``a + b`` is more than `n_votes`. As in
-    the paper's figure.
+    Entry ``[a, b]`` of the (n_votes + 1, n_votes + 1) masked array is the label of `a` votes for A,
+    `b` for B and ties, masked where ``a + b > n_votes``. As in the paper's figure.
     """
     n_votes = as_integer(n_votes, "n_votes", 0)
     plus, minus = np.indices((n_votes + 1, n_votes + 1))

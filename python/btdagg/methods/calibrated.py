@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 class Calibrated(OnScale, Readable):
     """The model that `btdagg.calibrate` fits; the label of least expected absolute error.
 
-    With a prior, the weak one unless another is named, it is called ``calibrated``; of pairs with
-    none, which is what `bounds` mean, it is the paper's fit and called ``Davidson``, as in the
-    paper. With the prior ``"neighbours"`` evaluations choose them: the other tasks, judges or
-    criteria, without what they evaluate on. With `judges` it is a ``panel`` of them, as of
-    `btdagg.calibrate_panel`, and reads the items' counts by judge. With the loss ``"MAE"`` it
-    is the paper's ablation ``Davidson MAE``, see `btdagg.model.calibrate_by_mae`.
+    With a prior (the weak one unless named) it is called ``calibrated``; of pairs without, or with
+    `bounds`, it is the paper's fit, ``Davidson``. With ``"neighbours"`` evaluations choose the
+    prior: other tasks, judges or criteria, without what they evaluate on. With `judges` it is a
+    ``panel`` (`btdagg.calibrate_panel`) and needs counts by judge. With the loss ``"MAE"`` it is
+    the paper's ablation ``Davidson MAE`` (`btdagg.model.calibrate_by_mae`).
     """
 
     name: str = ""

@@ -56,8 +56,7 @@ class FunctionMethod(OnScale, Readable):
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,): nearest to the expected one, or the median by probabilities.
 
-        A label that is as near as another is the one nearer the middle. An item of a scale with two
-        sides is in the middle without votes.
+        Half way, the label nearer the middle. Without votes an item is in the middle of two sides.
         """
         if self.calibration_set is None:
             raise not_fitted(self.name)

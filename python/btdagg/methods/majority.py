@@ -35,8 +35,8 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
     References
     ----------
-    Self-consistency: Wang et al. (2023), the paper's baseline SC. The paper states no rule for
-    labels that share the most votes; this one is mirror-symmetric.
+    Self-consistency: Wang et al. (2023), the paper's baseline SC, which states no rule for equal
+    votes; this one is mirror-symmetric.
     """
     minus, tie, plus = as_checked_counts(counts).T
     labels = np.zeros(len(minus), dtype=np.int8)
@@ -46,11 +46,9 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
 
 class Voted(WithoutFit, OnScale):
-    """A plain statistic of the votes, as the nearest label.
+    """A plain statistic of the votes, as the nearest label, scaled linearly between other ends.
 
-    Where votes and labels have different scales, the ends of one are those of the other, and it is
-    linear between. An item without votes is in the middle of a scale with two sides; of another
-    scale it is an error.
+    An item without votes is in the middle of two sides, else an error.
     """
 
     name: str
@@ -64,7 +62,6 @@ class Voted(WithoutFit, OnScale):
         return self._nearest(values, outward=self._outward and self.scale.mirrored)
 
     def _statistic(self, counts: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the statistic of each item's votes."""
         raise NotImplementedError
 
 
@@ -87,8 +84,7 @@ class MajorityVote(Voted):
 class RoundedMedian(Voted):
     """The median vote; of a scale with two sides a half is rounded away from the middle.
 
-    The paper uses it for two greedy samples: of two votes, a 0 and a 1 give 1, a 0 and a -1 give
-    -1, a -1 and a 1 give 0.
+    The paper uses it for two greedy samples: 0 and 1 give 1, 0 and -1 give -1, -1 and 1 give 0.
     """
 
     name: str = "rounded median"
@@ -118,16 +114,15 @@ class RoundedMean(Voted):
 class SoftSelfConsistency(WithoutFit, OnScale):
     """Label whose votes score highest by the mean, minimum, product or sum of their confidences.
 
-    A label without votes has no score, or a sum of 0. If labels share the highest score (within
-    1e-9, relative) the item is a tie; so is an item without votes. `decide` takes
-    `btdagg.votes.Items` with a confidence of every vote.
+    A label without votes has no score, or a sum of 0. Equal highest scores (within 1e-9, relative)
+    are a tie; so are no votes. `decide` takes `btdagg.votes.Items` with a confidence of every vote.
 
     References
     ----------
-    Wang et al. (2024), Soft self-consistency improves language model agents; the paper's baseline
-    Soft-SC. With sums Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs; the
-    paper's baseline CI-SC. As in the paper, and unlike there, confidences are not passed through a
-    softmax. None states a rule for equal scores; this one is mirror-symmetric.
+    Wang et al. (2024), Soft self-consistency improves language model agents: the paper's Soft-SC.
+    With sums Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs: its CI-SC; as
+    there in the paper, confidences are not passed through a softmax. The rule for equal scores is
+    our own.
     """
 
     needs: ClassVar[Needs] = Needs(confidences=True)
@@ -171,16 +166,16 @@ class SoftSelfConsistency(WithoutFit, OnScale):
 class Decided(WithoutFit, OnScale):
     """Decisions that come with the items, such as those of a generative aggregator.
 
-    It breaks no ties. It is mirror-symmetric if the decisions are.
+    Mirror-symmetric if the decisions are.
 
     Parameters
     ----------
     column : str
-        Name of the decisions of the items, which is their column in tables of votes.
+        Name of the decisions, which is their column in tables of votes.
     name : str
         Name in tables; by default the column in capitals.
     some : bool
-        Whether items may have no decision; evaluations then leave them out, for every method.
+        Whether items may lack a decision, and are then left out for every method.
 
     References
     ----------

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 class Threshold(OnScale):
     """The side of the mean vote where it is beyond a threshold, else a tie.
 
-    The threshold is a share of the way from a tie to a side. It has the least absolute error on the
-    calibration set, among those midway between neighbouring absolute mean votes and at the ends; of
-    several it is the middle one. Swapping A and B mirrors every label. The name is frozen; `fit`
-    sets `threshold`.
+    The threshold, a share of the way from a tie to a side, has the least absolute error on the
+    calibration set, of those midway between absolute mean votes and at the ends (the middle one of
+    several). Swapping A and B mirrors every label. `fit` sets `threshold`.
     """
 
     name: str = "threshold"
@@ -58,15 +57,13 @@ class Threshold(OnScale):
 class Isotonic(OnScale):
     """Expected label as a monotone function of the mean vote, rounded to the nearest label.
 
-    The function is the isotonic regression of the labels on the mean votes of the calibration set,
-    straight between those means and flat beyond them. Of a scale with two sides the set's mirror
-    image is added, and swapping A and B mirrors every label. An expected label half way (within
-    1e-9) is rounded to the middle. The name is frozen; `fit` sets `points`.
+    The isotonic regression of labels on mean votes, straight between these and flat beyond them. Of
+    a scale with two sides the mirror image is added, so swapping A and B mirrors every label. Half
+    way (within 1e-9) is rounded to the middle. `fit` sets `points`.
 
     References
     ----------
-    The related work that the paper calls AtC (Xie et al., 2026) calibrates continuous scores by
-    isotonic regression; this is that for votes. Zadrozny and Elkan (2002).
+    AtC in the paper (Xie et al., 2026) calibrates scores so; Zadrozny and Elkan (2002).
     """
 
     name: str = "isotonic"

@@ -57,7 +57,7 @@ def ablate(
     Returns
     -------
     Scores
-        By key, value (numbers in ascending order, then others as first seen) and number of votes.
+        By key, value (numbers ascending, then others as first seen) and number of votes.
 
     The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
@@ -73,15 +73,13 @@ def compare_orders(
     Parameters
     ----------
     votes : Votes
-        Long votes with a column `order`. Only items with `n_votes` votes in each order, not
-        counting missing ones, are used.
+        Long votes with a column `order`; items with `n_votes` votes, none missing, in each order.
     labels : Labels
         Gold labels; items that share a `group` are split together.
     n_votes : int
         Votes per item, even; the paper has 12.
     **options
-        `by`, `aggregators`, `confidence`, `protocol`, `progress` and `neighbours`; see `evaluate`.
-        Nothing is tested.
+        As of `ablate`. Nothing is tested.
 
     Returns
     -------
@@ -110,11 +108,8 @@ def _by_value(
     options: Options,
     least: int = 1,
 ) -> Scores:
-    """Evaluate by value, on the items that have enough votes under every value of the column.
-
-    A vote counts under one value for each of the expressions `values`; an item is used if it has
-    `least` votes, other than missing ones, under each value of the column.
-    """
+    # A vote counts under one value for each of the expressions `values`; an item is used if it has
+    # `least` votes, other than missing ones, under each value of the column.
     require_single(votes)
     votes = with_task(votes, labels)
     by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
@@ -180,7 +175,6 @@ def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
 
 
 def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
-    """Keep the items with so many votes under every value of the column, in one order for all."""
     frame = part.numbered()
     n_votes = frame.group_by("item", column).agg(pl.col("vote").is_not_null().sum())
     n_values = n_votes.filter(pl.col("vote") >= least).group_by("item").len()
@@ -192,7 +186,6 @@ def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
 
 
 def _sorted(scores: Scores, values: Sequence[str]) -> Scores:
-    """Put the cells of every key into the order of their values."""
     keys = list(scores.by_key())
     order = sorted(scores.cells, key=lambda c: (keys.index(c.key), values.index(c.value)))
     return replace(scores, cells=tuple(order))

@@ -33,16 +33,7 @@ def transfer_limit(transfers: Iterable[Transfer]) -> float:
 
 
 def transfer_figure(transfer: Transfer, limit: float | None = None) -> ReportFigure:
-    """Draw the change in MAE against each target's own calibration as a heat map.
-
-    Parameters
-    ----------
-    transfer : Transfer
-    limit : float, optional
-        Change at the ends of the scale, where several maps share one; see `transfer_limit`.
-
-    The paper's heat map of transferability.
-    """
+    """Draw the change in MAE against each target's own calibration: the paper's heat map."""
     over = basis_of(chain(*transfer.compared)).over
     return ReportFigure(
         "transfer",
@@ -91,10 +82,7 @@ def _draw(transfer: Transfer, limit: float) -> Figure:
 def tie_rate_figure(
     rates: TieRates, rows: str = "judge", columns: str = "template"
 ) -> ReportFigure:
-    """Draw the share of ties by two columns, with 95% intervals.
-
-    The paper's table of tie rates.
-    """
+    """Draw the share of ties by two columns, with 95% intervals, as in the paper's table."""
     names = rates.column_names
     points = {
         row: {column: rates.rate(i, j) for j, column in enumerate(names)}

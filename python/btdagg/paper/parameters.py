@@ -72,15 +72,13 @@ class FittedParameters(Readable):
         """The regime, by the quartiles of nu over splits.
 
         High-Correction where three quarters of the fits have a nu of 100 or more; Low-Correction
-        where three quarters have one of 10 or less; else Mismatched: nu is in between, or the
-        splits do not agree whether ties are to be forced.
+        where three quarters have one of 10 or less; else Mismatched.
 
         Notes
         -----
-        The paper names the regimes in words and gives no rule. This one puts each of its eight
-        tasks where its text has it, by the quartiles in its table. Means would not do: the
-        outlier's mean nu (412.7, of splits between 8.7 and the bound) is nearer to those of the
-        saturated tasks than to the 33 that the text gives.
+        The paper gives no rule. This one puts its eight tasks where its text has them, by the
+        quartiles in its table; means would not do (the outlier's mean nu is 412.7, its text has
+        33).
         """
         _, low, high = self.spreads["nu"]
         if low >= _HIGH:
@@ -101,9 +99,9 @@ def fitted_parameters(
     items : Items
         Counts and labels of n items.
     aggregator : Calibrated, optional
-        Smoothing constants and bounds of the fit; the usual ones unless given.
+        Smoothing constants and bounds of the fit.
     protocol : Protocol
-        At least two splits, the paper's 20 unless given.
+        At least two splits, by default the paper's 20.
 
     The paper's appendix on fitted parameters and its table of them.
     """

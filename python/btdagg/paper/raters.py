@@ -48,13 +48,11 @@ class RaterScores(Readable):
     ----------
     rater : str or int
     n_items : int
-        Scored items: rated by this rater and another, with votes of the judge if there is one.
-    n_alone : int
-        Items left out because no other rater rated them.
+        Items rated by this rater and another, with votes of the judge if there is one.
+    n_alone, n_without_votes : int
+        Items left out because no other rater rated them, or the judge has no votes on them.
     n_shared : int
-        Items of this rater on which two labels share the most votes of the others.
-    n_without_votes : int
-        Items left out because the judge has no votes on them; 0 without a judge.
+        Items on which two labels share the most votes of the others.
     accuracy, mae : float
         Of the rater on all scored items.
     compared : Cell or None
@@ -129,10 +127,9 @@ def leave_one_rater_out(
 ) -> LeaveOneOut:
     """Score every rater, and a judge on the same items, against the other raters' majority vote.
 
-    For each rater R the gold label of an item that R rated is the majority vote of the others who
-    rated it: a tie where two labels share the most votes. Items that nobody else rated are left
-    out. On each split the judge is calibrated on a part of these items, and judge and R are
-    scored on the rest. Scores are averaged over splits.
+    The gold label of an item is the majority vote of its other raters, a tie where two labels share
+    the most votes; items without others are left out. On each split the judge is calibrated on a
+    part of the items, and judge and rater are scored on the rest.
 
     Parameters
     ----------
@@ -141,18 +138,16 @@ def leave_one_rater_out(
     votes : Votes, optional
         Votes of one judge. Without them only the raters are compared.
     aggregator : Aggregator, optional
-        Turns the judge's votes into labels; by default the paper's fit. The decisions of a
-        `Decided` are read from its column of the votes.
+        From the judge's votes to labels; by default the paper's fit. See `evaluate` for `Decided`.
     n_votes : int, optional
-        Use the first `n_votes` votes of the judge on each item; by default all. Raters and splits
-        do not depend on it.
+        Use the judge's first `n_votes` on each item; by default all. Raters and splits do not
+        change.
     confidence : str, optional
         See `Votes.items`.
     group : str, optional
-        Column of the ratings that groups items, such as by source text. Groups are split together.
+        Column of the ratings, such as the source text, by which items are split together.
     protocol : Protocol
-        How each rater's items are split, at least twice; cross-fitting unless given. Not used
-        without a judge.
+        At least two splits of each rater's items, by default cross-fitting; unused without a judge.
     progress : callable, optional
         Called after each rater.
 
@@ -195,10 +190,7 @@ def leave_one_rater_out(
 def _sheet(
     ratings: Ratings, place: int, groups: dict[Any, str] | None
 ) -> tuple[Labels, NDArray[np.int8], int, int]:
-    """Label the items of a rater by the others; also return the rater's own votes.
-
-    Also how many items nobody else rated, and on how many the others share the most votes.
-    """
+    """Labels of a rater's items by the others, own votes, items of no other, and equal votes."""
     mine = ratings.present[:, place]
     own = ratings.votes[:, place]
     others = ratings.counts()
@@ -228,7 +220,6 @@ def _items(
 
 
 def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
-    """Group of each item."""
     require(ratings, [column])
     groups = text(ratings, column).alias("group")
     rows = pl.DataFrame([ratings.frame["item"], groups]).unique(maintain_order=True)

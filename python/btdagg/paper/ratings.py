@@ -80,9 +80,8 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.votes.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
-        `vote` (or `label`, as `btdagg label` writes it) are required; votes are as in
-        :func:`btdagg.read_votes`. Other columns are kept. Spaces around ids are ignored.
+        See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`), `rater` and
+        `vote` (or `label`), as of :func:`btdagg.read_votes`. Other columns are kept.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
     """

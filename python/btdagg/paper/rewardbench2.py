@@ -1,8 +1,6 @@
 """RewardBench 2: pairs of responses with labels that follow from which were accepted.
 
-The public data set has one row per prompt, with the responses that were accepted (`chosen`) and
-those that were not (`rejected`). Every two responses to a prompt are a pair: an accepted one wins
-against a rejected one, two of the same kind tie.
+Of every two responses to a prompt an accepted one wins against a rejected one; others tie.
 """
 
 from __future__ import annotations
@@ -51,10 +49,7 @@ class LabelledPairs(Table):
         return Labels(frame, self.source, unlabelled=frame.clear())
 
     def write_jsonl(self, path: str | os.PathLike[str]) -> None:
-        """Write what a judge is to see: `item`, `prompt`, `response_a`, `response_b`, no label.
-
-        A file that is there is replaced whole or not at all.
-        """
+        """Write what a judge is to see: `item`, `prompt`, `response_a`, `response_b`, no label."""
         shown = self.frame.select("item", "prompt", "response_a", "response_b")
         replace_file(path, shown.write_ndjson())
 
@@ -73,26 +68,23 @@ def load_rewardbench2(
     ----------
     source : path, optional
         A .parquet or .jsonl file with the columns `id`, `subset`, `prompt`, `chosen` and
-        `rejected`, or a folder of such files. Without it the data set allenai/reward-bench-2 is
-        downloaded from the Hugging Face hub (the extra ``btdagg[datasets]``) and kept in its cache.
+        `rejected`, or a folder of them. By default allenai/reward-bench-2 is downloaded from the
+        Hugging Face hub (the extra ``btdagg[datasets]``) and cached.
     split : str
-        Which files of a folder or of the hub: those called ``<split>.*`` or ``<split>-*``, in it or
-        in its folder ``data``.
+        Files ``<split>.*`` or ``<split>-*`` of a folder, its folder ``data``, or the hub.
     n_per_task : int, optional
-        How many pairs of each task to draw, without replacement, from all of its pairs; all where
-        there are fewer, or with None.
+        Pairs of each task to draw without replacement; all where there are fewer, or with None.
     seed : int
-        Which pairs are drawn, and which response is A. That is random and even: in each task half
-        of the wins are A's, give or take one. The same seed gives the same pairs with the same
-        version of NumPy, whatever other tasks are loaded.
+        Which pairs are drawn, and which response is A: at random, and in each task half of the wins
+        are A's, give or take one. Reproducible with one version of NumPy, whatever other tasks.
     tasks : sequence of str, optional
-        Names of subsets, such as ``Precise IF`` or ``precise-if``; without it all.
+        Names of subsets, such as ``Precise IF`` or ``precise-if``; by default all.
 
     Returns
     -------
     LabelledPairs
-        In the order of the source. An item is named after task, prompt and the places of its two
-        responses, accepted ones first: ``precise-if-17-0-3``.
+        In the order of the source. Items are named by task, prompt and the places of the responses,
+        accepted ones first: ``precise-if-17-0-3``.
 
     References
     ----------
@@ -118,7 +110,6 @@ def _download(split: str) -> Path:
 
 
 def _read_prompts(source: Path, split: str) -> Table:
-    """Read `task`, `id`, `prompt`, `chosen`, `rejected` of every prompt."""
     files = [source]
     if source.is_dir():
         places = (source, source / "data")
@@ -147,7 +138,6 @@ def _read_prompts(source: Path, split: str) -> Table:
 
 
 def _task_names(subsets: pl.Series) -> pl.Series:
-    """Write names of subsets as this package writes those of tasks: ``precise-if``."""
     return subsets.str.strip_chars().str.to_lowercase().str.replace_all(" ", "-", literal=True)
 
 

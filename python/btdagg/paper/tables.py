@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 
 
 def ablation_table(scores: Scores) -> ReportTable:
-    """Tabulate MAE by the value of what was varied: values in columns, methods in rows.
-
-    Where there are two methods, a third row has their difference. The records have accuracy too.
-
-    The paper's tables of temperatures and of prompt variations.
-    """
+    """Tabulate MAE by value and method, and the difference of two (temperatures, prompts)."""
     if not scores.cells:
         raise InputError("the ablation has no cells: nothing could be evaluated")
     alone = len(scores.cells[0].methods) == 1
@@ -55,10 +50,7 @@ def ablation_table(scores: Scores) -> ReportTable:
 
 
 def order_table(scores: Scores) -> ReportTable:
-    """Tabulate MAE on votes of the first order, of the second, and of both in equal parts.
-
-    The paper's table of positional bias mitigation.
-    """
+    """Tabulate MAE on votes of the first order, the second, and both: the paper's flipping."""
     over = " over {}; {}".format(*basis_of(scores.cells)) if scores.cells else ""
     return ReportTable.of_rows(
         "orders",
@@ -75,10 +67,7 @@ def order_table(scores: Scores) -> ReportTable:
 def _by_value(
     scores: Scores, prefix: str, *, across: bool, differences: bool = False
 ) -> Iterator[Row]:
-    """MAE of each method under each value; bold is the lowest `across` values, or of methods.
-
-    Where there are two methods, a row below has their difference if asked for.
-    """
+    # Bold is the lowest of `across` values, or of methods.
     names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
     blocks: dict[tuple[Key, int | None], list[Cell]] = {}
     for cell in scores.cells:
@@ -104,10 +93,7 @@ _DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
 
 
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
-    """Tabulate median and interquartile range of beta, nu and gamma by task, and the regime.
-
-    The paper's table of fitted parameters.
-    """
+    """Tabulate median and quartiles of beta, nu and gamma by task, and the regime, as the paper."""
 
     def rows() -> Iterator[Row]:
         for task, parameters in fitted.items():
@@ -161,12 +147,7 @@ def _shortest(value: float, digits: int) -> str:
 
 
 def transfer_table(transfer: Transfer) -> ReportTable:
-    """Tabulate the change in MAE against each target's own calibration: sources in rows.
-
-    The last row has the MAE of the own calibration.
-
-    The paper's heat map of transferability.
-    """
+    """Tabulate the change in MAE against each target's own calibration, and that MAE below."""
 
     def rows() -> Iterator[Row]:
         for source in transfer.tasks:
@@ -201,15 +182,7 @@ def transfer_table(transfer: Transfer) -> ReportTable:
 
 
 def raters_table(by_votes: Mapping[int | None, LeaveOneOut]) -> ReportTable:
-    """Tabulate every rater against the others, and against a judge if there was one.
-
-    Parameters
-    ----------
-    by_votes : mapping of int to LeaveOneOut
-        By the number of votes of the judge; None for all.
-
-    The paper's table of the leave-one-out comparison by rater.
-    """
+    """Tabulate raters against the others and a judge, by its number of votes (None: all)."""
     judges = [s.compared for of in by_votes.values() for s in of.raters if s.compared]
     note = (
         "The gold label is the majority vote of the other raters, or a tie if several labels "
@@ -272,10 +245,7 @@ def _rater_row(label: tuple[str, ...], budget: Mapping[str, int], scores: RaterS
 
 
 def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:
-    """Tabulate the share of ties by two columns, with averages.
-
-    The paper's table of tie rates.
-    """
+    """Tabulate the share of ties by two columns, with averages: the paper's tie rates."""
     names = [f"{columns} {name}".strip() for name in rates.column_names]
 
     def lines() -> Iterator[Row]:

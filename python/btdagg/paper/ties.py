@@ -34,9 +34,9 @@ class TieRates(Readable):
     ties, totals : (r, c) arrays of int64
         Votes that are ties, and all votes, without missing ones.
     n_items : (r, c) array of int64
-        Items with at least one vote, on which the intervals are based.
+        Items with at least one vote.
     n_missing : (r, c) array of int64
-        Votes that are missing.
+        Missing votes.
     """
 
     row_names: tuple[str, ...]
@@ -75,13 +75,10 @@ def tie_rates(
 
     Notes
     -----
-    Intervals are Wilson's, of as many independent units as there are items, not votes. They are
-    right if the votes on an item always agree, and too wide if they do not. The paper's figures
-    imply this: 37.6% is 253 of 672 votes, two on each of 336 items, and ± 5.2% is the interval for
-    336. An average pools its cells and sums their items, as if cells did not share any: ± 2.5% in
-    the paper is the interval for 3 · 336.
-
-    The paper's table of tie rates for different models and prompts.
+    Intervals are Wilson's, of as many independent units as there are items: right if the votes on
+    an item always agree, else too wide. The paper's figures imply this: 37.6% is 253 of 672 votes,
+    two on each of 336 items, and ± 5.2% is the interval for 336. Averages pool cells and sum their
+    items.
     """
     require_single(votes)
     require(votes, [rows, columns])

@@ -45,10 +45,7 @@ class Transfer(Readable):
 
     @property
     def change(self) -> NDArray[np.float64]:
-        """Mean change, (n_tasks, n_tasks): below 0 the source is the better one.
-
-        The diagonal is 0.
-        """
+        """Mean change, (n_tasks, n_tasks), 0 on the diagonal: below 0 the source is the better."""
         return np.array(
             [
                 [self.change_interval(row, column).mean for column in self.tasks]
@@ -80,20 +77,19 @@ def transfer_matrix(
 ) -> Transfer:
     """Score every task's calibration on every task.
 
-    In split k every task has a calibration and an evaluation set of its own. The aggregator is
-    fitted to the calibration set of the source and decides the evaluation set of the target, which
-    is the one that the target's own calibration is scored on too, so changes are paired.
+    In each split the aggregator is fitted to the calibration set of the source and decides the
+    evaluation set of the target, on which the target's own calibration is scored too: changes are
+    paired.
 
     Parameters
     ----------
     tasks : mapping of str to Items
-        At least two, such as ``votes.items(labels).labelled().parts("task")``. They are taken to
-        have no item in common: one that is in two tasks may be calibrated on in one and evaluated
-        in the other.
+        At least two, such as ``votes.items(labels).labelled().parts("task")``, without common
+        items: one in two tasks may be calibrated on in one and evaluated in the other.
     aggregator : Aggregator, optional
-        The paper's fit unless given.
+        By default the paper's fit.
     protocol : Protocol
-        How each task is split, at least twice; cross-fitting unless given.
+        At least two splits of each task, by default cross-fitting.
     progress : callable, optional
         Called after each split.
 

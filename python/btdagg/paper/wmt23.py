@@ -1,9 +1,7 @@
 """WMT23 Chinese-English and English-German: expert raters mark the errors of translations.
 
-In one archive of a language pair raters saw two translations side by side, in another one at a
-time. Either way a rater's errors say which translation is better: the one whose errors weigh less
-(MQM). An archive has one row per marked error and no column that says which translations were side
-by side; `_partners` finds that out.
+Raters saw two translations side by side, or one at a time. An archive has one row per marked error
+and does not say which translations were side by side; `_partners` finds that out.
 """
 
 from __future__ import annotations
@@ -60,39 +58,35 @@ def load_wmt23(
 ) -> Ratings:
     """Load the votes of the expert raters of WMT23 Chinese-English or English-German.
 
-    Each of 377 segments (en-de: 104) has five pairs of translations, and each pair three of eight
-    (ten) raters who saw the two side by side. A rater's vote is the sign of the difference of the
-    two MQM scores. The score is a sum over the errors that the rater marked: Major 5, Minor 1,
-    Minor Fluency/Punctuation 0.1, Non-translation 25; what is no error of the translation counts
-    nothing. The lower score is the better.
+    Each of 377 segments (en-de: 104) has five pairs of translations, each judged side by side by
+    three of eight (ten) raters. A vote is the sign of the difference of two MQM scores, sums over
+    marked errors of the translation: Major 5, Minor 1, Minor Fluency/Punctuation 0.1,
+    Non-translation 25. The lower score is the better.
 
     Parameters
     ----------
     path : path, optional
-        The archive of side-by-side ratings, a ``.tar.gz``, as it lies in the repository
-        google/wmt-mqm-human-evaluation.
+        The side-by-side archive, a ``.tar.gz`` of google/wmt-mqm-human-evaluation.
     pair : {"zh-en", "en-de"}, optional
-        The language pair. Without it, that of the archive; of a download, zh-en.
+        The language pair, by default the archive's; of a download, zh-en.
     ratings : {3, 6}
-        6 adds three ratings of each pair by raters who saw one translation at a time. The paper's
-        gold label is the majority of the six. Their archive has to lie beside `path` under its own
-        name, ``mqm_generalMT2023_<pair>.3ratingsPerSegment.tsv.tar.gz``, pair being zhen or ende.
+        6 adds three ratings of each pair by raters who saw one translation at a time, as in the
+        paper's gold label; their archive lies beside `path` under its own name,
+        ``mqm_generalMT2023_<pair>.3ratingsPerSegment.tsv.tar.gz`` (zhen or ende).
     download : bool
-        Fetch what is needed from that repository instead (2 to 4 MB an archive; the extra
-        ``btdagg[datasets]``), at a fixed commit; side-by-side archives are checked by their digest.
-        It is kept in the user's cache folder, where later calls find it.
+        Fetch and cache what is needed (2 to 4 MB an archive; the extra ``btdagg[datasets]``) at a
+        fixed commit; side-by-side archives are checked by their digest.
     drop_identical : bool
-        Leave out the pairs whose translations are the same text. Of 1,885 items 1,835 stay, of 520
-        (en-de) 510: the numbers in the paper.
+        Leave out pairs of identical texts. Of 1,885 items 1,835 stay, of 520 (en-de) 510, as in the
+        paper.
 
     Returns
     -------
     Ratings
         By item and rater, with the columns `item`, `segment`, `doc`, `system_a`, `system_b`,
-        `rater`, `mqm_a`, `mqm_b`, `vote` and `identical`. With six ratings, names of raters begin
-        with `direct-` where they saw one translation at a time; the archives do not say whether
-        raters of the same name are the same person. Pairs of a segment share the source: split
-        them together.
+        `rater`, `mqm_a`, `mqm_b`, `vote` and `identical`. Raters who saw one translation at a time
+        are called `direct-`; whether they are others of the same name is not known. Pairs of a
+        segment share the source: split them together.
 
     References
     ----------
@@ -118,13 +112,11 @@ def load_wmt23(
 
 
 def _address(member: str) -> str:
-    """Return where an archive is fetched from."""
     pair = member.partition(".")[0].rpartition("_")[2]
     return f"{_URL}/{pair}/{member}.tar.gz"
 
 
 def _download(member: str) -> str:
-    """Return the path of an archive in the user's cache, fetched if it is not there."""
     with needs("datasets", "downloading"):
         import pooch
     url, sha256 = _address(member), _SHA256.get(member)
@@ -147,7 +139,6 @@ def _download(member: str) -> str:
 
 
 def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.DataFrame]:
-    """Return which of the tables by language pair is in an archive, and its errors."""
     try:
         # All at once, since only the end of the file has its checksum.
         content = gzip.decompress(archive.read_bytes())
@@ -182,7 +173,7 @@ def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.Dat
 
 
 def _tenths() -> pl.Expr:
-    """Weigh an error, in tenths: whole numbers, so that sums are exact and equal ones tie."""
+    # In tenths, as whole numbers, sums are exact and equal ones tie.
     category, severity = pl.col("category"), pl.col("severity")
     return (
         pl.when(severity.is_in(_WEIGHTLESS) | category.is_in(_NOT_THE_TRANSLATION))
@@ -209,7 +200,6 @@ def _side_by_side(errors: pl.DataFrame, pair: str, source: str) -> pl.DataFrame:
 
 
 def _with_direct(rated: pl.DataFrame, errors: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Add the scores of raters who saw the same translations one at a time."""
     shown = {"shown_a": "text_a", "shown_b": "text_b"}
     items = rated.select(
         *("item", "segment", "doc", "docSegId", "system_a", "system_b"), **shown
@@ -228,10 +218,7 @@ def _with_direct(rated: pl.DataFrame, errors: pl.DataFrame, source: str) -> pl.D
 
 
 def _renamed(scores: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """Give systems the names they have side by side.
-
-    A system that was beside two others has a name for each there, ``S_with_T``, and one here.
-    """
+    # A system that was beside two others has a name for each there, ``S_with_T``, and one here.
     here = set(scores["system"])
     names = {}
     for pair in items.select("system_a", "system_b").unique().rows():
@@ -242,17 +229,13 @@ def _renamed(scores: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scores(errors: pl.DataFrame) -> pl.DataFrame:
-    """Sum up the errors of each translation, by rater."""
     return errors.group_by("segment", "doc", "docSegId", "system", "rater").agg(
         pl.col("tenths").sum(), pl.col("text").first()
     )
 
 
 def _compared(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
-    """Join pairs of systems with the scores that one rater gave to both, as `tenths_a` and so on.
-
-    What pairs and scores have in common besides, such as the document, has to agree.
-    """
+    # What pairs and scores have in common besides, such as the document, has to agree.
     for side in "ab":
         own = scores.rename({name: f"{name}_{side}" for name in ("system", "tenths", "text")})
         pairs = pairs.join(own, on=[name for name in own.columns if name in pairs.columns])
@@ -260,7 +243,6 @@ def _compared(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def _votes(rated: pl.DataFrame) -> pl.DataFrame:
-    """Turn scores into votes, in the columns that users see."""
     return rated.select(
         *("item", "segment", "doc", "system_a", "system_b", "rater"),
         # By NumPy: polars multiplies by 0.1, and 12 tenths would be 1.2000000000000002.
@@ -274,8 +256,8 @@ def _votes(rated: pl.DataFrame) -> pl.DataFrame:
 def _partners(errors: pl.DataFrame, source: str) -> pl.DataFrame:
     """Find the pairs of systems: those that a rater of a document worked on at the same time.
 
-    Which of the two is A is what the metadata say of errors in a translation: side 1 is A, 2 is B.
-    Errors in the source have side 0, and rows without an error none.
+    Errors in a translation have side 1 (A) or 2 (B), in the source 0, and rows without an error
+    none.
     """
     side, time = (
         errors["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)

@@ -1,7 +1,6 @@
 """Reports: tables and figures of every protocol, and a page that holds them.
 
-A report is a `ReportFolder` to which tables and figures are added. `scores_table`, `sweep_figures`
-and the like make them of what `btdagg.evaluation` finds.
+`scores_table`, `sweep_figures` and the like make what is added to a `ReportFolder`.
 """
 
 from lazy_loader import attach_stub

@@ -36,15 +36,7 @@ _VOTES = _Control("n", "n", "votes per item", FEWEST, MOST, 1)
 
 
 def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
-    """Return the decision map as HTML; `decision_map_script` brings it to life.
-
-    Parameters
-    ----------
-    models : mapping of str to DavidsonModel
-        Presets, by the name that the reader selects them by. The first is shown at the start.
-    n_votes : int
-        Votes per item at the start; brought to 2 ... 40.
-    """
+    """Return the decision map as HTML: presets by name, the first shown, `n_votes` in 2 to 40."""
     return template("decision_map.html.jinja").render(
         start=min(max(n_votes, FEWEST), MOST),
         controls=[*(_reaching(control, models) for control in _CONTROLS), _VOTES],

@@ -73,7 +73,7 @@ class ReportFigure(Readable):
         )
 
     def _image(self, svg: str) -> str:
-        """As an image it runs no script, asks for nothing, and its identifiers are its own."""
+        # As an image it runs no script, asks for nothing, and its identifiers are its own.
         data = base64.b64encode(svg.encode()).decode()
         width = re.search(r'<svg [^>]*\bwidth="([\d.]+)pt"', svg)
         share = float(width[1]) / 72 / WIDTH if width else 1.0
@@ -91,7 +91,7 @@ class ReportFigure(Readable):
         return figure
 
     def _saved(self, draw: Callable[[], Figure], **options: Any) -> bytes:
-        """Draw alike whatever the user's settings are, and leave them as they were."""
+        # Whatever the user's settings are, the figure is alike, and they stay.
         with needs("report", "drawing figures"):
             import matplotlib
         settings: dict[Any, Any] = {**matplotlib.rcParamsDefault, **SETTINGS}

@@ -38,8 +38,6 @@ _ROWS_OPEN = 80  # of a table from which it is folded up
 
 @dataclass(frozen=True)
 class _Exhibit:
-    """A table or a figure as the page shows it."""
-
     source: ReportTable | ReportFigure
     stem: str
     body: str
@@ -62,21 +60,18 @@ class _Section:
 class ReportFolder:
     """A report in a folder: ``index.html``, ``tables/``, ``figures/`` and ``report.json``.
 
-    What is added is collected, and written at the end of a ``with`` statement, of Ctrl-C and of
-    errors too: the page is marked as complete, or as interrupted with the reason. Every file is
-    replaced atomically, and the page after the files that it names. A process that is killed before
-    leaves an earlier report as it was.
+    Additions are written at the end of a ``with`` statement, after errors and Ctrl-C too: the page
+    is marked as complete, or as interrupted with the reason. Files are replaced atomically, the
+    page last; a process killed before leaves an earlier report as it was.
 
     Parameters
     ----------
     path : str or path
-        Folder, created if needed. An earlier report is replaced file by file; its other files are
-        removed once the new report is complete.
+        Folder, created if needed; other files of an earlier report are removed in the end.
     title : str
         Heading of the page.
     settings : mapping of str to JSON values, optional
-        How the results were made (arguments, seed, files), for the end of the page and
-        ``report.json``.
+        How the results were made (arguments, seed, files), for the page and ``report.json``.
     reads : sequence of paths
         Files that the results are made from; none of them is replaced.
 
@@ -120,11 +115,7 @@ class ReportFolder:
         self._sections.append(_Section(name, title, text, folded))
 
     def add(self, *exhibits: ReportTable | ReportFigure, folded: bool = False) -> None:
-        """Add tables and figures, as files and in the current section of the page.
-
-        Of those that are `folded` the page shows the title alone until it is opened, as of long
-        tables.
-        """
+        """Add tables and figures, as files and in the current section, perhaps `folded`."""
         for exhibit in exhibits:
             self._section.exhibits.append([self._collect(exhibit, folded)])
 
@@ -172,15 +163,7 @@ class ReportFolder:
         return self._sections[-1]
 
     def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
-        """Offer fitted models in the decision map, which starts with the first of them.
-
-        Parameters
-        ----------
-        models : mapping of str to DavidsonModel
-            By the name under which they can be selected; without any there is no map.
-        n_votes : int
-            Votes per item that the map starts with.
-        """
+        """Offer models by name in the decision map, which starts with the first, at `n_votes`."""
         self._models, self._n_votes = dict(models), n_votes
 
     def __enter__(self) -> Self:

@@ -69,5 +69,4 @@ def _readable(value: object) -> object:
 
 
 def _plain(value: object) -> str:
-    """A setting as text."""
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -36,10 +36,7 @@ _MOST_VOTES = 50  # of a map unless asked for more: with 400 it takes minutes
 
 
 def as_html(result: object) -> str | None:
-    """Return the tables of a result as HTML; None if jinja2 is missing or it has no tables.
-
-    All text is escaped. There is no script and no style but what the notebook has.
-    """
+    """Return the tables of a result as escaped HTML; None without jinja2 or tables."""
     parts = [
         f"<p>{escaped(part)}</p>" if isinstance(part, str) else part._repr_html_()
         for part in parts_of(result)
@@ -154,7 +151,6 @@ parts_of.register(Plan, lambda result: iter([tables.plan_table(result)]))
 
 @draw.register
 def _map(result: DavidsonModel | Calibration, n_votes: int | None) -> ReportFigure:
-    """Draw maps of what decides by counts; a model does, as aggregators do."""
     if isinstance(result, Calibration) and not isinstance(result.model, DavidsonModel):
         return draw(result.model)
     if isinstance(result, Calibration):

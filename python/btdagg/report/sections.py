@@ -51,10 +51,7 @@ Exhibits: TypeAlias = "Iterator[Exhibit]"
 
 @dataclass(frozen=True)
 class Question:
-    """What a section answers: its title, what it is for, and what adds its tables and figures.
-
-    `answer` raises an `InputError` where the votes allow none. Some are of pairs alone.
-    """
+    """A section's question; `answer` raises an `InputError` where the votes allow none."""
 
     name: str
     title: str

@@ -31,11 +31,7 @@ Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
 
 
 class Effort(NamedTuple):
-    """What the sweeps of a report go over, which fit a model at each point.
-
-    Numbers of votes beyond `n_steps` are thinned out, `sizes` are of calibration sets, and
-    `n_refits` the models fitted to resampled groups.
-    """
+    """Sweeps of a report: `n_steps` numbers of votes, `sizes` of calibration sets, `n_refits`."""
 
     n_steps: int
     sizes: tuple[int, ...]
@@ -58,20 +54,10 @@ def silent(what: str) -> Iterator[Start]:
 
 @dataclass(frozen=True, eq=False)
 class Study(Readable):
-    """The scores of an evaluation, and its votes, labels and settings.
+    """The scores of an evaluation, and its (filtered) votes, labels and settings.
 
-    Attributes
-    ----------
-    scores : Scores
-    votes : Votes
-        Those that pass the filters.
-    labels : Labels
-    varied : mapping of str to Votes
-        For each column that an ablation varies, the votes that pass the filters but those of this
-        column.
-    n_votes, aggregators, confidence, protocol, neighbours, covariates
-        See `btdagg.evaluate`.
-    progress : callable
+    `varied` has for each column of an ablation the votes without the filters on it; the rest is as
+    of `btdagg.evaluate`.
     """
 
     scores: Scores
@@ -143,10 +129,7 @@ class Study(Readable):
         return [int(point) for point in points]
 
     def calibration_sizes(self) -> list[int]:
-        """Numbers of labels for a sweep, up to half the items of the smallest part.
-
-        Parts that allow no two of them do not count.
-        """
+        """Numbers of labels for a sweep, up to half the items of the smallest part with two."""
         halves, sizes = [len(items) / 2 for items in self.scores.items.values()], self.effort.sizes
         fewest = min((half for half in halves if half >= sizes[1]), default=0)
         return [size for size in sizes if size <= fewest]

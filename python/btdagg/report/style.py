@@ -68,10 +68,7 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (3,
 
 
 def series_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour, marker and line of each of some series, as `plot` takes them.
-
-    They differ in colour and without.
-    """
+    """Colour, marker and line of each series, as `plot` takes them; they differ without colour."""
     return {
         name: {
             "color": _COLOURS[place % len(_COLOURS)],
@@ -83,10 +80,7 @@ def series_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def wrapped(names: Iterable[str], width: int, lines: int = 2) -> dict[str, str]:
-    """Names on at most so many lines of so many letters, each still different from the others.
-
-    What does not fit loses its end; where two would then look alike they get a number.
-    """
+    """Names wrapped to so many lines and letters, cut or numbered, and still different."""
     texts: dict[str, str] = {}
     uses: dict[str, int] = {}
     for name in dict.fromkeys(names):

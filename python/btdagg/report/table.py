@@ -55,17 +55,7 @@ class Entry(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a table.
-
-    Attributes
-    ----------
-    label : tuple of str
-        One text for each label column.
-    cells : mapping of str to str or Entry
-        What is printed, by column.
-    records : sequence of mappings
-        The same in full precision, as the CSV file has it.
-    """
+    """One row of a table: label columns, printed cells by column, and full-precision records."""
 
     label: tuple[str, ...]
     cells: Mapping[str, str | Entry]
@@ -89,8 +79,8 @@ class ReportTable(Readable):
     records : tuple of dicts
         The same numbers in full precision, tidy: what the CSV file holds.
     n_label_columns : int
-        Leading columns that are text. Where there are several, all but the last are printed only
-        where they change, and a change in the first begins a group of rows.
+        Leading columns that are text. All but the last are printed only where they change, and a
+        change in the first begins a group of rows.
     """
 
     kind: ClassVar[str] = "table"
@@ -115,15 +105,7 @@ class ReportTable(Readable):
     ) -> Self:
         """Make a table of rows, with columns in order of first appearance; a dash where none is.
 
-        Parameters
-        ----------
-        name, title, note
-            See `ReportTable`.
-        labels : sequence of str
-            Header of the label columns.
-        rows : iterable of Row
-        columns : iterable of str
-            Those that come first, whether there are values or not.
+        `labels` are the header of the label columns; `columns` come first, with values or not.
         """
         rows = list(rows)
         header = tuple(dict.fromkeys((*columns, *(name for row in rows for name in row.cells))))
@@ -155,8 +137,7 @@ class ReportTable(Readable):
     def csv(self) -> str:
         """Return the records; a number that is missing is an empty field.
 
-        Text that a spreadsheet would run as a formula gets an apostrophe in front. Numbers, and
-        text that is a number, are unchanged.
+        Text that a spreadsheet would run as a formula gets an apostrophe in front.
         """
         columns = list(dict.fromkeys(name for record in self.records for name in record))
         file = io.StringIO()
@@ -167,10 +148,7 @@ class ReportTable(Readable):
         return file.getvalue()
 
     def latex(self) -> str:
-        """Return a `table*` for a document that uses the packages booktabs and graphicx.
-
-        A table that is wider than the page is scaled down. The first line names the packages.
-        """
+        """Return a `table*` for the packages booktabs and graphicx, at most as wide as the page."""
         columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
         cells = self._written(_in_latex, r"\textbf{{{}}}")
         lines = [_latex_row([_in_latex(text) for text in self.header])]
@@ -204,7 +182,6 @@ class ReportTable(Readable):
         return self.html(), {"md": self.markdown(), "csv": self.csv(), "tex": self.latex()}
 
     def _repr_html_(self) -> str | None:
-        """Return title, table and note for a notebook; None without jinja2, where it has a repr."""
         try:
             table = self.html()
         except MissingExtraError:

@@ -34,20 +34,9 @@ _LETTERS = 20  # of a title, on a line
 
 
 def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> ReportFigure:
-    """Draw how each aggregator decides n votes, by how many are for A and how many for B.
+    """Draw how each aggregator, by its title, decides n votes, by those for A and for B.
 
-    Parameters
-    ----------
-    aggregators : mapping of str to Aggregator
-        By the title of its panel; fitted where there is something to learn. Those that cannot
-        decide by counts alone are left out, and the note says so.
-    n_votes : int
-        At least 1.
-
-    Raises
-    ------
-    InputError
-        If `n_votes` is out of range or none of them can decide.
+    Those that cannot decide by counts alone are left out; `InputError` if none can.
     """
     maps: dict[str, Map] = {}
     left_out: dict[str, str] = {}

@@ -40,13 +40,13 @@ def sweep_figures(scores: Scores) -> dict[str, ReportFigure]:
     Parameters
     ----------
     scores : Scores
-        From `evaluate` at several numbers of votes, or of labels. Where it goes by more than the
-        task there is a figure for each of the other values.
+        From `evaluate` at several numbers of votes, or of labels. Besides the task, each value,
+        such as the judge, has its figure.
 
     Returns
     -------
     dict of str to ReportFigure
-        By those values, such as the judge.
+        By those values.
     """
     over = swept_over(scores)
     place = scores.by.index("task") if "task" in scores.by else len(scores.by)

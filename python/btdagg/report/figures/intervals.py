@@ -68,10 +68,7 @@ def change_figure(found: Change) -> ReportFigure:
 
 
 def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigure:
-    """Draw shares and win rates with the judge, and from labels alone.
-
-    With values of a column, named `by`, the net win rate of each instead, or the mean grade.
-    """
+    """Draw shares and win rates with and without the judge, or the main one by values of `by`."""
     named, a, b = estimates.sides.named, *estimates.sides
     title, label, sides, unit = "Shares of all items", "share", None, 100
     # The win rate says what the net win rate says, on the scale of the shares.
@@ -146,10 +143,7 @@ def draw_intervals(
     unit: int = 100,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draw one row of points per name, in percent: with `sides` around zero, else of shares.
-
-    Grades are drawn on their scale, from its least to its greatest point.
-    """
+    """Draw a row of points per name: in percent around zero (`sides`), shares, or grades."""
     from matplotlib.figure import Figure
 
     row = max(0.3, _APART * (len(series) + 1))

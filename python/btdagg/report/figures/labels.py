@@ -96,7 +96,6 @@ def _draw_bars(panels: Mapping[str, Shares], labels: Sequence[str]) -> Figure:
 
 
 def _bars(axis: Axes, bars: Shares) -> None:
-    """Draw one bar of a part for each label per row, from the top."""
     shares = 100 * np.stack([*bars.values()])
     ends = np.cumsum(shares, axis=1)
     for label, (colour, ink) in enumerate(colours_of_labels(shares.shape[1])):

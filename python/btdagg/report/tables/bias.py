@@ -22,10 +22,7 @@ _EVEN = 0.5
 def positional_bias_table(
     biases: Sequence[PositionalBias], by: Sequence[str] = ("judge",)
 ) -> ReportTable:
-    """Tabulate votes for the response that is shown first, for the second, and the bias.
-
-    `by` names the columns that votes are grouped by.
-    """
+    """Tabulate votes for the response shown first and second, and the bias, `by` columns."""
 
     def rows() -> Iterator[Row]:
         for bias in biases:

@@ -29,10 +29,7 @@ def parameters_table(
     label: str = "model",
     note: str = "",
 ) -> ReportTable:
-    """Tabulate the parameters of models by name, with intervals and more cells where there are any.
-
-    `label` is the header of the names.
-    """
+    """Tabulate the parameters of models by name, with intervals and more cells if given."""
 
     def rows() -> Iterator[Row]:
         for name, model in models.items():

@@ -104,13 +104,7 @@ def pvalue_table(scores: Scores) -> ReportTable:
 
 
 def sweep_table(scores: Scores) -> ReportTable:
-    """Tabulate MAE by the number of votes, or of labels calibrated on; records have accuracy too.
-
-    Parameters
-    ----------
-    scores : Scores
-        From `evaluate` at several numbers of votes, or of labels.
-    """
+    """Tabulate MAE by the number of votes, or of labels; records have accuracy too."""
     swept = swept_over(scores)
     names = (swept.field, "method", "mae", "accuracy", "n_items", "n_calibration", "n_evaluation")
 
@@ -147,10 +141,8 @@ _WORTH, _NOTHING, _WIDE = 0.01, 0.003, 0.05
 def answers_table(scores: Scores) -> ReportTable:
     """Say in a row for each part what to use, how good it is, and what would improve it.
 
-    A part is decided by the model that is written, the first that is calibrated, or by majority
-    vote, whichever has the lower mean absolute error at the largest number of votes; by another
-    method where that is significantly better; or by a constant answer where none is better. The
-    first column's worst value comes first.
+    The written model or majority vote, whichever has the lower MAE at most votes, unless another
+    method is significantly better, or a constant answer is.
     """
     first = scores.cells[0]
     less, has_kappa = _less(first), "kappa" in first.scores
@@ -222,7 +214,6 @@ def _best(cell: Cell) -> Line:
 
 
 def _advice(cells: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> str:
-    """What would lower the error, or narrow its interval."""
     if beaten:
         return "another judge or prompt: these votes are no better than a constant answer"
     advice, points = [], cell.label_scale.points
