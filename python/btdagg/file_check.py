@@ -320,7 +320,6 @@ def _scores_in(table: Table) -> dict[str, str]:
 
 
 def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
-    """Return what words of a column mean, "..." where that is not sure."""
     words = table.values(column).drop_nulls().str.to_lowercase().unique(maintain_order=True)
     own.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
     is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not {*words} <= _NUMBERS

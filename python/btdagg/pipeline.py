@@ -304,7 +304,6 @@ class Pipeline:
             raise InputError(f"no item could be decided: {why}")
 
     def _prior(self, others: Mapping[str, Votes]) -> Any:
-        """Return the prior of a task that has these others."""
         if self.prior != "neighbours":
             return self.prior
         neighbours = {}

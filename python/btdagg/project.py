@@ -501,7 +501,6 @@ class Project:
         raise InputError(f"{self.where(*path)}: {question} Replace '?' by the answer.")
 
     def _line(self, path: tuple[str, ...]) -> int:
-        """Return the number of the line of a key, or of the table that it is in."""
         section: tuple[str, ...] = ()
         best, line = 0, 1
         for number, text in enumerate(self.text.splitlines(), start=1):
@@ -541,7 +540,6 @@ def _absent(column: str | Sequence[str], *tables: Table) -> str | None:
 
 
 def _literal(parts: Sequence[str], table: Table) -> str | Sequence[str]:
-    """Return a key, or the column whose name has the plus signs."""
     return "+".join(parts) if "+".join(parts) in table.columns else parts
 
 

@@ -43,6 +43,5 @@ class Drawn(Displayed):
 
 
 def picture(result: object, *options: Any) -> Picture:
-    """Return the figure of a result."""
     figure: Picture = Displayed.renderers().figure_of(result, *options)
     return figure

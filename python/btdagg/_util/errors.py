@@ -72,7 +72,6 @@ class InputError(ValueError):
         return f"{self._where}{option}{rest}"
 
     def within(self, where: str) -> InputError:
-        """Return the error with what it is about before its message."""
         error = copy(self)
         error.args, error._where = (f"{where}{self}",), where + self._where
         return error
@@ -92,7 +91,6 @@ class InputError(ValueError):
 
 
 def expect(good: object, argument: str, got: object, expected: str, row: int | None = None) -> None:
-    """Raise an `InputError` about an argument unless it is good."""
     if not good:
         raise InputError(argument=argument, got=got, expected=expected, row=row)
 

@@ -47,7 +47,6 @@ def needs(extra: str, what: str) -> Iterator[None]:
 
 
 def as_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return rows as a data frame, which needs polars."""
     with needs("tables", "a data frame"):
         import polars as pl
     return pl.DataFrame(rows, infer_schema_length=None)

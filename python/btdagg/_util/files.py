@@ -72,11 +72,9 @@ class FileFormat(NamedTuple):
             raise self.damaged(source, error) from None
 
     def with_header(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields with format and version before them."""
         return {"format": self.name, "version": self.version, **fields}
 
     def fields(self, parsed: Any) -> dict[str, Any]:
-        """Check format and version, and return what else there is."""
         got = parsed.get("format") if isinstance(parsed, dict) else None
         if got != self.name:
             other = f', not "{got}"' if isinstance(got, str) else ""
@@ -95,7 +93,6 @@ class FileFormat(NamedTuple):
         return {name: value for name, value in parsed.items() if name not in ("format", "version")}
 
     def damaged(self, source: str, error: Exception) -> InputError:
-        """Return the error of a file whose parts are missing or do not belong together."""
         got = f"not a btdagg {self.what}, or a damaged one: {error}"
         return InputError(f"{source}: {got}; {MADE_ANEW}")
 
@@ -273,7 +270,6 @@ def _sync_folder(folder: str) -> None:
 
 
 def try_folder(folder: str | os.PathLike[str]) -> None:
-    """Make a file in a folder and remove it."""
     draft, number = _new_draft(os.fspath(folder))
     os.unlink(draft)
     os.close(number)

@@ -53,6 +53,5 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def place_of(listening: socket.socket) -> str:
-    """Return the host and port of a socket as a URL has them."""
     host, port = listening.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -20,7 +20,6 @@ def as_number(value: object, name: str) -> float:
 
 
 def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> int:
-    """Return an integer from `least` to `most` as an int."""
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     if is_integer and least <= value <= most:  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload, no-any-return]

@@ -80,12 +80,10 @@ class OutputFolder:
             yield file
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Write a file, text as UTF-8; see `replacing`."""
         with self.replacing(name) as file:
             file.write(content.encode() if isinstance(content, str) else content)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files that commands wrote here."""
         written = self._manifest()
         removed = written.intersection(names)
         self._own -= removed
@@ -139,7 +137,6 @@ def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
 
 
 def table_if_any(path: Path) -> pl.DataFrame | None:
-    """Read the table that an output would replace, if the file holds one."""
     from btdagg.votes import read_table
 
     if not path.is_file() or not path.stat().st_size:

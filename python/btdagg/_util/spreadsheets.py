@@ -15,12 +15,10 @@ def guarded(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Return what `guarded` was given."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def is_number(text: str) -> bool:
-    """Return whether text can be read as a number."""
     try:
         float(text)
     except ValueError:

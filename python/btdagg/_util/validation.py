@@ -43,7 +43,6 @@ class CountsItself:
 
 
 def as_numbers(values: ArrayLike, name: str, expected: str = "a 64-bit number") -> NDArray[Any]:
-    """Return values as an aligned array of booleans or numbers of native byte order."""
     values = unmasked(values, name)
     try:
         array = np.asarray(values)
@@ -70,7 +69,6 @@ def _fits(value: object) -> bool:
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """Return values, an array or rows of one, of which none may be masked."""
     if np.ma.is_masked(values) and isinstance(values, np.ma.MaskedArray):
         place = np.argwhere(np.ma.getmaskarray(values))[0]
         where = f"[{', '.join(map(str, place))}]" if place.size else ""
@@ -90,14 +88,12 @@ def is_missing(value: Any) -> bool:
 
 
 def shaped(array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: str) -> NDArray[Any]:
-    """Return an array of rows that have this shape."""
     if array.ndim == 0 or array.shape[1:] != of_item:
         raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     return array
 
 
 def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> None:
-    """Raise an `InputError` for the first value, or row of values, that is not good."""
     if not good.all():
         place = tuple(map(int, np.unravel_index(np.argmin(good), good.shape)))
         got = np.asarray(array[place]).tolist()
@@ -122,7 +118,6 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
 
 
 def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:
-    """Return counts as an (n, columns) array of numbers that the core reads in place."""
     array = as_numbers(counts, "counts")
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
@@ -132,12 +127,10 @@ def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:
 
 
 def as_checked_counts(counts: ArrayLike) -> NDArray[Any]:
-    """Return counts as an (n, 3) array of int64, or of float64 if they are not whole."""
     return finite_counts(as_counts(counts))
 
 
 def finite_counts(array: NDArray[Any]) -> NDArray[Any]:
-    """Return counts as int64, or as float64 if they are not whole."""
     with np.errstate(invalid="ignore"):
         good = (array >= 0) & np.isfinite(array)
     require_rows(good, array, "counts", "a finite number of at least 0")
@@ -398,7 +391,6 @@ def distinct_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.
 
 
 def same_length(name: str, n_rows: int, other: str, expected: int) -> None:
-    """Check that two arguments have the same number of rows."""
     if n_rows != expected:
         raise InputError(
             f"{name} has {n_rows} rows, expected {expected} as in {other}", argument=name

@@ -124,7 +124,6 @@ def _read(
     n_votes: int | None,
     is_alone: bool,
 ) -> tuple[Votes | Histogram, Items, Mapping[str, Any], list[str]]:
-    """Return the votes, what the model is fitted to, its neighbours, and remarks on strength."""
     from btdagg.evaluation.comparison import about_strength
     from btdagg.votes.items import Items
 

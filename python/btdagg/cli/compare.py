@@ -161,7 +161,6 @@ def _compared(
 
 
 def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
-    """Signs and strength; or the two judges, or templates, that there are."""
     if votes.kind != "none":
         return {"strength": ["none"]}, {}
     for column in ("judge", "template"):

@@ -122,7 +122,6 @@ class Terminal(Console):
 
 
 def _broken(name: str, cells: Sequence[Text]) -> str:
-    """Break the name of a column that is wider than its cells into about two lines."""
     least = max(cell.cell_len for cell in (*map(Text, name.split()), *cells))
     return "\n".join(wrap(name, max(least, (len(name) + 1) // 2)))
 

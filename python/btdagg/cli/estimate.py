@@ -223,7 +223,6 @@ def over_all_items(
 
 
 def _of_period(data: Data, n_votes: int | None) -> Items:
-    """The items of a period, with labels if any of them has one."""
     ids, labelled = data.votes.values("item"), data.gold.frame["item"]
     has_labels = len({*map(str, ids)} & {*map(str, labelled)}) > 0
     return data.votes.items(data.gold if has_labels else None, n_votes=n_votes)

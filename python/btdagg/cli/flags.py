@@ -168,7 +168,6 @@ def name_of(parameter: Any) -> str:
 
 
 def _option_of(command: Any, argument: str) -> str | None:
-    """Return the option of a command, or its positional argument, that gives an argument."""
     for parameter in command.params:
         if parameter.name == argument:
             return name_of(parameter)

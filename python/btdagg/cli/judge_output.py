@@ -250,8 +250,6 @@ async def _asking(
 
 
 class _Progress:
-    """A bar on a terminal; elsewhere a line now and then."""
-
     def __init__(self, total: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

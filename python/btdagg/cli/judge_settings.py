@@ -311,7 +311,6 @@ def _judging(keys: Mapping[str, Any]) -> Judging:
 
 
 def _rule_of(keys: dict[str, Any]) -> StoppingRule | RuleKind:
-    """Read the rule of a file, which sets the number of votes, or parse one to learn."""
     from btdagg.online.rule import RuleKind, StoppingRule
 
     file = Path(keys["stop"])

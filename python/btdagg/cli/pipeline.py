@@ -191,7 +191,6 @@ def run(
 
 
 def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
-    """Say which items have the same prompt, as a number, for the remark on groups."""
     import polars as pl
 
     if "prompt" not in pairs.columns:

@@ -190,6 +190,5 @@ def _same_judge(old: Votes, setup: Setup) -> str:
 
 
 def _cost(votes: pl.DataFrame) -> float | None:
-    """Mean cost of a vote, as the endpoint or its prices say; None where they do not."""
     mean: Any = votes["cost"].cast(float).mean() if "cost" in votes.columns else None
     return None if mean is None else float(mean)

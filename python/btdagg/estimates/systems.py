@@ -368,7 +368,6 @@ def _named(other: Any, values: Mapping[Any, object]) -> str:
 def _systems_of(
     system_a: ArrayLike, system_b: ArrayLike, n_items: int
 ) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """Return names of all systems in order, and the numbers of the two of each item."""
     both: list[Any] = []
     for argument, values in (("system_a", system_a), ("system_b", system_b)):
         as_groups(values, "counts", n_items, argument)  # there is one for every item

@@ -128,14 +128,12 @@ class MethodScores(Readable):
         return self._shares(axis=2)
 
     def _shares(self, axis: int) -> NDArray[np.float64]:
-        """Shares of labels: of items where cross-fitted, else of each split, averaged."""
         counts = self.matrices.sum(axis=axis)
         if self.of_new_items is not None:
             counts = counts.sum(axis=0, keepdims=True)
         return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))
 
     def _mean(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Mean by split of what each gold and predicted label have together."""
         total = (self.matrices * values).sum(axis=(1, 2))
         return np.asarray(total / self.matrices.sum(axis=(1, 2)))
 

@@ -306,7 +306,6 @@ def _labelled(
 
 
 def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
-    """Return the items that both have, by their ids; they fall into the same folds."""
     row_of = {item: row for row, item in enumerate(second.ids.tolist())}
     ids = first.ids.tolist()
     rows = [(row, row_of[item]) for row, item in enumerate(ids) if item in row_of]

@@ -183,7 +183,6 @@ def _new_items(
     decided: Sequence[_SplitDecisions],
     protocol: Protocol,
 ) -> NewItems:
-    """Gather the losses of every item, and those of models fitted to resampled groups."""
     by_refits = np.stack([decide(part) for decide in refits])
     labels = part.label_scale.values
     losses: dict[Score, Losses] = {}

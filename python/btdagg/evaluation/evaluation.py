@@ -168,7 +168,6 @@ def evaluate(
 
     @functools.cache
     def around(n_votes: int | None) -> dict[Key, tuple[Items, NDArray[Any]]]:
-        """The labelled items of all parts, which are neighbours of one another."""
         if not any(needs_of(method).neighbours for method in methods):
             return {}
         near, beside = (
@@ -292,7 +291,6 @@ def _cells(
     step: Callable[[], object] | None,
     around: Neighbourhood | None,
 ) -> Iterator[Cell]:
-    """Score methods by each protocol, beside the one that is written, fitted to all labels."""
     fitted, nothing = None, np.arange(0)
     for method in with_neighbours(methods, around.prior(nothing) if around else None):
         if fitted is None and is_written(method):

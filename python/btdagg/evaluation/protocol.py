@@ -220,7 +220,6 @@ def _one_group(n_items: int) -> InputError:
 
 
 def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
-    """Return how many groups hold `n_items` items, given the running total of items."""
     n_groups = int(np.searchsorted(drawn, n_items)) + 1
     if len(drawn) == 1:
         raise _one_group(int(drawn[-1]))

@@ -271,7 +271,6 @@ def _fits(
 def _errors_on(
     items: Items, new: NDArray[Any], again: NDArray[np.intp], protocol: CrossFit
 ) -> tuple[NewItems, float]:
-    """Errors of the old judge, of the old model and of the new one on items judged again."""
     is_again = np.zeros(len(items), dtype=np.bool_)
     is_again[again] = True
 

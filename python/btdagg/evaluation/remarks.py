@@ -56,7 +56,6 @@ def _mae(method: MethodScores) -> float:
 
 
 def _against(cell: Cell) -> Iterator[str]:
-    """Say so where majority vote picks the wrong side more often than the right one."""
     if cell.baseline is None or not cell.scale.mirrored:
         return
     counts = cell.methods[cell.baseline].counts
@@ -123,7 +122,6 @@ def _beside_raters(cell: Cell) -> Iterator[str]:
 
 
 def _tying(cell: Cell) -> Any:
-    """Return what is fitted to all labels, if its model calls every item a tie; else None."""
     if cell.fitted is None or not cell.scale.mirrored:
         return None
     fitted: Any = cell.fitted.calibration

@@ -449,7 +449,6 @@ def _place(log: EvalLog) -> str:
 
 
 def _scorer_of(log: EvalLog, scorer: str | None) -> str:
-    """Return the name of the scores that are the votes."""
     names = dict.fromkeys(name for sample in log.samples or [] for name in sample.scores or {})
     if not names:  # all samples failed
         names = dict.fromkeys(scored.name.rpartition("/")[2] for scored in log.eval.scorers or [])

@@ -261,7 +261,6 @@ class _Writer:
         self._writing: asyncio.Task[None] | None = None
 
     async def call(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function in the store's thread, to its end even if this task is cancelled."""
         loop = asyncio.get_running_loop()
         called = loop.run_in_executor(self._thread, partial(function, *arguments))
         try:

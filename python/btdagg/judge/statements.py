@@ -176,7 +176,6 @@ def _words(
     other_scale: str = "(?!)",
     **more: Any,
 ) -> Words:
-    """Return words by the pattern of a verdict, and that of what may take its place."""
     value = f"{_OPENING}{verdict}{_CLOSING}"
     hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
     # "A, B", "4; revised 3", "A>B, B>A": nothing but another one follows.
@@ -251,7 +250,6 @@ def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
 
 
 def _statements(text: str, words: Words, kind: Kind) -> list[Statement]:
-    """Find all that may be a verdict, in order. What is within an object is none."""
     objects = _objects(text, words)
     begins, ends = [each.start for each in objects], [each.end for each in objects]
 

@@ -342,7 +342,6 @@ class Design(NamedTuple):
         return WeightFit(theta[:q], theta[q:], np.array(modes[1:]), shares)
 
     def _loss(self, theta: Floats, centre: Floats, penalty: Floats) -> tuple[float, Floats, Floats]:
-        """Minus the log posterior, with its derivatives."""
         value, slope, information = self.expand(theta, log_beta=True)
         pull = penalty @ (theta - centre)
         return float((theta - centre) @ pull) / 2 - value, pull - slope, information + penalty

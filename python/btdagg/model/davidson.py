@@ -268,7 +268,6 @@ class DavidsonModel(FittedModel):
         return array, n_threads, offsets_of(self, covariates, len(array))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
-        """Check counts, and warn if items clearly have too many votes for the model."""
         origin = self.provenance
         if isinstance(counts, CountsItself) and origin is not None:
             counts = counts.as_fitted(origin)

@@ -435,8 +435,6 @@ def _averaged(
 
 
 class _LabelledFeatures(NamedTuple):
-    """Features of labelled items, (n, judges), with their labels, weights and offsets."""
-
     s: Floats
     t: Floats
     labels: NDArray[np.int8]

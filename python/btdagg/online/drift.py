@@ -281,7 +281,6 @@ class DriftMonitor(SavedAsJson):
     def _closed(
         self, scores: NDArray[np.float64], names: Sequence[str]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Means of the groups that are closed by further items, and the items that they end at."""
         assert self._open is not None
         if not len(names):
             return scores, np.empty(0, dtype=np.int64)

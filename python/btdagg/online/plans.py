@@ -293,7 +293,6 @@ def _some(
 def _of_rules(
     votes: _Votes, n: int, step: int, rule: StoppingRule | None, error: Interval
 ) -> list[_Row]:
-    """Forecast the rules for `n` votes: the name, and votes, error and changes of an item."""
     worth = 0.01 if rule is None or rule.price is None else rule.price / rule.model._unit
     epsilon = 0.05 if rule is None or rule.epsilon is None else rule.epsilon
     model = _fitted(votes, n)
@@ -324,7 +323,6 @@ def _of_own_votes(
     rng: np.random.Generator,
     n_sets: int = 10,
 ) -> tuple[dict[int, list[_Row]], tuple[tuple[int, float], ...]]:
-    """Forecast from the votes of the pilot, in random order, and from some of its labels."""
     scales: Any = {"scale": pilot.scale, "label_scale": pilot.label_scale}
     array, most = pilot.pooled, budgets[-1]
     require_rows(array % 1 == 0, array, "counts", "whole numbers of votes")
@@ -570,7 +568,6 @@ def _seen_on(
     size: int,
     prior: Prior,
 ) -> tuple[float, float] | None:
-    """Error and votes on the items of a neighbour that is calibrated to some of its labels."""
     if len(labels) <= size:
         return None
     counts = shares_of(votes).sum(axis=1)

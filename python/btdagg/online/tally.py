@@ -382,7 +382,6 @@ class OnlineTally:
 def _within(
     rule: StoppingRule, counts: Any, covariates: Any
 ) -> tuple[NDArray[np.bool_], dict[str, Any] | None]:
-    """Return which items have no more votes than a rule is for, and the covariates of those."""
     within = counts.sum(axis=1) <= rule.n
     names = [own.name for own in rule.model.covariates]
     if not names:

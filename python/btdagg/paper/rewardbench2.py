@@ -188,5 +188,4 @@ def _sample_of_task(
 
 
 def _half(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw n truth values, half of them true; of an odd one out, either."""
     return rng.permutation((np.arange(n) + rng.integers(2)) % 2 == 0)

@@ -142,7 +142,6 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
 
 
 def _shortest(value: float, digits: int) -> str:
-    """Fewer decimals for large numbers: three or four digits say it."""
     return fixed(value, 0 if abs(value) >= 100 else digits)
 
 
@@ -279,7 +278,6 @@ def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "templat
 
 
 def _rate(interval: Interval | None) -> str:
-    """A rate and half the width of its interval, which need not be symmetric, in percent."""
     if interval is None:
         return MISSING
     half = (interval.high - interval.low) / 2

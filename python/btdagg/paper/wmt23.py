@@ -192,7 +192,6 @@ def _tenths() -> pl.Expr:
 
 
 def _side_by_side(errors: pl.DataFrame, pair: str, source: str) -> pl.DataFrame:
-    """Return the scores of the translations that were side by side, a row per item and rater."""
     code = pair.replace("-", "")
     number = pl.col("segment").cast(pl.String).str.zfill(3)
     name = pl.format(f"{code}-{{}}-{{}}--{{}}", number, "system_a", "system_b").alias("item")

@@ -16,8 +16,6 @@ FEWEST, MOST = 2, 40  # votes that are shown
 
 
 class _Control(NamedTuple):
-    """A slider and the field beside it."""
-
     name: str
     symbol: str
     meaning: str
@@ -52,7 +50,6 @@ def decision_map_script() -> str:
 
 
 def _reaching(control: _Control, models: Mapping[str, DavidsonModel]) -> _Control:
-    """A control that reaches every preset."""
     low, high = control.low, control.high
     for model in models.values():
         value = model.eta0 / math.log(10) if control.name == "nu" else getattr(model, control.name)

@@ -61,7 +61,6 @@ class ReportFigure(Readable):
         return self._image(svg), {"svg": svg, "png": self.png()}
 
     def _repr_html_(self) -> str | None:
-        """Return the figure for a notebook; None without matplotlib."""
         try:
             image = self._image(self.svg())
         except MissingExtraError:

@@ -186,7 +186,6 @@ class ReportFolder:
             self._write("interrupted", reason)
 
     def _write(self, status: str, reason: str = "") -> None:
-        """Replace tables and figures, then the marker, then the page, which name them."""
         sections = [section for section in self._sections if section.exhibits or section.remarks]
         shared = {
             "status": status,

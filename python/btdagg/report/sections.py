@@ -205,7 +205,6 @@ def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
 
 
 def _fits(scores: Scores) -> dict[str, Calibrated]:
-    """What was fitted to all labels of each part, by its name."""
     return {name: cell.fitted for name, cell in scores.parts.items() if cell.fitted is not None}
 
 

@@ -295,8 +295,6 @@ def _as_arrow(items: RequestItems, served: _Served, probabilities: bool) -> byte
 
 
 class _Measured:
-    """ASGI middleware that counts and times requests."""
-
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
         labels = ["path", "status"]

@@ -87,7 +87,6 @@ def body_of(scale: Scale, known: Known = NOTHING) -> type[BaseModel]:
 
 
 def _forms(scale: Scale, known: Known) -> dict[str, tuple[str, ...]]:
-    """Return the fields of each form of a body, by the field that tells the form."""
     names, facts = tuple(scale.columns), ("item", *known.numbers, *known.texts)
     forms = {"counts": ("counts", *facts), names[0]: (*names, *facts)}
     if not scale.mirrored:

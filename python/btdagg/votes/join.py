@@ -304,7 +304,6 @@ def _units(rows: pl.DataFrame, names: Any, groups: Any) -> Any:
 
 
 def _least_probability(labels: Labels) -> float | None:
-    """Return the least probability of any item, if a column has it."""
     if "least_probability" not in labels.columns:
         return None
     least = np.nanmin(_numbers(labels.frame["least_probability"], labels.source), initial=np.inf)

@@ -137,7 +137,6 @@ class Table(Readable):
         return self.with_data(self.collect(rows) if self.in_memory else rows)
 
     def _rows_with(self, columns: Iterable[str]) -> pl.LazyFrame:
-        """Return rows that have every combination of values of some columns."""
         return self.data.lazy()
 
     @property

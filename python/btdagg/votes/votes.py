@@ -390,7 +390,6 @@ class Votes(Table, CountsItself):
                 yield known.alias(f"{kind} {name}")
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
-        """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
         decided = self.with_columns(checked(self, {column: schema.votes_of(self.scale)}))
         values = facts_of(decided, ids_of(items), [column])[column].cast(pl.Float64)
         # As sides, whatever the points are called: -1, 0 and 1.

@@ -256,14 +256,11 @@ def _offset(model: Any, words: Dialect, table: VotesTable) -> str:
 
 
 def _one_of(column: str, words: Dialect) -> str:
-    """Write the value that all rows of a group have, or else NULL."""
     name = words.name(column)
     return f"CASE WHEN COUNT({name}) = COUNT(*) AND MIN({name}) = MAX({name}) THEN MAX({name}) END"
 
 
 class _Steps:
-    """The subqueries of a query, each of the one before it unless it has another source."""
-
     def __init__(self, words: Dialect) -> None:
         self.words = words
         self._written: list[str] = []

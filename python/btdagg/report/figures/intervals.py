@@ -130,7 +130,6 @@ def _estimates(
 
 
 def _is_rate(name: str) -> bool:
-    """Whether half is where there is no difference."""
     return name.startswith("win rate")
 
 

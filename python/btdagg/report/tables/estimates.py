@@ -178,7 +178,6 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
 
 
 def _not_told(systems: SystemEstimates) -> str:
-    """Say which pairs of systems the labels cannot tell apart."""
     names, alike = list(map(str, systems.systems)), []
     for first, second in combinations(range(len(names)), 2):
         if systems.pvalues[first, second] >= 1 - systems.level:

@@ -199,7 +199,6 @@ def answers_table(scores: Scores) -> ReportTable:
 
 
 def _less(cell: Cell) -> str:
-    """Return the title of the difference to the error of the plain vote."""
     return f"less {cell.methods[cell.baseline or 0].name.removesuffix(' vote')}"
 
 

@@ -71,7 +71,6 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """Return the expression of ids that are made so."""
     texts = [re.escape(part) for part in _FIELD.split(template)[::2]]
     names = _FIELD.findall(template)
     groups = [f"(?P<{name}>{_FIELDS.get(name, '.+?')})" for name in names]
