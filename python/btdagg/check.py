@@ -41,10 +41,9 @@ _SCHEMA = "https://btdagg.github.io/btdagg/schemas/project.schema.json"
 @readable
 @dataclass(frozen=True)
 class Check:
-    """What files hold, what they can and cannot support, and the command to type next.
+    """What files hold, what they can and cannot support, and the command to type next."""
 
-    `command` is empty where something has to be mended or filled in before.
-    """
+    # `command` is empty where something has to be mended or filled in before.
 
     files: tuple[FileCheck, ...]
     supports: tuple[str, ...]

@@ -81,11 +81,10 @@ def _bare(name: str) -> str:
 @readable
 @dataclass
 class FileCheck:
-    """The content of a file: `kind` (votes, labels, pairs, responses or unknown) and `format`.
+    """The content of a file: `kind` (votes, labels, pairs, responses or unknown) and `format`."""
 
-    `command` imports it, with "..." for what only the user knows; `keys` are those of its table in
-    a project file, where "?" has a question in `questions`.
-    """
+    # `command` imports it, with "..." for what only the user knows; `keys` are those of its table
+    # in a project file, where "?" has a question in `questions`.
 
     source: str
     kind: str = "unknown"

@@ -19,10 +19,9 @@ _HIDDEN = "***"
 
 
 def shown_address(text: str) -> str:
-    """Return a text with the secrets of the address in it hidden; other texts as they are.
-
-    Such as ``postgresql://me:***@localhost/votes?password=***``; also libpq's ``password=secret``.
-    """
+    """Return a text with the secrets of the address in it hidden; other texts as they are."""
+    # Such as ``postgresql://me:***@localhost/votes?password=***``; also libpq's
+    # ``password=secret``.
 
     def without_password(address: re.Match[str]) -> str:
         is_user = not re.search("[/?@]", address[1])

@@ -16,12 +16,11 @@ _T = TypeVar("_T")
 
 
 class Registry(Mapping[str, _T]):
-    """What is built in, by name in any case, and functions of packages' entry points.
+    """What is built in, by name in any case, and functions of packages' entry points."""
 
-    Packages are looked up, and imported, only for names that are not built in. `parameters` are
-    those of the function, in words; `adapted` makes what is registered. An `InputError` names a
-    faulty package.
-    """
+    # Packages are looked up, and imported, only for names that are not built in. `parameters` are
+    # those of the function, in words; `adapted` makes what is registered. An `InputError` names a
+    # faulty package.
 
     def __init__(
         self,

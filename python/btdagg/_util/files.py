@@ -39,10 +39,9 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 class FileFormat(NamedTuple):
-    """A kind of file that btdagg writes, whose header has a format and a version.
+    """A kind of file that btdagg writes, whose header has a format and a version."""
 
-    `name` is the format, `what` what messages call it; only `version` is read.
-    """
+    # `name` is the format, `what` what messages call it; only `version` is read.
 
     name: str
     what: str
@@ -205,11 +204,9 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
-    """Open a draft that takes a file's place, with its permissions, at the end of ``with``.
-
-    After an error or a power failure the file is old or new, never partial. A device or pipe is
-    written to. Of a symbolic link the target is replaced, or the link itself unless `follow`.
-    """
+    """Open a draft that takes a file's place, with its permissions, at the end of ``with``."""
+    # After an error or a power failure the file is old or new, never partial. A device or pipe is
+    # written to. Of a symbolic link the target is replaced, or the link itself unless `follow`.
     target = os.path.realpath(path) if follow else os.path.abspath(path)
     draft = None
     try:

@@ -21,10 +21,8 @@ def deal(
     seed: int,
     repetition: int = 0,
 ) -> NDArray[np.int64]:
-    """Deal groups of items into folds, (n,), in turn and in the order of `places`.
-
-    So groups with the same content are spread evenly, whatever the order of items.
-    """
+    """Deal groups of items into folds, (n,), in turn and in the order of `places`."""
+    # So groups with the same content are spread evenly, whatever the order of items.
     folds: NDArray[np.int64] = places(groups, content, seed, repetition)[groups] % n_folds
     return folds
 
@@ -32,12 +30,10 @@ def deal(
 def places(
     groups: NDArray[np.int64], content: Sequence[ArrayLike], seed: int, repetition: int = 0
 ) -> NDArray[np.int64]:
-    """Order groups at random by a hash of what their items hold: (G,) array with places from 0.
-
-    Mirror images have one hash and judges no order, so swapping A and B of all changes nothing.
-    `content` are arrays (n, ..., 3) by label, (n,) labels, and (n, 1) without sides; groups of the
-    same content are in the order of their numbers, and random without any content.
-    """
+    """Order groups at random by a hash of what their items hold: (G,) array with places from 0."""
+    # Mirror images have one hash and judges no order, so swapping A and B of all changes nothing.
+    # `content` are arrays (n, ..., 3) by label, (n,) labels, and (n, 1) without sides; groups of
+    # the same content are in the order of their numbers, and random without any content.
     n_groups = int(groups.max()) + 1
     contents = [_in_order(values) for values in content] or [groups[:, None]]
     items = _hashed([_columns(values) for values in contents])
@@ -55,10 +51,8 @@ def places(
 def numbered(
     groups: ArrayLike | None, told: Sequence[NDArray[Any]], n_items: int
 ) -> NDArray[np.int64]:
-    """Number the groups of items, in the order of their names; without groups items by `told`.
-
-    `told` are (n,) arrays, sorted by the last first, and rows in the end.
-    """
+    """Number the groups of items, in the order of their names; without groups items by `told`."""
+    # `told` are (n,) arrays, sorted by the last first, and rows in the end.
     if groups is not None:
         return as_groups(groups, "items", n_items)
     number = np.empty(n_items, dtype=np.int64)

@@ -46,11 +46,10 @@ def _require_writable(output: Path, *folders: Path) -> None:
 
 
 class OutputFolder:
-    """A folder that a command fills; its manifest lists the files that commands wrote there.
+    """A folder that a command fills; its manifest lists the files that commands wrote there."""
 
-    A killed run leaves every file complete. A symbolic link is replaced, not its target. `reads`
-    are files that the command reads; `earlier` those that commands wrote before.
-    """
+    # A killed run leaves every file complete. A symbolic link is replaced, not its target. `reads`
+    # are files that the command reads; `earlier` those that commands wrote before.
 
     def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.path = path

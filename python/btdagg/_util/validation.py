@@ -1,7 +1,5 @@
-"""Checks of arrays that users pass in: clean arrays, or an `InputError` that names the place.
-
-The core checks the values of counts as it reads them. No data frame library is imported.
-"""
+"""Checks of arrays that users pass in: clean arrays, or an `InputError` that names the place."""
+# The core checks the values of counts as it reads them. No data frame library is imported.
 
 from __future__ import annotations
 
@@ -105,11 +103,9 @@ def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> No
 
 
 def as_counts(counts: ArrayLike) -> NDArray[Any]:
-    """Return counts as an (n, 3) array that the core reads in place.
-
-    Arrays are read by position, data frames by column name (`in_label_order`), tables are counted.
-    Numbers of native byte order are not copied.
-    """
+    """Return counts as an (n, 3) array that the core reads in place."""
+    # Arrays are read by position, data frames by column name (`in_label_order`), tables are
+    # counted. Numbers of native byte order are not copied.
     if isinstance(counts, CountsItself):
         scale = getattr(counts, "scale", None)
         expect(scale is None or scale.mirrored, "counts", f"votes of {scale}", "votes of pairs")
@@ -140,11 +136,9 @@ def finite_counts(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
-    """Return a data frame with its columns in label order; return anything else unchanged.
-
-    It has exactly the columns minus (or b), tie (or same) and plus (or a), in any case, with or
-    without the `prefix`, or columns numbered 0, 1, 2.
-    """
+    """Return a data frame with its columns in label order; return anything else unchanged."""
+    # It has exactly the columns minus (or b), tie (or same) and plus (or a), in any case, with or
+    # without the `prefix`, or columns numbered 0, 1, 2.
     names = column_names(values)
     if names is None or [str(column) for column in names] == ["0", "1", "2"]:
         return values
@@ -415,10 +409,8 @@ def same_index(**arguments: Any) -> None:
 def columns_of(
     covariates: Any, n_items: int, names: Sequence[str] | None = None
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the columns of covariates by name, (n,) float64 each, NaN where one is missing.
-
-    An (n, d) array's are named by place unless `names` are given, which a frame has to have.
-    """
+    """Return the columns of covariates by name, (n,) float64 each, NaN where one is missing."""
+    # An (n, d) array's are named by place unless `names` are given, which a frame has to have.
     columns = list(covariates) if isinstance(covariates, Mapping) else column_names(covariates)
     if columns is None:
         array = as_numbers(covariates, "covariates")

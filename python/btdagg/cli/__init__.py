@@ -1,7 +1,5 @@
-"""The command line, `btdagg`: run a command, and turn errors into one line and an exit status.
-
-Only fast imports stand here, because Ctrl-C prints a traceback until `main` runs.
-"""
+"""The command line, `btdagg`: run a command, and turn errors into one line and an exit status."""
+# Only fast imports stand here, because Ctrl-C prints a traceback until `main` runs.
 
 from __future__ import annotations
 

@@ -65,11 +65,9 @@ class Terminal(Console):
     def print_rows(
         self, header: Sequence[str], rows: Sequence[Sequence[Entry]], n_labels: int
     ) -> None:
-        """Print a table whose first `n_labels` columns name the row; no value is cut.
-
-        If too wide, headers are broken, then leading columns stand above rows; else rows are
-        blocks.
-        """
+        """Print a table whose first `n_labels` columns name the row; no value is cut."""
+        # If too wide, headers are broken, then leading columns stand above rows; else rows are
+        # blocks.
         cells = [[self._cell(cell) for cell in row] for row in rows]
         for width in sorted({min(self.width, _STANDARD), self.width}):
             for n_above, broken in product((0, n_labels - 1), (False, True)):

@@ -194,10 +194,8 @@ def about_drawing(data: Data, has_design: bool) -> list[str]:
 def over_all_items(
     votes: Votes, labels: Labels, n_parts: int, *, as_many: bool = False
 ) -> Estimates | None:
-    """Estimate over all items for another command, and print remarks; None where it cannot.
-
-    Criteria are not averaged. With ``as_many`` all items have as many (first) votes.
-    """
+    """Estimate over all items for another command, and print remarks; None where it cannot."""
+    # Criteria are not averaged. With ``as_many`` all items have as many (first) votes.
     name = votes.scale.measure.name
     if n_parts > 1 and votes.scale.mode.criteria:
         return None

@@ -108,10 +108,8 @@ FILE, TABLE = Written(), Written(TABLE_SUFFIXES)
 
 
 def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command each field of its dataclasses, such as `Reading`, as an option.
-
-    Its outputs are checked first; an `InputError` names options in place of arguments.
-    """
+    """Give a command each field of its dataclasses, such as `Reading`, as an option."""
+    # Its outputs are checked first; an `InputError` names options in place of arguments.
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     groups: dict[str, Any] = {}

@@ -69,10 +69,8 @@ def chosen_prior(
 
 
 def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[object, object]]:
-    """Return counts and labels of the tasks and judges that are not among the votes used.
-
-    Votes that differ in another column of origin, such as the template, are left out.
-    """
+    """Return counts and labels of the tasks and judges that are not among the votes used."""
+    # Votes that differ in another column of origin, such as the template, are left out.
     from btdagg.evaluation.parts import labelled_parts
 
     by = [column for column in ("task", "judge") if column in data.votes.columns]
@@ -121,10 +119,8 @@ def methods_with_priors(
     label_scale: Scale = PAIRS,
     plain: str | None = None,
 ) -> tuple[Aggregator, ...]:
-    """Put the model that the command writes, `calibrated`, and its variants before the methods.
-
-    Named methods stay without a named prior; `plain` is the name of the paper's fit.
-    """
+    """Put the model that the command writes, `calibrated`, and its variants before the methods."""
+    # Named methods stay without a named prior; `plain` is the name of the paper's fit.
     from btdagg.methods import Calibrated, Threshold
     from btdagg.methods.registry import aggregators_or_usual
 

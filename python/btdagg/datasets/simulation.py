@@ -1,8 +1,6 @@
-"""A seeded simulation of LLM judges on the paper's eight tasks.
-
-Labels are drawn from the Davidson model at the first twelve votes, so `btdagg.calibrate` wins by
-construction (docs/simulation.md); a `btdagg.datasets.Thurstone` draws in another way.
-"""
+"""A seeded simulation of LLM judges on the paper's eight tasks."""
+# Labels are drawn from the Davidson model at the first twelve votes, so `btdagg.calibrate` wins by
+# construction (docs/simulation.md); a `btdagg.datasets.Thurstone` draws in another way.
 
 from __future__ import annotations
 

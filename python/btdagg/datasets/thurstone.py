@@ -1,8 +1,6 @@
-"""Simulated judges and gold labels that are not drawn from the Davidson model.
-
-Judge and gold label see a difference in quality with errors, and call it a tie if it looks small
-(Thurstone 1927; with ties, Glenn and David 1960).
-"""
+"""Simulated judges and gold labels that are not drawn from the Davidson model."""
+# Judge and gold label see a difference in quality with errors, and call it a tie if it looks small
+# (Thurstone 1927; with ties, Glenn and David 1960).
 
 from __future__ import annotations
 

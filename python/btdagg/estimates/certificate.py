@@ -490,11 +490,9 @@ def _whole_votes(counts: NDArray[Any]) -> Floats:
 
 
 def _ways(n: int, n_kinds: int, scale: Scale) -> NDArray[np.int64]:
-    """The ways of n votes to come that can change a decision most, the extreme ones first.
-
-    Of grades the mean decides, between all lowest and all highest votes. Of pairs, given the ties,
-    all others are for one side: every probability is extreme there.
-    """
+    """The ways of n votes to come that can change a decision most, the extreme ones first."""
+    # Of grades the mean decides, between all lowest and all highest votes. Of pairs, given the
+    # ties, all others are for one side: every probability is extreme there.
     if not scale.mirrored:
         return n * np.eye(n_kinds, dtype=np.int64)[[0, -1]]
     ties = np.arange(n + 1).repeat(2)

@@ -171,10 +171,8 @@ def _counted(
 def covariates_in(
     columns: Mapping[str, Any], model: Any, counts: Any, source: str
 ) -> dict[str, NDArray[np.float64]] | None:
-    """Return the covariates that a model needs (or None) from columns of rows decided alone.
-
-    Each is the column of its name, or made of what `Items.with_covariates` makes it of.
-    """
+    """Return the covariates that a model needs (or None) from columns of rows decided alone."""
+    # Each is the column of its name, or made of what `Items.with_covariates` makes it of.
     kept = {own.name: own.standings is not None for own in model.covariates}
     if not kept:
         return None
@@ -199,10 +197,8 @@ def unknown_in(known: Mapping[str, Any] | None) -> list[str]:
 def decided_columns(
     by: Any, counts: ArrayLike, *, probabilities: bool = True, covariates: Any = None
 ) -> dict[str, Any]:
-    """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays.
-
-    The change risk is NaN before a stop: there the rule knows only the risk after missing votes.
-    """
+    """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays."""
+    # The change risk is NaN before a stop: there the rule knows only the risk after missing votes.
     how: Any = {} if covariates is None else {"covariates": covariates}
     columns: dict[str, Any] = {"label": by.decide(counts, **how)}
     model = by.model if hasattr(by, "stops") else by

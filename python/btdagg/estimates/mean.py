@@ -76,11 +76,9 @@ def numbers_of(result: object, *names: str) -> dict[str, Any]:
 
 
 def effective_number(value: float, variance: float, ends: Ends) -> float:
-    """Return how many independent labels, each one of two ends, would have a variance above 0.
-
-    A mean nearer to an end than one standard error is taken to be that far from it: corrected means
-    can lie there by chance.
-    """
+    """Return how many independent labels, each one of two ends, would have a variance above 0."""
+    # A mean nearer to an end than one standard error is taken to be that far from it: corrected
+    # means can lie there by chance.
     span = ends[1] - ends[0]
     error = min(variance**0.5 / span, 0.5)
     p = min(max((value - ends[0]) / span, error), 1 - error)
@@ -88,10 +86,8 @@ def effective_number(value: float, variance: float, ends: Ends) -> float:
 
 
 def limits_of(value: Any, n: Any, quantile: Any, ends: Any) -> tuple[Floats, Floats]:
-    """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels.
-
-    Korn and Graubard (1998); Franco, Little, Louis and Slud (2019).
-    """
+    """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels."""
+    # Korn and Graubard (1998); Franco, Little, Louis and Slud (2019).
     least, span = ends[0], np.maximum(ends[1] - ends[0], 1e-300)
     low, high = wilson(np.clip((value - least) / span, 0.0, 1.0), n, quantile)
     return least + span * low, least + span * high
@@ -420,11 +416,9 @@ def _raised(errors: Floats, residuals: Floats, sample: LabelledSample) -> Floats
 
 
 def tuned_weights(yf: Floats, ff: Floats, of_rest: float) -> tuple[float, Floats]:
-    """Return the shrunk regression weight of all groups, and for each that of the others.
-
-    `yf` and `ff`, (G,): by group, products of deviations of labels and proxies, and squares of
-    those of proxies; `of_rest` sums the squares of groups without a label.
-    """
+    """Return the shrunk regression weight of all groups, and for each that of the others."""
+    # `yf` and `ff`, (G,): by group, products of deviations of labels and proxies, and squares of
+    # those of proxies; `of_rest` sums the squares of groups without a label.
     products = np.stack([yf, ff, yf**2, yf * ff, ff**2])
     whole = products.sum(axis=1, keepdims=True)
     # Of all groups first, then without each.
@@ -553,11 +547,9 @@ NOTHING = DomainMean(
 def differences_of(
     first: NDArray[np.int64], second: NDArray[np.int64], means: Sequence[DomainMean], level: float
 ) -> tuple[Floats, ...]:
-    """Compare means by their places: value, low, high, standard error and p-value of each pair.
-
-    Intervals join those of the two means and allow for correlation; the p-value is one less the
-    level at which an interval ends at 0.
-    """
+    """Compare means by their places: value, low, high, standard error and p-value of each pair."""
+    # Intervals join those of the two means and allow for correlation; the p-value is one less the
+    # level at which an interval ends at 0.
     variance, covariance, r, freedom = (of[first, second] for of in _together(means))
     error = np.sqrt(np.maximum(variance - 2 * covariance, 0.0))
     quantile = np.array([t_quantile(level, degrees) for degrees in freedom.tolist()])

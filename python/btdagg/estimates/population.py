@@ -224,12 +224,10 @@ def cross_fitted(
     covariates: Mapping[str, Floats] | None = None,
     labelled: NDArray[np.int64] | None = None,
 ) -> Predictions:
-    """Calibrate on all labels but those of one fold, for each fold of whole groups.
-
-    `counts` and `outcomes` (shares of raters, (n, labels)) are of the labelled items, `rows` the
-    counts to predict, `covariates` those of the rows. Folds are dealt with sides swapped where
-    `sign` is -1.
-    """
+    """Calibrate on all labels but those of one fold, for each fold of whole groups."""
+    # `counts` and `outcomes` (shares of raters, (n, labels)) are of the labelled items, `rows` the
+    # counts to predict, `covariates` those of the rows. Folds are dealt with sides swapped where
+    # `sign` is -1.
     most = N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
     n_folds = min(most, int(groups.max()) + 1)
     content = [counts, outcomes]
@@ -337,11 +335,9 @@ class PredictedItems(Readable):
         population: Population = "new",
         predictions: Predictions | None = None,
     ) -> PredictedItems:
-        """Return items with the predictions of models; errors name arguments of `estimate`.
-
-        `sign` is -1 for items to be turned so that A is the same side in all. `predictions`, if
-        made already, have a row for each item.
-        """
+        """Return items with the predictions of models; errors name arguments of `estimate`."""
+        # `sign` is -1 for items to be turned so that A is the same side in all. `predictions`, if
+        # made already, have a row for each item.
         expected = " or ".join(map(repr, get_args(Population)))
         expect(population in get_args(Population), "population", population, expected)
         seed, scales = as_integer(seed, "seed", 0), (items.scale, items.label_scale)
@@ -464,11 +460,9 @@ class PredictedItems(Readable):
         return self.is_fixed and plain and len(self.labelled) >= _ENOUGH
 
     def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the numbers of the items that stand for all of a domain, (N,).
-
-        In a simple sample or a finite population those without a label; else all, or None if of too
-        few groups to tell how their mean varies.
-        """
+        """Return the numbers of the items that stand for all of a domain, (N,)."""
+        # In a simple sample or a finite population those without a label; else all, or None if of
+        # too few groups to tell how their mean varies.
         stands = np.ones(len(self.place), dtype=np.bool_) if inside is None else inside.copy()
         is_finite = self.population == "finite"
         if self.weights is None or is_finite:

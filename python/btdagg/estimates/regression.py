@@ -35,12 +35,9 @@ class Regression(NamedTuple):
 
     @classmethod
     def of(cls, design: Floats, outcomes: Floats, groups: NDArray[np.int64]) -> Regression:
-        """Regress (n, k) outcomes on an (n, d) design; groups are numbers from 0.
-
-        CR2: with H the projection on the design, residuals of a group are multiplied by
-        ``(1 - H_gg)**-1/2``; in the basis Q of the design by the eigenvalues of ``Q_g' Q_g``, (d,
-        d).
-        """
+        """Regress (n, k) outcomes on an (n, d) design; groups are numbers from 0."""
+        # CR2: with H the projection on the design, residuals of a group are multiplied by ``(1 -
+        # H_gg)**-1/2``; in the basis Q of the design by the eigenvalues of ``Q_g' Q_g``, (d, d).
         q, r = np.linalg.qr(design)
         least = 1e-8 * np.linalg.norm(design, axis=0)
         if (bad := np.flatnonzero(np.abs(np.diag(r)) <= least)).size:

@@ -68,10 +68,8 @@ class Comparisons(Readable):
         return csr_array((values, places), shape=(n, len(self.names)))
 
     def expected(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected margin (wins of the first less wins of the second) and ties, (P, 2).
-
-        Parameters, (S + 1,), are strengths and log nu: minus infinity where ties cannot be.
-        """
+        """Expected margin (wins of the first less wins of the second) and ties, (P, 2)."""
+        # Parameters, (S + 1,), are strengths and log nu: minus infinity where ties cannot be.
         half = self.design @ parameters[:-1]
         total = _log_total(half, parameters[-1])
         first, second = np.exp(half - total), np.exp(-half - total)
@@ -84,10 +82,9 @@ class Comparisons(Readable):
         groups: NDArray[np.int64],
         n_groups: int,
     ) -> Any:
-        """Sum the scores of items by group, sparse (groups, S + 1).
-
-        `away`, (k, 2), is the expected less the seen margin and ties of `rows`; it may be weighted.
-        """
+        """Sum the scores of items by group, sparse (groups, S + 1)."""
+        # `away`, (k, 2), is the expected less the seen margin and ties of `rows`; it may be
+        # weighted.
         shape = n_groups, len(self.first)
         margins = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
         ties = csr_array((away[:, 1], (groups, np.zeros_like(groups))), shape=(n_groups, 1))
@@ -96,11 +93,10 @@ class Comparisons(Readable):
 
 @dataclass(frozen=True, eq=False)
 class PairStatistics(Readable):
-    """Sufficient statistics of the Davidson model.
+    """Sufficient statistics of the Davidson model."""
 
-    `n`, (P,), are comparisons of each pair, or their share; `sums`, (P, 2), margins (win of the
-    first +1, of the second -1) and ties; `source` names them in errors.
-    """
+    # `n`, (P,), are comparisons of each pair, or their share; `sums`, (P, 2), margins (win of the
+    # first +1, of the second -1) and ties; `source` names them in errors.
 
     pairs: Comparisons
     n: NDArray[np.float64]
@@ -141,11 +137,9 @@ class PairStatistics(Readable):
         return inverse
 
     def fit(self) -> NDArray[np.float64]:
-        """Return the parameters of maximum likelihood, with strengths that sum to 0.
-
-        Without ties: Bradley and Terry. Systems that are not connected, won or lost everything, or
-        only tied are an `InputError`.
-        """
+        """Return the parameters of maximum likelihood, with strengths that sum to 0."""
+        # Without ties: Bradley and Terry. Systems that are not connected, won or lost everything,
+        # or only tied are an `InputError`.
         self._check_connected()
         n_systems = len(self.pairs.names)
         ties, total = float(self.sums[:, 1].sum()), float(self.n.sum())
@@ -237,10 +231,9 @@ def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class FittedStrengths(Readable):
-    """Strengths and the logarithm of the tie parameter (minus infinity without ties), (S + 1,).
+    """Strengths and the logarithm of the tie parameter (minus infinity without ties), (S + 1,)."""
 
-    `weight` is that of the proxy, 0 to 1; `reference` the system with strength 0, or None: sum 0.
-    """
+    # `weight` is that of the proxy, 0 to 1; `reference` the system with strength 0, or None: sum 0.
 
     parameters: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -287,11 +280,10 @@ class FittedStrengths(Readable):
         return intervals
 
     def tie_parameter(self, ties: MeanEstimate, comparisons: Comparisons) -> ParameterInterval:
-        """Return Davidson's nu, with the interval that one of the share of ties becomes.
-
-        Where ties are rare nu is far from normal, while the interval of a share holds; nu increases
-        with it. Estimated strengths differ more than true ones, by the variance subtracted here.
-        """
+        """Return Davidson's nu, with the interval that one of the share of ties becomes."""
+        # Where ties are rare nu is far from normal, while the interval of a share holds; nu
+        # increases with it. Estimated strengths differ more than true ones, by the variance
+        # subtracted here.
         value = float(np.exp(self.parameters[-1]))
         design, items = comparisons.design, np.bincount(comparisons.pair)
         half = design @ self.strengths

@@ -1,7 +1,5 @@
-"""Cells of an evaluation: methods on the same splits of the same items, by confusion matrices.
-
-Nothing here knows how many labels there are: a matrix has a row and a column for each.
-"""
+"""Cells of an evaluation: methods on the same splits of the same items, by confusion matrices."""
+# Nothing here knows how many labels there are: a matrix has a row and a column for each.
 
 from __future__ import annotations
 

@@ -237,10 +237,8 @@ def about_strengths(parts: Mapping[str, Items]) -> list[str]:
 
 
 def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
-    """Say in a line whether the strength of votes is better than their signs.
-
-    Nothing without strength or below 20 labels; with `warn` only if worse (one-sided, at 5%).
-    """
+    """Say in a line whether the strength of votes is better than their signs."""
+    # Nothing without strength or below 20 labels; with `warn` only if worse (one-sided, at 5%).
     one_kind = len(set(items.labels.tolist())) < 2 or items.group_numbers.max() == 0
     if items.signs is None or len(items) < _FEWEST or one_kind:
         return []

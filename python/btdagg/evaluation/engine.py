@@ -40,11 +40,10 @@ def cross_scores(
     progress: Callable[[], object] | None = None,
     neighbourhood: Neighbourhood | None = None,
 ) -> list[list[Cell]]:
-    """Score aggregators calibrated on each part on the evaluation sets of every part.
-
-    Each split gives every part sets of its own; cells are by calibrated and decided part. `observe`
-    gets the aggregators fitted to each part and split. `neighbourhood` is that of a single part.
-    """
+    """Score aggregators calibrated on each part on the evaluation sets of every part."""
+    # Each split gives every part sets of its own; cells are by calibrated and decided part.
+    # `observe` gets the aggregators fitted to each part and split. `neighbourhood` is that of a
+    # single part.
     splitter = protocol.splitter
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(splitter, RandomSplits)  # the paper's go by the rows

@@ -127,10 +127,8 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: ArrayLike) -> Interval:
-    """Mean of (n,) finite numbers and normal 95% interval, ``mean ± 1.96 standard errors``.
-
-    Over splits, as in the paper, it is no interval for new items: the splits share theirs.
-    """
+    """Mean of (n,) finite numbers and normal 95% interval, ``mean ± 1.96 standard errors``."""
+    # Over splits, as in the paper, it is no interval for new items: the splits share theirs.
     array = np.asarray(values, dtype=np.float64)
     mean = float(array.mean())
     half = _Z * float(array.std(ddof=1)) / len(array) ** 0.5
@@ -146,10 +144,8 @@ def share_interval(share: float, n: int) -> Interval:
 def wilson(
     share: Any, n: NDArray[Any], quantile: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Low and high ends of Wilson's interval of a share of (k,) `n` independent items, above 0.
-
-    Wilson (1927); Brown, Cai and DasGupta (2001). Student's t is a `quantile` too.
-    """
+    """Low and high ends of Wilson's interval of a share of (k,) `n` independent items, above 0."""
+    # Wilson (1927); Brown, Cai and DasGupta (2001). Student's t is a `quantile` too.
     square = quantile**2
     centre = (share + square / (2 * n)) / (1 + square / n)
     half = quantile * np.sqrt(share * (1 - share) / n + square / (4 * n**2)) / (1 + square / n)

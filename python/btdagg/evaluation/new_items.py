@@ -50,12 +50,10 @@ class Losses(NamedTuple):
 def disagreement(
     gold: NDArray[Any], predicted: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return losses, (..., n), whose mean is one less the quadratic-weighted kappa.
-
-    Each is kappa's with what the item adds to its error to first order, so that the mean varies as
-    kappa does (Fleiss, Cohen and Everitt, 1969). `squares` are those of `predicted`, or their
-    means.
-    """
+    """Return losses, (..., n), whose mean is one less the quadratic-weighted kappa."""
+    # Each is kappa's with what the item adds to its error to first order, so that the mean varies
+    # as kappa does (Fleiss, Cohen and Everitt, 1969). `squares` are those of `predicted`, or their
+    # means.
     mean, of_gold = predicted.mean(axis=-1, keepdims=True), gold.mean()
     squared = squares - 2 * predicted * gold + gold**2
     by_chance = squares - 2 * (predicted * of_gold + gold * mean - mean * of_gold) + gold**2

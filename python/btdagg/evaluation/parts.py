@@ -36,10 +36,8 @@ USUAL = ("task", "judge")
 def parts_of(
     votes: Votes, labels: Labels, by: Sequence[str] | None
 ) -> tuple[Key, dict[Key, Votes]]:
-    """Return the columns that votes are grouped by, and the votes of each part.
-
-    Tasks may come from the labels; if some items have a task, those without one are left out.
-    """
+    """Return the columns that votes are grouped by, and the votes of each part."""
+    # Tasks may come from the labels; if some items have a task, those without one are left out.
     votes = with_task(votes, labels)
     columns = grouping(votes, by)
     parts = dict(votes.partition(columns))
@@ -63,10 +61,8 @@ def grouping(
 def labelled_parts(
     votes: Votes, labels: Labels, by: Sequence[str] | None, n_votes: int | None = None
 ) -> dict[Key, Items]:
-    """Join votes and labels part by part, without the parts that have no label.
-
-    Votes of several judges are pooled if `by` does not separate them.
-    """
+    """Join votes and labels part by part, without the parts that have no label."""
+    # Votes of several judges are pooled if `by` does not separate them.
     _, parts = parts_of(votes, labels, by)
     votes.refuse_of_counts(n_votes=n_votes)
     joined: dict[Key, Items] = {}

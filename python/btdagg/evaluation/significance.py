@@ -135,10 +135,8 @@ def split_pvalues(
     seed: int = 0,
     groups: Sequence[ArrayLike] | None = None,
 ) -> NDArray[np.float64]:
-    """Test each pair of methods for a difference on each of many splits, two-sided.
-
-    As `pairwise_pvalues` for each split, (splits, methods, methods), with other signs drawn.
-    """
+    """Test each pair of methods for a difference on each of many splits, two-sided."""
+    # As `pairwise_pvalues` for each split, (splits, methods, methods), with other signs drawn.
     of_splits = [None] * len(losses) if groups is None else groups
     return np.stack(
         [
@@ -270,10 +268,8 @@ def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> N
 def statistically_tied(
     scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05
 ) -> NDArray[np.bool_]:
-    """Return which methods cannot be told from the best: the best, and all with ``p >= tau``.
-
-    Each method is compared only with the best, or all that share the best score.
-    """
+    """Return which methods cannot be told from the best: the best, and all with ``p >= tau``."""
+    # Each method is compared only with the best, or all that share the best score.
     mean, significant = _significant(scores, pvalues, tau)
     best = mean == mean.min()
     return np.asarray(best | ~significant[best].any(axis=0))

@@ -61,10 +61,9 @@ class Meanings(NamedTuple):
 
 
 class ScoreVote(NamedTuple):
-    """A vote of a score, None where it is missing; ``ok``, or why missing.
+    """A vote of a score, None where it is missing; ``ok``, or why missing."""
 
-    Votes on pairs have the order shown, grades their criterion, if there are several.
-    """
+    # Votes on pairs have the order shown, grades their criterion, if there are several.
 
     vote: float | None
     order: str | None
@@ -149,10 +148,8 @@ def label_score(
     tally: Counter[float | None],
     metadata_of_scores: Iterable[Mapping[str, Any]] = (),
 ) -> Score:
-    """Return the score of an item by its votes, unscored without a vote.
-
-    A model decides, a rule (from its `n` votes on its model), or the majority (None).
-    """
+    """Return the score of an item by its votes, unscored without a vote."""
+    # A model decides, a rule (from its `n` votes on its model), or the majority (None).
     scale, label_scale = scales_by(by)
     counts, missing = tuple(tally[vote] for vote in scale.points), tally[None]
     metadata: dict[str, Any] = {

@@ -1,8 +1,6 @@
-r"""How a judge is asked to answer, and how its answer is read: an unclear answer is no vote.
-
-Explicit verdicts alone are read, by the rules in docs/judge.md. Any other answer is unparsed. The
-time to read an answer is linear in its length.
-"""
+r"""How a judge is asked to answer, and how its answer is read: an unclear answer is no vote."""
+# Explicit verdicts alone are read, by the rules in docs/judge.md. Any other answer is unparsed. The
+# time to read an answer is linear in its length.
 
 from __future__ import annotations
 
@@ -237,12 +235,10 @@ def parse_verdict(
 
 
 def verdict_probabilities(tokens: Sequence[Token], answer: AnswerFormat) -> dict[str, float] | None:
-    """Probabilities of the choices at the token of the verdict, as shown; they sum to 1.
-
-    A choice has the mass of the tokens (drawn, or alternatives) that begin its word; later tokens
-    tell apart words that begin alike. None without a verdict in the words asked for, or
-    alternatives.
-    """
+    """Probabilities of the choices at the token of the verdict, as shown; they sum to 1."""
+    # A choice has the mass of the tokens (drawn, or alternatives) that begin its word; later tokens
+    # tell apart words that begin alike. None without a verdict in the words asked for, or
+    # alternatives.
     text = "".join(token.text for token in tokens)
     vote = parse_verdict(text, answer).vote
     names = {"first": answer.first, "second": answer.second, "tie": answer.tie}
@@ -294,11 +290,9 @@ def _begun(option: str, before: str, lead: str, words: Mapping[str, str]) -> set
 
 
 def sequence_probability(token_logprobs: Sequence[float]) -> float | None:
-    """Length-normalised probability of a sequence: exp(mean log p), the geometric mean.
-
-    None without tokens, or with a NaN or positive logarithm. Endpoints write -9999 for minus
-    infinity. Taubenfeld et al. (2025); the paper uses it for CI-SC.
-    """
+    """Length-normalised probability of a sequence: exp(mean log p), the geometric mean."""
+    # None without tokens, or with a NaN or positive logarithm. Endpoints write -9999 for minus
+    # infinity. Taubenfeld et al. (2025); the paper uses it for CI-SC.
     if not token_logprobs or not all(value <= 1e-3 for value in token_logprobs):
         return None
     return min(math.exp(math.fsum(token_logprobs) / len(token_logprobs)), 1.0)

@@ -410,10 +410,8 @@ _THINKING_UNOPENED = re.compile(r"\A((?:(?!<think).)*?)</think(?:ing)?>\s*", re.
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Split a text into answer and thinking, which stands in ``<think>`` marks.
-
-    The opening mark may be part of the prompt; without a closing one all of it is thinking.
-    """
+    """Split a text into answer and thinking, which stands in ``<think>`` marks."""
+    # The opening mark may be part of the prompt; without a closing one all of it is thinking.
     match = _THINKING.match(text) or ("</think" in text and _THINKING_UNOPENED.match(text))
     return (text[match.end() :], match[1].strip()) if match else (text, "")
 

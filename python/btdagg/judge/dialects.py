@@ -1,7 +1,5 @@
-"""How each provider is asked: settings, messages and models as pydantic-ai has them.
-
-OpenAI's chat completions are read as other servers send them: with fields left out, or in parts.
-"""
+"""How each provider is asked: settings, messages and models as pydantic-ai has them."""
+# OpenAI's chat completions are read as other servers send them: with fields left out, or in parts.
 
 from __future__ import annotations
 
@@ -41,10 +39,8 @@ USAGE = "btdagg_usage"  # what `provider_details` call the tokens, and a cost th
 def settings_of(
     provider: str, request: ChatRequest, structured: str
 ) -> tuple[dict[str, Any], ModelRequestParameters]:
-    """Return the settings of a request as pydantic-ai has them.
-
-    `structured` is how a schema is asked for: ``json_schema``, ``json_object``, or not at all.
-    """
+    """Return the settings of a request as pydantic-ai has them."""
+    # `structured` is how a schema is asked for: ``json_schema``, ``json_object``, or not at all.
     sent: dict[str, Any] = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,

@@ -20,10 +20,9 @@ class EndpointError(InputError):
 
 
 class Faults:
-    """Puts the errors of pydantic-ai, and of the libraries under it, into words.
+    """Puts the errors of pydantic-ai, and of the libraries under it, into words."""
 
-    No message shows one of the `keys`; `variable` names the key's environment variable.
-    """
+    # No message shows one of the `keys`; `variable` names the key's environment variable.
 
     def __init__(self, keys: Iterable[str], variable: str, address: str) -> None:
         self._secrets = [key for key in keys if len(key) >= _SHORTEST]

@@ -73,11 +73,11 @@ class Work:
 
 @dataclass(frozen=True)
 class JudgeJob:
-    """Who is asked, where votes are kept, and who hears of them.
+    """Who is asked, where votes are kept, and who hears of them."""
 
-    Once `stop` is set no further call is made; `watch` is called with the run so far whenever votes
-    have become durable; `pacing` is what earlier runs have learned of the endpoint's limits.
-    """
+    # Once `stop` is set no further call is made; `watch` is called with the run so far whenever
+    # votes have become durable; `pacing` is what earlier runs have learned of the endpoint's
+    # limits.
 
     store: VoteStore
     client: ChatClient

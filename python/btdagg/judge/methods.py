@@ -1,8 +1,6 @@
-"""The paper's other methods on the judge's side: greedy, few-shot, GSA and USC.
-
-Greedy and few-shot ask twice at temperature 0, once in each order, and take the rounded median.
-GSA asks once more for a verdict in the light of an item's samples, USC which sample agrees best.
-"""
+"""The paper's other methods on the judge's side: greedy, few-shot, GSA and USC."""
+# Greedy and few-shot ask twice at temperature 0, once in each order, and take the rounded median.
+# GSA asks once more for a verdict in the light of an item's samples, USC which sample agrees best.
 
 from __future__ import annotations
 
@@ -36,10 +34,10 @@ _ITEMS_AT_A_TIME = 500
 @readable
 @dataclass(frozen=True)
 class Decisions:
-    """A method's decisions: labels by item, which are in the store under the names `columns`.
+    """A method's decisions: labels by item, which are in the store under the names `columns`."""
 
-    `undecided` lack an answer; `examples` are shown by few-shot; `runs` are samples and own calls.
-    """
+    # `undecided` lack an answer; `examples` are shown by few-shot; `runs` are samples and own
+    # calls.
 
     method: str
     columns: tuple[str, ...]
@@ -57,13 +55,11 @@ async def decide_by(
     *,
     examples: Sequence[tuple[Pair, int]] = (),
 ) -> Decisions:
-    """Decide pairs by a method, asking for the answers that the store does not have.
-
-    Decisions are stored as `greedy`, `few_shot`, or `gsa_12` for 12 samples; `gsa` as well if the
-    store has no more. Items that lack an answer, and examples of few-shot, are not decided. The
-    store and client of the job stay open; for `examples` see
-    :func:`btdagg.judge.prompts.labelled_pairs`.
-    """
+    """Decide pairs by a method, asking for the answers that the store does not have."""
+    # Decisions are stored as `greedy`, `few_shot`, or `gsa_12` for 12 samples; `gsa` as well if the
+    # store has no more. Items that lack an answer, and examples of few-shot, are not decided. The
+    # store and client of the job stay open; for `examples` see
+    # :func:`btdagg.judge.prompts.labelled_pairs`.
     store = job.store
     runs: list[JudgeRun] = []
     asking = asking_of(method, judging, store=store, examples=examples)

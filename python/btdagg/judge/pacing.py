@@ -211,10 +211,10 @@ class AdmittedCall:
 
 
 class Pacing:
-    """What all calls to an endpoint share: how fast, how many at a time, and when again.
+    """What all calls to an endpoint share: how fast, how many at a time, and when again."""
 
-    The `limits` are never exceeded; `clock` gives seconds, `seed` is of the jitter after refusals.
-    """
+    # The `limits` are never exceeded; `clock` gives seconds, `seed` is of the jitter after
+    # refusals.
 
     def __init__(
         self,

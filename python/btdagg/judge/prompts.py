@@ -296,11 +296,11 @@ TEMPLATES: Mapping[str, PromptTemplate] = {name: _builtin(name) for name in _BUI
 @readable
 @dataclass(frozen=True)
 class FewShot:
-    """A template with labelled examples before the pair that is asked about.
+    """A template with labelled examples before the pair that is asked about."""
 
-    Every second example is shown in the other order than the pair, so that examples favour neither
-    place; a pair is never its own example. No confidence is asked for, since examples have none.
-    """
+    # Every second example is shown in the other order than the pair, so that examples favour
+    # neither place; a pair is never its own example. No confidence is asked for, since examples
+    # have none.
 
     template: PromptTemplate
     examples: Sequence[tuple[Pair, int]]

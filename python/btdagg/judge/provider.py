@@ -1,8 +1,6 @@
-"""A model by its name, such as ``anthropic:claude-sonnet-5``: requests, through pydantic-ai.
-
-Only `retries.py` repeats requests: repeats by a provider's library would not be counted. Hooks of
-one httpx2 client see each body sent and the headers of each reply.
-"""
+"""A model by its name, such as ``anthropic:claude-sonnet-5``: requests, through pydantic-ai."""
+# Only `retries.py` repeats requests: repeats by a provider's library would not be counted. Hooks of
+# one httpx2 client see each body sent and the headers of each reply.
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""One request, as often as it takes, and when a run is given up.
-
-Faults of the endpoint (key, model, parameter) end the run before a vote is marked; faults of a pair
-mark its votes. A probe, the same request with a short text, tells which it is.
-"""
+"""One request, as often as it takes, and when a run is given up."""
+# Faults of the endpoint (key, model, parameter) end the run before a vote is marked; faults of a
+# pair mark its votes. A probe, the same request with a short text, tells which it is.
 
 from __future__ import annotations
 

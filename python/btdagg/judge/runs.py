@@ -54,10 +54,9 @@ class Limits:
 
 
 class Budget:
-    """Caps, and what this process has used and reserved of them.
+    """Caps, and what this process has used and reserved of them."""
 
-    `take` waits while calls in flight may still leave room, and returns None once none can.
-    """
+    # `take` waits while calls in flight may still leave room, and returns None once none can.
 
     def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
         self.calls, self.cost = 0, 0.0
@@ -286,11 +285,10 @@ def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
 
 
 class Usefulness:
-    """Whether a judge's answers hold votes at all, and the likely cause if they do not.
+    """Whether a judge's answers hold votes at all, and the likely cause if they do not."""
 
-    Page's cumulative sum of log-likelihood ratios, 90% useless answers against 50%: with at most
-    half useless a stop is rarer than one in a million answers; with all useless it takes 24.
-    """
+    # Page's cumulative sum of log-likelihood ratios, 90% useless answers against 50%: with at most
+    # half useless a stop is rarer than one in a million answers; with all useless it takes 24.
 
     def __init__(self) -> None:
         self._sum = 0.0

@@ -1,8 +1,6 @@
-"""The engine: calls made, answers read, votes written, so that none is lost or counted twice.
-
-A feeder claims what the store lacks, a stretch of the plan at a time, and queues it. Workers wait
-until an answer is durable before the next call: at most one unsaved answer a worker.
-"""
+"""The engine: calls made, answers read, votes written, so that none is lost or counted twice."""
+# A feeder claims what the store lacks, a stretch of the plan at a time, and queues it. Workers wait
+# until an answer is durable before the next call: at most one unsaved answer a worker.
 
 from __future__ import annotations
 
@@ -40,10 +38,8 @@ class _Call(NamedTuple):
 
 
 async def sample(plan: Iterable[Work], judging: Judging, job: JudgeJob) -> JudgeRun:
-    """Ask for every sample of a plan, gone through lazily, that the store does not have.
-
-    Raises `EndpointError` if no call can work, `StoreError` if the store cannot be used.
-    """
+    """Ask for every sample of a plan, gone through lazily, that the store does not have."""
+    # Raises `EndpointError` if no call can work, `StoreError` if the store cannot be used.
     return await _Sampler(judging, job).run(plan)
 
 

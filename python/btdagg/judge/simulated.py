@@ -31,12 +31,11 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True)
 class Habits:
-    """What kind of judge it is.
+    """What kind of judge it is."""
 
-    A vote is the sign of the quality difference times `sensitivity`, plus `positional_bias` for the
-    first response and noise of items and votes (at temperature 0.5, growing with it); below
-    `tie_width` it is a tie. Scores differ by a step each `score_width`; 4 steps are much better.
-    """
+    # A vote is the sign of the quality difference times `sensitivity`, plus `positional_bias` for
+    # the first response and noise of items and votes (at temperature 0.5, growing with it); below
+    # `tie_width` it is a tie. Scores differ by a step each `score_width`; 4 steps are much better.
 
     sensitivity: float = 1.5
     tie_width: float = 0.25
@@ -276,12 +275,11 @@ def _written(text: str, word: str, sure: int, wanted: WantedForm) -> str:
 
 
 class SimulatedClient:
-    """A judge to try things on: it costs nothing, and answers in the form that is asked for.
+    """A judge to try things on: it costs nothing, and answers in the form that is asked for."""
 
-    It counts wrong sums (pairs of `btdagg demo --pairs`; other texts have a hashed quality) and
-    votes with noise, ties and a bias for the first. Seeds, or temperature 0, make answers
-    reproducible.
-    """
+    # It counts wrong sums (pairs of `btdagg demo --pairs`; other texts have a hashed quality) and
+    # votes with noise, ties and a bias for the first. Seeds, or temperature 0, make answers
+    # reproducible.
 
     name = "the simulated judge"
 

@@ -1,7 +1,5 @@
-"""Explicit verdicts in a text, in whatever form, and which of them counts (docs/judge.md).
-
-Recognisers of tags, objects, labels and last lines find statements; `verdict_of` has the rule.
-"""
+"""Explicit verdicts in a text, in whatever form, and which of them counts (docs/judge.md)."""
+# Recognisers of tags, objects, labels and last lines find statements; `verdict_of` has the rule.
 
 from __future__ import annotations
 
@@ -213,10 +211,9 @@ _HEADING = re.compile(r"\s{0,16}(?:#.*|[^\w\n]{0,16}(?:\d+\.)?[^\n.!?]{1,40}[:*]
 
 
 class Statement(NamedTuple):
-    """A verdict in a text, as the points of each response (None: `why` says so).
+    """A verdict in a text, as the points of each response (None: `why` says so)."""
 
-    One that does not `count` is no verdict, but may contradict the one before it.
-    """
+    # One that does not `count` is no verdict, but may contradict the one before it.
 
     form: str  # tag, line or json; others are never asked for
     start: int
@@ -228,11 +225,9 @@ class Statement(NamedTuple):
 
 
 def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
-    """Return the verdict that counts, or why none does; None where nothing is stated.
-
-    The last of the kind asked for; else one marked as final, if last; else all have to agree.
-    Nothing that follows may differ.
-    """
+    """Return the verdict that counts, or why none does; None where nothing is stated."""
+    # The last of the kind asked for; else one marked as final, if last; else all have to agree.
+    # Nothing that follows may differ.
     statements = _statements(text, words, kind)
     verdicts = [statement for statement in statements if statement.counts]
     if not verdicts:

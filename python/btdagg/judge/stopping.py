@@ -1,8 +1,6 @@
-"""Votes as far as a stopping rule wants them, in rounds.
-
-A round asks for the votes that may settle an item, given those stored: no more than one at a time
-would take. A job resumes from the store.
-"""
+"""Votes as far as a stopping rule wants them, in rounds."""
+# A round asks for the votes that may settle an item, given those stored: no more than one at a time
+# would take. A job resumes from the store.
 
 from __future__ import annotations
 

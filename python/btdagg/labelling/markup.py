@@ -1,8 +1,6 @@
-"""Texts of models as inert HTML: Markdown, plain text and differences.
-
-Nothing can be clicked or loaded, and no tag of a text becomes a tag. The result of Markdown is
-cleaned again by another library, and the page's policy runs no script but its own.
-"""
+"""Texts of models as inert HTML: Markdown, plain text and differences."""
+# Nothing can be clicked or loaded, and no tag of a text becomes a tag. The result of Markdown is
+# cleaned again by another library, and the page's policy runs no script but its own.
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ _TYPED = ("rater", "note")  # what raters wrote themselves
 
 
 class Agreement(NamedTuple):
-    """Agreement of raters on the items that two or more of them labelled; skips do not count.
+    """Agreement of raters on the items that two or more of them labelled; skips do not count."""
 
-    `alpha` is Krippendorff's; `disputed` are labels on which raters disagree, furthest apart first.
-    """
+    # `alpha` is Krippendorff's; `disputed` are labels on which raters disagree, furthest apart
+    # first.
 
     alpha: float
     n_items: int

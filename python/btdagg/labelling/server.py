@@ -52,11 +52,10 @@ _WELCOME = (
 
 @dataclass(frozen=True)
 class Access:
-    """Access for whoever has shown the token in the address, by a cookie.
+    """Access for whoever has shown the token in the address, by a cookie."""
 
-    Its name has the port, since browsers send cookies of one port to others; the Host header has to
-    be known, else a page elsewhere could have its name lead here.
-    """
+    # Its name has the port, since browsers send cookies of one port to others; the Host header has
+    # to be known, else a page elsewhere could have its name lead here.
 
     token: str = field(repr=False)
     cookie: str

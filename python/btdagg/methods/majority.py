@@ -46,10 +46,9 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
 
 class Voted(WithoutFit, OnScale):
-    """A plain statistic of the votes, as the nearest label, scaled linearly between other ends.
+    """A plain statistic of the votes, as the nearest label, scaled linearly between other ends."""
 
-    An item without votes is in the middle of two sides, else an error.
-    """
+    # An item without votes is in the middle of two sides, else an error.
 
     name: str
     # Whether half of a vote for a side is that side's.

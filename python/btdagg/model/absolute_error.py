@@ -152,11 +152,9 @@ def _errors(gold: NDArray[np.int8], decided: NDArray[np.int8]) -> int:
 def _items_of(
     counts: NDArray[np.int64], labels: NDArray[np.int8], alpha: float, kappa: float, with_ties: bool
 ) -> _LeaningItems:
-    """Gather labelled counts into distinct items, by margin alone where it is not `with_ties`.
-
-    Cost is in errors: a mirrored preference costs one more than a tie, a gold tie that is decided
-    one, and a preference that is met saves one.
-    """
+    """Gather labelled counts into distinct items, by margin alone where it is not `with_ties`."""
+    # Cost is in errors: a mirrored preference costs one more than a tie, a gold tie that is decided
+    # one, and a preference that is met saves one.
     minus, tie, plus = counts.T.astype(np.float64)
     lead = np.log((np.maximum(minus, plus) + alpha) / (np.minimum(minus, plus) + alpha)) / 2
     share = np.log((tie + kappa) / (minus + tie + plus + kappa))
@@ -174,11 +172,9 @@ def _items_of(
 def _least_errors(
     items: _LeaningItems, lower: Floats, upper: Floats, enough: int
 ) -> tuple[int, Floats]:
-    """Find the parameters of a box that make the fewest errors.
-
-    Returns the bound of errors and the parameters that reach it, (k, 3): none if `enough` is as
-    low.
-    """
+    """Find the parameters of a box that make the fewest errors."""
+    # Returns the bound of errors and the parameters that reach it, (k, 3): none if `enough` is as
+    # low.
     portions = list(_portions(corners(items.s, items.t, lower, upper)))
     promises = [_promised(items, portion) for portion in portions]
     least = min(int(promised.min()) for promised in promises)

@@ -67,10 +67,8 @@ def warning(fit: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit]
 
 
 def quiet(public: Callable[_Arguments, _AnyFit]) -> Callable[_Arguments, _AnyFit]:
-    """Return a public calibration without its warnings, for callers in btdagg.
-
-    `warnings.catch_warnings` would change what every thread of the process warns of.
-    """
+    """Return a public calibration without its warnings, for callers in btdagg."""
+    # `warnings.catch_warnings` would change what every thread of the process warns of.
     fit: Callable[_Arguments, _AnyFit] = unwrap(public)
     return fit
 

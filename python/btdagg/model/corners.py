@@ -1,9 +1,7 @@
-"""Where decisions of the Davidson model change: the corners of the regions of equal decisions.
-
-An item with margin `s` > 0 and tie feature `t` is decided for a side where ``L(beta s) - gamma t >
-eta0``, ``L(x) = log(2 sinh x)``: one surface over (beta, eta0, gamma). Every region has a corner of
-three surfaces or faces of the box.
-"""
+"""Where decisions of the Davidson model change: the corners of the regions of equal decisions."""
+# An item with margin `s` > 0 and tie feature `t` is decided for a side where ``L(beta s) - gamma t
+# > eta0``, ``L(x) = log(2 sinh x)``: one surface over (beta, eta0, gamma). Every region has a
+# corner of three surfaces or faces of the box.
 
 from __future__ import annotations
 
@@ -29,12 +27,11 @@ _PORTION = 600_000
 
 @readable
 class Corners(NamedTuple):
-    """Corners, (k, 3) each: `theta`, `items` (-1: fewer than three), `held` (at bounds).
+    """Corners, (k, 3) each: `theta`, `items` (-1: fewer than three), `held` (at bounds)."""
 
-    Three items meet once or never, since the mean of `s` at which they do grows with beta, by
-    ``tanh(beta1 s) / tanh(beta2 s)``; so two meet on a face of gamma at most once, of eta0 twice.
-    Items of one `s` meet at gamma = 0, where no region has corners alone: they are left out.
-    """
+    # Three items meet once or never, since the mean of `s` at which they do grows with beta, by
+    # ``tanh(beta1 s) / tanh(beta2 s)``; so two meet on a face of gamma at most once, of eta0 twice.
+    # Items of one `s` meet at gamma = 0, where no region has corners alone: they are left out.
 
     theta: Floats
     items: Integers
@@ -51,10 +48,8 @@ def log_lead(x: Floats) -> Floats:
 
 
 def corners(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corners]:
-    """Corners of the regions that m distinct items make in a box, in portions.
-
-    `s` > 0 and `t` < 0 are (m,), bounds of (beta, eta0, gamma) (3,). 0 may be no bound of gamma.
-    """
+    """Corners of the regions that m distinct items make in a box, in portions."""
+    # `s` > 0 and `t` < 0 are (m,), bounds of (beta, eta0, gamma) (3,). 0 may be no bound of gamma.
     betas, eta0s, gammas = (np.unique(pair) for pair in zip(lower, upper, strict=True))
     # At any beta each surface is a line, a eta0 + b gamma = height: faces of the box, then items.
     sizes, n_faces = (len(eta0s), len(gammas), len(s)), len(eta0s) + len(gammas)

@@ -75,10 +75,8 @@ class _LabelledMeans(NamedTuple):
         return float(centre), math.sqrt(variance) if variance > 1e-18 else 1.0
 
     def minimum(self, start: Floats, least: float = _LEAST_BETA) -> tuple[Floats, bool]:
-        """Return beta and intercepts of least loss, and whether they are an optimum.
-
-        Beta times the standard deviation of the means is at least `least`.
-        """
+        """Return beta and intercepts of least loss, and whether they are an optimum."""
+        # Beta times the standard deviation of the means is at least `least`.
         centre, deviation = self.spread
         standard = self._replace(means=(self.means - centre) / deviation)
         total = self.weights.sum()

@@ -17,10 +17,9 @@ from btdagg.votes.scale import Scale, scales_of
 
 
 class LabelledRows(NamedTuple):
-    """Counts, labels and what else is known of the items that have a label, in their order.
+    """Counts, labels and what else is known of the items that have a label, in their order."""
 
-    Labels are None where `weights` are soft labels, or items are unlabelled.
-    """
+    # Labels are None where `weights` are soft labels, or items are unlabelled.
 
     counts: Any
     labels: Any

@@ -101,10 +101,8 @@ def decisions_under(
     n_threads: int,
     columns: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int8]:
-    """Decision of each row of counts under each row of parameters, (k, n).
-
-    These are beta, eta0, gamma and weights of `columns`, (n, d), if there are any.
-    """
+    """Decision of each row of counts under each row of parameters, (k, n)."""
+    # These are beta, eta0, gamma and weights of `columns`, (n, d), if there are any.
     decided = []
     for beta, eta0, gamma, *weights in thetas.tolist():
         offsets = None if columns is None or not weights else columns @ np.array(weights)
@@ -195,13 +193,11 @@ class Posterior(Readable):
         level: float = 0.95,
         n_threads: int = 1,
     ) -> Stability:
-        """Say of each item how likely another draw of labels would decide it as the model does.
-
-        `counts` are of any items; a decision is stable from the agreement `level` on. Chances are
-        the posterior's at the rate of the loss that makes it as wide as the sampling distribution:
-        three over the trace of H^-1 J, the curvature of the DRPS and variance of its gradient
-        (Lyddon et al., 2019).
-        """
+        """Say of each item how likely another draw of labels would decide it as the model does."""
+        # `counts` are of any items; a decision is stable from the agreement `level` on. Chances are
+        # the posterior's at the rate of the loss that makes it as wide as the sampling
+        # distribution: three over the trace of H^-1 J, the curvature of the DRPS and variance of
+        # its gradient (Lyddon et al., 2019).
         threads = as_integer(n_threads, "n_threads", 1)
         rows, offsets, place = self._distinct(counts, covariates)
         shares = self._kernel.decisions(rows, threads, offsets)[place]
@@ -211,13 +207,11 @@ class Posterior(Readable):
         return distinct_items(counts, offsets_of(self.model, covariates, len(as_counts(counts))))
 
     def intervals(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
-        """Return intervals of beta, nu and gamma, by name, as far as the labels alone tell them.
-
-        A value is inside if the best fit with it is not significantly worse; ends are the paper's
-        box at most. Twice the rise of the DRPS, scaled by the curvature of the profile over its
-        variance, is compared with the square of Student's t, n - 3 degrees of freedom (Godambe,
-        1960; Pace et al., 2011).
-        """
+        """Return intervals of beta, nu and gamma, by name, as far as the labels alone tell them."""
+        # A value is inside if the best fit with it is not significantly worse; ends are the paper's
+        # box at most. Twice the rise of the DRPS, scaled by the curvature of the profile over its
+        # variance, is compared with the square of Student's t, n - 3 degrees of freedom (Godambe,
+        # 1960; Pace et al., 2011).
         level, model = as_level(level), self.model
         box = np.column_stack(Bounds().box())
         ends = box

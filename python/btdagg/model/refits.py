@@ -250,10 +250,9 @@ def bootstrap(
 
 
 class _Cells(NamedTuple):
-    """Labelled items reduced to cells, which are alike in counts, label and covariates.
+    """Labelled items reduced to cells, which are alike in counts, label and covariates."""
 
-    `units`, (u, k): items of each cell in a unit; `repeats`, (u,): how many such units there are.
-    """
+    # `units`, (u, k): items of each cell in a unit; `repeats`, (u,): how many such units there are.
 
     counts: NDArray[np.float64]
     labels: NDArray[np.int8]

@@ -26,11 +26,10 @@ _SHARES = (0.1, 0.3, 1.0)  # of the capital, on votes of an item that two judges
 
 @dataclass
 class MeanSequence(Readable):
-    """A confidence sequence of the mean of values from 0 to 1, which come one after the other.
+    """A confidence sequence of the mean of values from 0 to 1, which come one after the other."""
 
-    It holds at all times with probability 1 - `miss`, also of the running average of changing
-    means. Empirical Bernstein with a stitched boundary: Howard et al. (2021), theorems 1 and 4.
-    """
+    # It holds at all times with probability 1 - `miss`, also of the running average of changing
+    # means. Empirical Bernstein with a stitched boundary: Howard et al. (2021), theorems 1 and 4.
 
     miss: float
     n: int = 0
@@ -60,10 +59,9 @@ class MeanSequence(Readable):
 
 @dataclass
 class SymmetryBet(Readable):
-    """Capital of bets against a mean of 0 of differences from -1 to 1, at any time.
+    """Capital of bets against a mean of 0 of differences from -1 to 1, at any time."""
 
-    Each bet is a share of the capital; Ville (1939) for the level.
-    """
+    # Each bet is a share of the capital; Ville (1939) for the level.
 
     n: int = 0
     total: float = 0.0
@@ -211,11 +209,9 @@ class Anchors:
 
 @lru_cache(maxsize=4096)
 def _ratio(old: tuple[float, ...], new: tuple[float, ...]) -> float:
-    """How much likelier two judges than one divide an item's votes so among old and new.
-
-    One judge divides them by chance, two as Dirichlet draws (1/2 each); its mean is 1 for one
-    judge.
-    """
+    """How much likelier two judges than one divide an item's votes so among old and new."""
+    # One judge divides them by chance, two as Dirichlet draws (1/2 each); its mean is 1 for one
+    # judge.
     both = [a + b for a, b in zip(old, new, strict=True)]
     if any(value != round(value) for value in (*old, *new)):
         return 1.0  # votes with a strength are not exchanged one by one

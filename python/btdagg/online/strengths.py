@@ -202,10 +202,8 @@ def _last_votes(ways: list[Floats], shares: Floats, minus: Any, plus: Any, total
 def fit_strengths(
     counts: Floats, gold: NDArray[np.int8], observed: Floats | None = None
 ) -> StrengthDistribution:
-    """Fit shares of strengths and weights of tilts, by expectation maximization.
-
-    Strengths that were not `observed` are seen in sums alone; few items then stop it early.
-    """
+    """Fit shares of strengths and weights of tilts, by expectation maximization."""
+    # Strengths that were not `observed` are seen in sums alone; few items then stop it early.
     totals = np.rint(counts.sum(axis=1)).astype(np.int64)
     good = (np.abs(counts.sum(axis=1) - totals) <= 1e-6) & (totals <= 128)
     require_rows(good, counts.sum(axis=1), "counts", "a whole number of at most 128")
@@ -257,10 +255,9 @@ def fit_strengths(
 
 
 class _GridRule:
-    """A stopping rule for votes with a strength, on a grid of counts; others are as the nearest.
+    """A stopping rule for votes with a strength, on a grid of counts; others are as the nearest."""
 
-    A lossless rule stops where no votes change the label; its grid has forecasts alone.
-    """
+    # A lossless rule stops where no votes change the label; its grid has forecasts alone.
 
     def __init__(
         self,

@@ -1,7 +1,5 @@
-"""RewardBench 2: pairs of responses with labels that follow from which were accepted.
-
-Of every two responses to a prompt an accepted one wins against a rejected one; others tie.
-"""
+"""RewardBench 2: pairs of responses with labels that follow from which were accepted."""
+# Of every two responses to a prompt an accepted one wins against a rejected one; others tie.
 
 from __future__ import annotations
 

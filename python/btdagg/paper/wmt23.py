@@ -1,8 +1,6 @@
-"""WMT23 Chinese-English and English-German: expert raters mark the errors of translations.
-
-Raters saw two translations side by side, or one at a time. An archive has one row per marked error
-and does not say which translations were side by side; `_partners` finds that out.
-"""
+"""WMT23 Chinese-English and English-German: expert raters mark the errors of translations."""
+# Raters saw two translations side by side, or one at a time. An archive has one row per marked
+# error and does not say which translations were side by side; `_partners` finds that out.
 
 from __future__ import annotations
 
@@ -253,11 +251,9 @@ def _votes(rated: pl.DataFrame) -> pl.DataFrame:
 
 
 def _partners(errors: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Find the pairs of systems: those that a rater of a document worked on at the same time.
-
-    Errors in a translation have side 1 (A) or 2 (B), in the source 0, and rows without an error
-    none.
-    """
+    """Find the pairs of systems: those that a rater of a document worked on at the same time."""
+    # Errors in a translation have side 1 (A) or 2 (B), in the source 0, and rows without an error
+    # none.
     side, time = (
         errors["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)
         for key in ("side", "timestamp")

@@ -54,11 +54,10 @@ def silent(what: str) -> Iterator[Start]:
 
 @dataclass(frozen=True, eq=False)
 class Study(Readable):
-    """The scores of an evaluation, and its (filtered) votes, labels and settings.
+    """The scores of an evaluation, and its (filtered) votes, labels and settings."""
 
-    `varied` has for each column of an ablation the votes without the filters on it; the rest is as
-    of `btdagg.evaluate`.
-    """
+    # `varied` has for each column of an ablation the votes without the filters on it; the rest is
+    # as of `btdagg.evaluate`.
 
     scores: Scores
     votes: Votes

@@ -228,11 +228,9 @@ def _are_ids(column: list[Any] | pl.Series) -> bool:
 
 
 def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl.DataFrame:
-    """Read an Arrow stream of numbers and texts whose end has arrived.
-
-    Compressed batches and dictionaries, which could unfold into a large table, and streams without
-    the mark at the end, which may have been cut, are refused.
-    """
+    """Read an Arrow stream of numbers and texts whose end has arrived."""
+    # Compressed batches and dictionaries, which could unfold into a large table, and streams
+    # without the mark at the end, which may have been cut, are refused.
     try:
         source = pa.BufferReader(body)
         messages = pa.ipc.MessageReader.open_stream(source)

@@ -1,7 +1,5 @@
-"""Labels: one row per item; an empty label is counted, reported and left out.
-
-Several raters give an item shares of their labels and one merged label.
-"""
+"""Labels: one row per item; an empty label is counted, reported and left out."""
+# Several raters give an item shares of their labels and one merged label.
 
 from __future__ import annotations
 

@@ -22,11 +22,9 @@ def panel_items(
     panel: str | None = None,
     n_votes: int | None = None,
 ) -> Items:
-    """Count the votes of each item by judge; see `Votes.items`.
-
-    Items are in order of first appearance, judge by judge; counts of an absent judge are zeros.
-    Votes of no judge, or of one not among `judges`, are refused.
-    """
+    """Count the votes of each item by judge; see `Votes.items`."""
+    # Items are in order of first appearance, judge by judge; counts of an absent judge are zeros.
+    # Votes of no judge, or of one not among `judges`, are refused.
     expected = "no panel, since the votes are grades, and judges of grades are pooled"
     expect(votes.scale.mirrored, "panel", panel, expected)
     column = panel or "judge"

@@ -1,8 +1,6 @@
-"""The columns of each kind of table, and how they are parsed.
-
-Columns that are plain, as one pass checks, are taken as they are, others parsed as text; a single
-row is examined only to report an error.
-"""
+"""The columns of each kind of table, and how they are parsed."""
+# Columns that are plain, as one pass checks, are taken as they are, others parsed as text; a single
+# row is examined only to report an error.
 
 from __future__ import annotations
 
@@ -25,10 +23,9 @@ _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips 
 
 
 class Parser(NamedTuple):
-    """How a column is parsed: `plain` where `is_plain` holds in every row, else `value`.
+    """How a column is parsed: `plain` where `is_plain` holds in every row, else `value`."""
 
-    `checks` are pairs of bad rows and what is expected of them.
-    """
+    # `checks` are pairs of bad rows and what is expected of them.
 
     plain: pl.Expr
     is_plain: pl.Expr

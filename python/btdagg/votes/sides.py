@@ -45,10 +45,8 @@ def columns_of_systems(votes: Any) -> dict[str, Any]:
 def sides_of(
     table: Table, a: str | None = None, b: str | None = None, *, scale: Scale = PAIRS
 ) -> Sides:
-    """Return the names of A and B, or those that columns of a table have in all rows.
-
-    `system_a` and `system_b` must not contradict a name. A scale without sides has none.
-    """
+    """Return the names of A and B, or those that columns of a table have in all rows."""
+    # `system_a` and `system_b` must not contradict a name. A scale without sides has none.
     names = {side: name for side, name in {"a": a, "b": b}.items() if name is not None}
     if not scale.mirrored:
         for side, name in names.items():

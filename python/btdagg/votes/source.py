@@ -1,8 +1,6 @@
-"""Read files, vote stores, data frames and mappings into tables.
-
-polars and narwhals (extra ``btdagg[tables]``) are imported where used: `import btdagg` needs
-neither.
-"""
+"""Read files, vote stores, data frames and mappings into tables."""
+# polars and narwhals (extra ``btdagg[tables]``) are imported where used: `import btdagg` needs
+# neither.
 
 from __future__ import annotations
 
@@ -235,10 +233,8 @@ LABEL_COLUMNS = ("item", "rater", "label", "seconds", "note")
 
 
 def is_store(place: str) -> bool:
-    """Whether a place is a vote store: the URL of a database, or an SQLite file.
-
-    A missing file without a table's suffix counts, so that errors are about a missing store.
-    """
+    """Whether a place is a vote store: the URL of a database, or an SQLite file."""
+    # A missing file without a table's suffix counts, so that errors are about a missing store.
     if "://" in place:
         return True
     if place == STANDARD_INPUT or not os.path.exists(place):

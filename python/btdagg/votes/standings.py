@@ -159,10 +159,8 @@ class KnownColumns(NamedTuple):
 
 
 def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
-    """Return what is known of items: by name, or all that they have if that is "auto".
-
-    Standings are of each task alone, or of the systems that a model was fitted with.
-    """
+    """Return what is known of items: by name, or all that they have if that is "auto"."""
+    # Standings are of each task alone, or of the systems that a model was fitted with.
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     made = {name: make(items) for name, make in _KNOWN.items()}
     found = {name: values for name, values in made.items() if values is not None}

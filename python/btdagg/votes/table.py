@@ -1,7 +1,5 @@
-"""Tables: the rows of one source, with errors that name source and row.
-
-Nothing here knows what a vote is. Rows of Parquet files stay in the files until needed.
-"""
+"""Tables: the rows of one source, with errors that name source and row."""
+# Nothing here knows what a vote is. Rows of Parquet files stay in the files until needed.
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Votes, one row a vote or one row an item, from a source to counts.
-
-A vote is -1, 0 or +1 from A's point of view, or B, tie, A in words. An empty vote is missing, never
-a tie: it is counted and shown but not tallied.
-"""
+"""Votes, one row a vote or one row an item, from a source to counts."""
+# A vote is -1, 0 or +1 from A's point of view, or B, tie, A in words. An empty vote is missing,
+# never a tie: it is counted and shown but not tallied.
 
 from __future__ import annotations
 

@@ -206,11 +206,10 @@ class BatchEndpoint:
 
 
 class AnthropicBatches(BatchEndpoint):
-    """Message batches of Anthropic, whose requests come with the call that makes them.
+    """Message batches of Anthropic, whose requests come with the call that makes them."""
 
-    They have no metadata: one that may have been made is guessed by its time and number of
-    requests, and confirmed by the keys of its results.
-    """
+    # They have no metadata: one that may have been made is guessed by its time and number of
+    # requests, and confirmed by the keys of its results.
 
     has_marks = False
     _path, _after = "/v1/messages/batches", "after_id"

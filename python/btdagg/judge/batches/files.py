@@ -31,11 +31,10 @@ def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
 
 
 class BatchWriter:
-    """Writes files of requests for samples neither in the store nor under way.
+    """Writes files of requests for samples neither in the store nor under way."""
 
-    The caps of `judging` hold for all of them. Files go beside the store, or here if it is a
-    server.
-    """
+    # The caps of `judging` hold for all of them. Files go beside the store, or here if it is a
+    # server.
 
     def __init__(self, judging: Judging, owner: Owner, store: VoteStore, client: object) -> None:
         self._judging, self._owner = judging, owner
@@ -56,11 +55,10 @@ class BatchWriter:
         self._size = 0
 
     async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> JudgeRun:
-        """Write requests for the samples of a plan, and for those with a status to ask again.
-
-        Returns what is stored or under way elsewhere, and the cap that stopped it. A batch and its
-        claims are one transaction: after an error whole files are batches, and the rest is free.
-        """
+        """Write requests for the samples of a plan, and for those with a status to ask again."""
+        # Returns what is stored or under way elsewhere, and the cap that stopped it. A batch and
+        # its claims are one transaction: after an error whole files are batches, and the rest is
+        # free.
         self.batches, self._run, again = [], JudgeRun(), tuple(again)
         try:
             for stretch in batched(plan, _AT_A_TIME):

@@ -1,8 +1,6 @@
-"""Sending batches and collecting them, so that a process may end between any two instants.
-
-A batch claims its samples from when its file is whole until its results are stored. One that may
-have been made is looked for at the endpoint; results and end are written in one transaction.
-"""
+"""Sending batches and collecting them, so that a process may end between any two instants."""
+# A batch claims its samples from when its file is whole until its results are stored. One that may
+# have been made is looked for at the endpoint; results and end are written in one transaction.
 
 from __future__ import annotations
 
@@ -75,10 +73,9 @@ class Collected:
 
 
 class BatchDesk:
-    """Takes the batches of an endpoint further, for an owner of samples.
+    """Takes the batches of an endpoint further, for an owner of samples."""
 
-    Its methods return None where another process is at a batch.
-    """
+    # Its methods return None where another process is at a batch.
 
     def __init__(self, owner: Owner, endpoint: BatchEndpoint) -> None:
         self.owner, self.endpoint, self.name = owner, endpoint, endpoint.name
@@ -171,11 +168,9 @@ class BatchDesk:
     # Collecting
 
     async def collect(self, batch: Batch, *, is_waiting: bool = False) -> Collected | None:
-        """Write the results of a batch to the store, once it has ended, in one transaction.
-
-        While waiting, an unreachable endpoint counts as a batch that has not ended. Returns the
-        remote batch alone where it has not ended; None also where it is collected.
-        """
+        """Write the results of a batch to the store, once it has ended, in one transaction."""
+        # While waiting, an unreachable endpoint counts as a batch that has not ended. Returns the
+        # remote batch alone where it has not ended; None also where it is collected.
         assert batch.remote is not None
         try:
             remote = await self.endpoint.look(batch.remote, is_patient=not is_waiting)

@@ -1,7 +1,5 @@
-"""The database of a store, SQLite or PostgreSQL, and its tables.
-
-The database itself refuses rows that no run may write. Its errors are put in one line.
-"""
+"""The database of a store, SQLite or PostgreSQL, and its tables."""
+# The database itself refuses rows that no run may write. Its errors are put in one line.
 
 from __future__ import annotations
 
@@ -175,11 +173,10 @@ class NoStoreError(StoreError):
 
 
 class Database:
-    """SQLite or PostgreSQL with the tables of a vote store.
+    """SQLite or PostgreSQL with the tables of a vote store."""
 
-    Without `create` a database is opened for reading. `name` is as messages show it, without a
-    password; `path` the SQLite file; `insert` the dialect's, with ``on_conflict_do_nothing``.
-    """
+    # Without `create` a database is opened for reading. `name` is as messages show it, without a
+    # password; `path` the SQLite file; `insert` the dialect's, with ``on_conflict_do_nothing``.
 
     def __init__(self, place: str | os.PathLike[str], *, create: bool = True) -> None:
         url = url_of(os.fspath(place))

@@ -1,8 +1,6 @@
-"""A process that asks: its claims on samples, what came of them, and its batches.
-
-There are no leases: an owner holds a lock that the system takes back when its process dies, in
-PostgreSQL an advisory lock of the writing session, beside SQLite a lock on a file.
-"""
+"""A process that asks: its claims on samples, what came of them, and its batches."""
+# There are no leases: an owner holds a lock that the system takes back when its process dies, in
+# PostgreSQL an advisory lock of the writing session, beside SQLite a lock on a file.
 
 from __future__ import annotations
 
@@ -163,11 +161,9 @@ class Owner:
         wanted: Mapping[str, Sequence[tuple[Order, int]]],
         again: Collection[str] = (),
     ) -> tuple[list[Claimed], dict[str, list[tuple[Order, int]]], dict[str, int]]:
-        """Claim samples that nobody has, or that have a status to ask again.
-
-        Returns the claims; by item the samples others ask for now; by status how many stay as they
-        are, those in batches as `BATCHED`.
-        """
+        """Claim samples that nobody has, or that have a status to ask again."""
+        # Returns the claims; by item the samples others ask for now; by status how many stay as
+        # they are, those in batches as `BATCHED`.
         votes = schema.votes
         claimed: list[Claimed] = []
         taken: dict[int | None, list[Claimed]] = defaultdict(list)  # by owner
@@ -208,10 +204,8 @@ class Owner:
         return claimed, elsewhere, stored
 
     def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
-        """Write the results of samples claimed by this owner or a batch.
-
-        Refused if another took them over, since the owner's lock was lost with its connection.
-        """
+        """Write the results of samples claimed by this owner or a batch."""
+        # Refused if another took them over, since the owner's lock was lost with its connection.
         if not answered:
             return
         claimed = [sample.claimed for sample in answered]

@@ -170,12 +170,10 @@ def votes_frame(
     exchanges: bool = False,
     setup: Setup | None = None,
 ) -> pl.DataFrame:
-    """Votes of a store, one row per sample, with the columns of docs/store.md.
-
-    Decisions of methods not in `methods` are columns such as ``gsa_8``. `setup` selects one setup.
-    Margins and probabilities are there if any vote has them. Setups of one name are told apart by a
-    part of the prompt's digest after the template's name.
-    """
+    """Votes of a store, one row per sample, with the columns of docs/store.md."""
+    # Decisions of methods not in `methods` are columns such as ``gsa_8``. `setup` selects one
+    # setup. Margins and probabilities are there if any vote has them. Setups of one name are told
+    # apart by a part of the prompt's digest after the template's name.
     import polars as pl
 
     votes, asks, items = schema.votes, schema.asks, schema.items
@@ -230,12 +228,10 @@ def votes_frame(
 
 
 def summaries(store: VoteStore) -> list[dict[str, Any]]:
-    """Sum up a store by judge, template and method, in the order in which they were first asked.
-
-    `statuses` counts samples (``asking``: a run asks, or was killed); votes are from A's point of
-    view, for the response shown first and second, and by order; `positional_bias` is
-    ``(first - second) / (first + second)``.
-    """
+    """Sum up a store by judge, template and method, in the order in which they were first asked."""
+    # `statuses` counts samples (``asking``: a run asks, or was killed); votes are from A's point of
+    # view, for the response shown first and second, and by order; `positional_bias` is ``(first -
+    # second) / (first + second)``.
     votes, asks, items, func = schema.votes, schema.asks, schema.items, sa.func
     status, vote, order = votes.c.status, votes.c.vote, votes.c.order
 

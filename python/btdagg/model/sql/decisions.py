@@ -29,11 +29,10 @@ _LARGE_MARGIN = 20
 
 
 class Terms(NamedTuple):
-    """SQL terms of a decision: `u`, and `eta` on the scale of ln(2 sinh|u|).
+    """SQL terms of a decision: `u`, and `eta` on the scale of ln(2 sinh|u|)."""
 
-    `rounding` is the share of `doubt`, the sizes of the summands, by which the sum may be off;
-    `least_u` the share up to which |u| is a tie.
-    """
+    # `rounding` is the share of `doubt`, the sizes of the summands, by which the sum may be off;
+    # `least_u` the share up to which |u| is a tie.
 
     u: str
     eta: str

@@ -1,8 +1,6 @@
-"""The whole job as one SQL query: votes to counts, labels and probabilities.
-
-A query cannot refuse a row: a vote that is no point becomes `UNREADABLE` (of grades a number above
-the scale), as do two votes of one sample, and gives its item NULL for counts and label.
-"""
+"""The whole job as one SQL query: votes to counts, labels and probabilities."""
+# A query cannot refuse a row: a vote that is no point becomes `UNREADABLE` (of grades a number
+# above the scale), as do two votes of one sample, and gives its item NULL for counts and label.
 
 from __future__ import annotations
 
@@ -276,11 +274,9 @@ class _Steps:
         points: Mapping[str, float] = SIDES,
         offset: str = "",
     ) -> _Steps:
-        """Write the subqueries from votes to counts of points, one row per item and key.
-
-        With `judges` one row has the counts of all, and a vote of anybody else is unreadable. Items
-        with several offsets, or none that is a number, have no counts.
-        """
+        """Write the subqueries from votes to counts of points, one row per item and key."""
+        # With `judges` one row has the counts of all, and a vote of anybody else is unreadable.
+        # Items with several offsets, or none that is a number, have no counts.
         steps = cls(words)
         samples = [table.sample] if isinstance(table.sample, str) else list(table.sample)
         columns = {**table.keys, **table.items}

@@ -34,10 +34,8 @@ _LETTERS = 20  # of a title, on a line
 
 
 def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> ReportFigure:
-    """Draw how each aggregator, by its title, decides n votes, by those for A and for B.
-
-    Those that cannot decide by counts alone are left out; `InputError` if none can.
-    """
+    """Draw how each aggregator, by its title, decides n votes, by those for A and for B."""
+    # Those that cannot decide by counts alone are left out; `InputError` if none can.
     maps: dict[str, Map] = {}
     left_out: dict[str, str] = {}
     for title, aggregator in aggregators.items():

@@ -139,11 +139,9 @@ _WORTH, _NOTHING, _WIDE = 0.01, 0.003, 0.05
 
 
 def answers_table(scores: Scores) -> ReportTable:
-    """Say in a row for each part what to use, how good it is, and what would improve it.
-
-    The written model or majority vote, whichever has the lower MAE at most votes, unless another
-    method is significantly better, or a constant answer is.
-    """
+    """Say in a row for each part what to use, how good it is, and what would improve it."""
+    # The written model or majority vote, whichever has the lower MAE at most votes, unless another
+    # method is significantly better, or a constant answer is.
     first = scores.cells[0]
     less, has_kappa = _less(first), "kappa" in first.scores
     by_key, most = scores.by_key(), scores.at_most_votes()

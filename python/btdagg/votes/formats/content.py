@@ -79,12 +79,11 @@ class ImportOptions:
 
 
 class Format(NamedTuple):
-    """A format: `recognizes` tells whether a file has it, `read` returns its rows.
+    """A format: `recognizes` tells whether a file has it, `read` returns its rows."""
 
-    `read` also returns None or a remark on what would let more be read; grades are in `score` as
-    they came, not in `vote`. `uses` are the optional arguments of `btdagg.votes.formats.read` it
-    takes.
-    """
+    # `read` also returns None or a remark on what would let more be read; grades are in `score` as
+    # they came, not in `vote`. `uses` are the optional arguments of `btdagg.votes.formats.read` it
+    # takes.
 
     name: str
     recognizes: Callable[[Content], bool]

@@ -1,8 +1,6 @@
-"""The frame that every format is read to, and the votes, ratings or labels that are made of it.
-
-Rows have `vote` from A's point of view (of grades `score`), `status`, and `item`, or `group` with
-`system_a` and `system_b` (of grades `system`), of which ids are made; see docs/data.md.
-"""
+"""The frame that every format is read to, and the votes, ratings or labels that are made of it."""
+# Rows have `vote` from A's point of view (of grades `score`), `status`, and `item`, or `group` with
+# `system_a` and `system_b` (of grades `system`), of which ids are made; see docs/data.md.
 
 from __future__ import annotations
 
