@@ -59,10 +59,7 @@ class InputError(ValueError):
         super().__init__(message.replace(_ADVICE, ", ".join(passed)))
 
     def in_options(self, option_of: Callable[[str], str | None]) -> str:
-        """Return the message as a command words it, which has options for some arguments.
-
-        Advice to pass ``columns={'item': 'id'}`` is to pass ``--set item=id``.
-        """
+        """Return the message as a command words it: ``columns={'item': 'id'}`` is an option."""
         passed = (_typed(option_of(name) or name, value) for name, value in self.advice.items())
         message = self._message.replace(_ADVICE, " ".join(passed))
         rest = message.removeprefix(self.argument or "")

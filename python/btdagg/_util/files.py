@@ -121,10 +121,7 @@ class SavedAsJson:
         return cls.FILE.loads(text, source or cls.FILE.what, cls.from_dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as JSON. An existing file is replaced atomically.
-
-        Through a symbolic link, its target is written. A device or a pipe is written directly.
-        """
+        """Write it as JSON, replacing a file (or the target of a link) atomically."""
         replace_file(path, self.to_json() + "\n")
 
     @classmethod
@@ -257,7 +254,6 @@ def to_disk(number: int) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the names of its files on the disk too, where a file system can."""
     with suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:

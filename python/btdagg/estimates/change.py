@@ -162,10 +162,6 @@ def change(
     level : float
         Of each interval by itself.
 
-    Returns
-    -------
-    Change
-
     Raises
     ------
     InputError
@@ -178,10 +174,6 @@ def change(
     judge that did not see the item's group; the judges' part that of two such means of vote less
     label. Both allow for shared groups and labels. Each mean has a weight of its own, so that the
     two parts add up to the change of votes only roughly.
-
-    References
-    ----------
-    As of `btdagg.estimate`.
     """
     level = as_level(level)
     expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")

@@ -107,7 +107,6 @@ class JudgeBias(Drawn, Readable):
     level : float
         Of the intervals, which hold together for all covariates, and for all systems.
     remarks : tuple of str
-        What a reader has to know before using the numbers.
     """
 
     covariates: tuple[Bias, ...]

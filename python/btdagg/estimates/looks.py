@@ -40,7 +40,6 @@ class Looks(NamedTuple):
         Mean absolute error over all items, without and with the looks, with 95% intervals. Items
         that people labelled are without error.
     remarks : tuple of str
-        What a reader has to know before using the errors.
     """
 
     rows: NDArray[np.int64]

@@ -302,25 +302,14 @@ class LabelledSample(Readable):
 
 @readable
 class Proxies(NamedTuple):
-    """Proxies of the labelled items, and of those that stand for all.
+    """Proxies of labelled items, by models that did not see them, and of those for all."""
 
-    Probabilities of labels have a last axis for the labels, and `spread` two; `of` averages them.
-
-    Attributes
-    ----------
-    labelled : (n,) array
-        Proxy of each labelled item, by a model that did not see its group.
-    means : (n,) array
-        Mean of the same model's proxies over the items that stand for all.
-    shared, rest : (G,) and (k,) arrays
-        For the sample's groups and the groups without a label: sum of the deviations of their other
-        items from the mean of all proxies, over the number of items.
-    names : (k,) array of int
-        Numbers of the groups without a label; empty where items have no groups.
-    spread : float, optional
-        Variance of the difference of mean proxies with models fixed, items independent and labels a
-        simple sample: PPI++ as published.
-    """
+    # `means` average the same models' proxies over the items that stand for all. `shared` and
+    # `rest` are, for the sample's groups and the groups without a label (`names`), the sums of the
+    # deviations of their other items from the mean of all proxies, over the number of items.
+    # `spread` is the variance of the difference of mean proxies with models fixed, items
+    # independent and labels a simple sample: PPI++ as published. Probabilities of labels have a
+    # last axis, `spread` two.
 
     labelled: Floats
     means: Floats

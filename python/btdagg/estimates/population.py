@@ -280,33 +280,15 @@ def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PredictedItems(Readable):
-    """All items, those with a label among them, and what models predict.
+    """All N items, those with a label among them, and what models predict."""
 
-    Attributes
-    ----------
-    scales : tuple of Scale
-        Of the votes and of the labels.
-    rows : (k, votes) or (k, judges, 3) array
-        Distinct counts; `place`, (N,), is the row of each item.
-    labelled : (n,) array of int
-        Numbers of the labelled items, ascending.
-    outcomes : (n, labels) array
-        Shares of each item's raters for each label, in label order.
-    groups : (N,) array of int or None
-        From 0; None where each item is its own.
-    weights : (n,) array or None
-        One over the probability of each label; None in a simple sample.
-    drawn : (N,) array of int, or None
-        Units drawn as a whole, from 0; None where items were.
-    strata : (n,) array of int, or None
-        None where units were drawn independently, or are a simple sample.
-    is_draw_known : bool
-        Whether it is known what was drawn as a whole.
-    tables, fold : arrays
-        Probabilities of the rows by models that did not see a label; see `Predictions`.
-    is_fixed : bool
-        Whether the model was there before the labels.
-    """
+    # `rows` are distinct counts and `place`, (N,), the row of each item. `labelled`, (n,), are
+    # numbers of the labelled items, ascending; `outcomes`, (n, labels), shares of their raters;
+    # `weights`, (n,), one over the probability of each label, None in a simple sample. `groups` and
+    # `drawn` (units drawn as a whole), (N,), are numbers from 0, None where each item is its own.
+    # `strata`, (n,), are None where units were drawn independently, or are a simple sample.
+    # `tables` and `fold` are probabilities of the rows by models that did not see a label; see
+    # `Predictions`.
 
     scales: Scales
     rows: NDArray[Any]

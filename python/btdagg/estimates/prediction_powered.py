@@ -81,7 +81,6 @@ class Estimates(Drawn, Readable):
     level : float
         Of the intervals.
     remarks : tuple of str
-        What a reader has to know before using the numbers.
     main : str
         The quantity that forecasts are of where none is named: the net win rate, or mean grade.
     population : "new" or "finite"
@@ -364,10 +363,6 @@ def estimate(
     seed : int
         Of the folds.
 
-    Returns
-    -------
-    Estimates
-
     Raises
     ------
     InputError
@@ -398,9 +393,6 @@ def estimate(
     >>> net = estimate(counts, labels).estimates["net win rate"]
     >>> 0 < net.low < net.high < 1
     True
-    >>> counts, labels = [[0, 1, 4], [3, 2, 0], [1, 3, 1]] * 9, [3, 1, 2, 3] + [None] * 23
-    >>> print(estimate(counts, labels, scale=Scale((1, 2, 3))).main)
-    mean grade
     """
     level = as_level(level)
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}

@@ -15,18 +15,10 @@ _WHOLE = 1 - 1e-9  # leverage of a group that alone knows a covariate
 
 
 class Regression(NamedTuple):
-    """Least squares with variances by group.
+    """Least squares of k outcomes on d columns, with variances by group."""
 
-    Attributes
-    ----------
-    slopes : (d, k) array
-        Of k outcomes.
-    covariances : (k, d, d) array
-    freedom : (d,) array
-        Degrees of freedom of each slope.
-    collinear : int or None
-        The first column that is a sum of those before it; then nothing else is known.
-    """
+    # `freedom`, (d,), are degrees of freedom of each slope. If a column is a sum of those before
+    # it, only `collinear`, its place, is known.
 
     slopes: Floats
     covariances: Floats

@@ -33,17 +33,11 @@ _WIDEST = 600.0  # of a logarithm whose exponential is finite
 
 @dataclass(frozen=True, eq=False)
 class Comparisons(Readable):
-    """Which systems are compared, and by which items.
+    """Which systems are compared, and by which items."""
 
-    Attributes
-    ----------
-    first, second : (P,) arrays of int
-        Systems of each pair compared, as places in `names`; the first is the lower.
-    pair : (N,) array of int
-        Number of each item's pair.
-    sign : (N,) array of -1 and 1
-        -1 where response A is of the second system of the pair.
-    """
+    # `first` and `second`, (P,), are places in `names` of the systems of each pair compared, the
+    # lower first; `pair`, (N,), is the pair of each item, and `sign` -1 where A is of the second
+    # system.
 
     names: Sequence[Any]
     first: NDArray[np.int64]
@@ -453,7 +447,6 @@ class _Corrected:
     def tuned(
         self, parameters: NDArray[np.float64], statistics: PairStatistics
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the weight of the proxy, and for each group that of the others."""
         of_labels, of_proxies, of_rest = self._errors(parameters)
         to_strengths = statistics.inverse_hessian(parameters)[:, :-1]
         y, f = of_labels @ to_strengths, of_proxies @ to_strengths

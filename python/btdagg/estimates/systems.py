@@ -81,7 +81,6 @@ class SystemEstimates(Drawn, Readable):
     level : float
         Of each interval by itself. Of ranks, 1 less it is the level of significance.
     remarks : tuple of str
-        What a reader has to know before using the numbers.
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
     tie_parameter : ParameterInterval or None
@@ -188,8 +187,9 @@ def estimate_systems(
 
     Parameters
     ----------
-    counts, labels, scale, label_scale, groups, probabilities, population, units, strata, model,
-    prior
+    counts, labels, scale, label_scale, groups, probabilities
+        As `btdagg.estimate` takes them.
+    population, units, strata, model, prior
         As `btdagg.estimate` takes them.
     system_a, system_b : (N,) arrays
         Names of the systems whose responses are A and B of each item; of grades `system_a` alone.

@@ -84,10 +84,7 @@ class VoteProfile(NamedTuple):
         return cls(tuple(means), tuple(map(tuple, covariance)), n)
 
     def pvalue(self, other: VoteProfile) -> float:
-        """Return the p-value of means that differ no more than batches of one kind do.
-
-        Hotelling's test, with a variance between batches beside that of means.
-        """
+        """P-value of means differing no more than batches of one kind do (Hotelling's test)."""
         away, n = np.subtract(self.means, other.means), self.n + other.n
         covariances = np.array([self.covariance, other.covariance])
         covariance = np.einsum("p,pij->ij", [self.n / n, other.n / n], covariances)

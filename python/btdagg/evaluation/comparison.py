@@ -159,17 +159,13 @@ def compare(
     groups : (n,) array, optional
         Of arrays, what items share, such as their prompt; tables of labels have a column `group`.
     level : float
-        Of the intervals.
+        Of the intervals; these and the test are as of `NewItems`.
     population : "new" or "finite"
         New items of the kind, or these items, with a label or (of tables) without.
     names : two str
         What the ways are called in the result.
     protocol : Protocol
         Cross-fitting; see `CrossFit`.
-
-    References
-    ----------
-    `NewItems`, for the intervals and the test.
 
     Examples
     --------

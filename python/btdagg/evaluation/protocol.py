@@ -75,7 +75,7 @@ class Splitter(Interface):
 
 @dataclass(frozen=True)
 class RandomSplits:
-    """Random splits, as in the paper.
+    """Random splits, as in the paper's experimental setup.
 
     Parameters
     ----------
@@ -90,10 +90,6 @@ class RandomSplits:
         Split k depends only on the seed and k, not on the number of splits.
     reserve : int, optional
         Number of items to keep out of the evaluation set; by default those calibrated on.
-
-    References
-    ----------
-    The paper's experimental setup.
     """
 
     share: float | None = None
@@ -113,10 +109,7 @@ class RandomSplits:
         groups: ArrayLike | None = None,
         content: Sequence[ArrayLike] = (),
     ) -> Iterator[Split]:
-        """Split `n_items` items, at least 2, by their rows as in the paper; see `Splitter`.
-
-        Whole groups are drawn until the calibration set has the requested number of items.
-        """
+        """Split by rows as in the paper: whole groups until there are enough; see `Splitter`."""
         n_items = as_integer(n_items, "n_items", 2)
         size = self._size_of(n_items)
         reserve = size if self.reserve is None else self.reserve

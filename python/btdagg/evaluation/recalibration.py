@@ -168,10 +168,6 @@ def recalibrate(
     protocol : CrossFit, optional
         How errors are estimated: on items that neither model has seen.
 
-    Returns
-    -------
-    Recalibration
-
     Notes
     -----
     Items judged again are not in the neighbour: no label counts twice. Errors are those of

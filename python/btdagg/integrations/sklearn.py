@@ -76,10 +76,6 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> classifier = VoteClassifier().fit(counts, [1, 0, -1, 0, 1, 0])
     >>> classifier.predict([[1, 0, 11], [5, 2, 5]]).tolist()
     [1, 0]
-    >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
-    >>> classifier = VoteClassifier(Scale((1, 2, 3)))
-    >>> classifier.fit(counts, [1, 2, 3, 1, 3]).predict([[0, 5, 1], [6, 0, 0]]).tolist()
-    [2, 1]
     """
 
     def __init__(
@@ -102,10 +98,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit to counts, a column for each point, and (n,) labels of `classes`; return itself.
-
-        `sample_weight` are the `weights` of `btdagg.calibrate`.
-        """
+        """Fit to counts and (n,) labels of `classes`, weighted as by `btdagg.calibrate`."""
         scale = scale_from(self.scale or PAIRS, "scale")
         points = scale_from(self.label_scale or scale, "label_scale").values
         classes = points if self.classes is None else np.asarray(self.classes)

@@ -137,10 +137,7 @@ def seconds_of(text: str | None) -> float | None:
 
 
 class Token(NamedTuple):
-    """A token of an answer, with log-probabilities: its own, and of what might stand in its place.
-
-    `alternatives` may hold the token itself.
-    """
+    """A token with its log-probability, and those of `alternatives`, perhaps itself among them."""
 
     text: str
     logprob: float

@@ -431,7 +431,6 @@ _PATHS = ("/completions", "/messages", "/responses", "/v1beta")  # which the lib
 
 
 def _require_address(base_url: str, example: str) -> None:
-    """Refuse a base URL that is none, or includes the path of the API."""
     try:
         parts = urlsplit(base_url)
         is_whole = parts.path.rstrip("/").endswith(_PATHS)

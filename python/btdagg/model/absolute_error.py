@@ -76,26 +76,20 @@ def calibrate_by_mae(
 ) -> MaeCalibration:
     """Fit the Davidson model to labelled vote counts by minimum absolute error of its decisions.
 
+    The paper's first fitting equation, which it advises against.
+
     Finitely many regions of the parameters have a constant error. All their corners are found; the
     least error next to any is a `bound` that no parameters beat, and a model whose `mae` equals it
     is proven best. They can differ where the best region is narrower than about 1e-9. Of equally
     good parameters those of `calibrate` are taken, else those of least DRPS among the points found.
 
+    More than 300 distinct pairs of margin and share of ties are refused: the number of corners
+    grows with the third power. A warning says if the least error is not proven.
+
     Parameters
     ----------
     counts, labels, alpha, kappa, bounds, scale, label_scale
         As for `btdagg.calibrate`. A bound of 0 on gamma is moved inwards by 1e-6.
-
-    Returns
-    -------
-    MaeCalibration
-
-    More than 300 distinct pairs of margin and share of ties are refused: the number of corners
-    grows with the third power. A warning says if the least error is not proven.
-
-    References
-    ----------
-    The paper's first fitting equation, empirical MAE, which it advises against.
     """
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     scale.require_sides("a fit by absolute error")
@@ -172,7 +166,6 @@ def _items_of(
 def _least_errors(
     items: _LeaningItems, lower: Floats, upper: Floats, enough: int
 ) -> tuple[int, Floats]:
-    """Find the parameters of a box that make the fewest errors."""
     # Returns the bound of errors and the parameters that reach it, (k, 3): none if `enough` is as
     # low.
     portions = list(_portions(corners(items.s, items.t, lower, upper)))

@@ -120,10 +120,6 @@ def calibrate(
     n_threads : int
         Threads over the distinct rows; they do not change a bit of the result.
 
-    Returns
-    -------
-    Calibration
-
     Warns
     -----
     CalibrationWarning
@@ -143,9 +139,6 @@ def calibrate(
     >>> calibration = calibrate(counts, [1, 0, -1, 0, 1, 0])
     >>> calibration.model.decide_one(minus=1, tie=0, plus=11), calibration.at_bounds
     (1, ())
-    >>> counts = [[5, 1, 0], [0, 4, 2], [0, 1, 5], [3, 3, 0], [0, 0, 6]]
-    >>> print(calibrate(counts, [1, 2, 3, 1, 3], scale=Scale((1, 2, 3))).model)
-    People say 1; from a mean of 1.67 on 2; from 2.52 on 3.
     """
     given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
     given |= {"scale": scale, "label_scale": label_scale}

@@ -242,10 +242,7 @@ class DavidsonModel(FittedModel):
             return math.inf
 
     def plot(self, n_votes: int | None = None) -> Picture:
-        """Draw the decision of every way to vote.
-
-        `n_votes` is as many as the model was fitted for, 50 at most, unless given.
-        """
+        """Draw the decision of every way to vote, of the model's `n_votes`, or 50 at most."""
         return picture(self, n_votes)
 
     def decide(

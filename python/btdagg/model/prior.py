@@ -129,10 +129,7 @@ class Prior(SavedAsJson, Readable):
         return Prior(rest, self.alpha, self.kappa, self.weak_share)
 
     def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:
-        """Return equally likely beta, eta0 and gamma, (m, 3), for a number of votes per item.
-
-        Neighbours with more votes are thinned; by default to what all have.
-        """
+        """Equally likely beta, eta0 and gamma, (m, 3), of neighbours thinned to so many votes."""
         return self.learned(self.n_votes if n_votes is None else n_votes).parameters
 
     def learned(self, n_votes: int) -> _core.Prior:
@@ -213,10 +210,6 @@ def fit_prior(
         Smoothing constants of the features.
     weak_share : float
         Share that the weak prior keeps beside the neighbours, in case they do not fit.
-
-    Returns
-    -------
-    Prior
 
     Notes
     -----

@@ -112,7 +112,6 @@ def plan_anchors(
 def _until(
     votes: VoteDistribution, n: int, drift: float, label: int, level: float, seed: list[int]
 ) -> int | None:
-    """Anchors after the change until the judge is named."""
     rng = np.random.default_rng(seed)
     drawn = votes.draw(_BEFORE + _MOST, 2 * n, seed=int(rng.integers(2**62)))
     casts = rng.random((_MOST, n)) < drift

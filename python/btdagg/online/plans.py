@@ -151,9 +151,9 @@ def plan(
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
 
-    Errors are cross-fitted: items are decided by models that did not see them, from random votes. A
-    small pilot gives a rough forecast. Rules, and votes beyond the pilot's, are computed as sums
-    over all counts, with `fit_votes` of the pilot.
+    Errors are cross-fitted (`btdagg.evaluation.new_items.NewItems`): items are decided by models
+    that did not see them, from random votes. A small pilot gives a rough forecast. Rules, and votes
+    beyond the pilot's, are computed as sums over all counts, with `fit_votes` of the pilot.
 
     Of grades, and with covariates, the pilot's own votes are taken in random order, by the lossless
     rule alone, up to their number. Covariates are compared on the same votes; a standing stays that
@@ -173,8 +173,8 @@ def plan(
     step : int
         2 if votes come in pairs, one in each order.
     rule : StoppingRule, optional
-        In place of epsilon 0.05, price 0.01, `step` and `fit_votes`; its model decides at its `n`
-        votes. Its scales are those of the pilot.
+        Has the epsilon, price, step and votes of the plan (else 0.05, 0.01, `step`, `fit_votes`);
+        its model decides at its `n` votes, not one fitted to unlimited labels.
     prior : "weak", Prior or None
         With which few labels of pairs are calibrated, as for `btdagg.calibrate`.
     population : "new" or "finite"
@@ -186,10 +186,6 @@ def plan(
         What else is known of the pilot, as for `btdagg.calibrate`; items may have it already.
     seed : int
         Seed of folds, of votes that are drawn, and of the simulated calibration sets.
-
-    References
-    ----------
-    `btdagg.evaluation.new_items.NewItems` for the error and its interval.
     """
     model: Any = None if rule is None else rule.model
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)

@@ -88,8 +88,8 @@ class OnlineTally:
         Says which items are settled. One with more than `n` votes is, and the model decides it from
         all. Covariates are given to `decide` and `settle`.
     deduplicate : bool, optional
-        If True, each sample counts once, by its number; if False, votes have no numbers, and
-        merging adds. By default as the first votes are.
+        If True, each sample counts once, by its number; if False, every row is one more
+        vote, and merging adds. By default as the first votes are.
     late : {"refuse", "drop"}
         A new vote for an item that `settle` has reported raises, adding nothing, or is dropped and
         counted in `n_late`.
@@ -199,10 +199,7 @@ class OnlineTally:
         self.add([item], [vote], samples, judges=judge, orders=order)
 
     def merge(self, other: OnlineTally) -> None:
-        """Add the votes of another tally, which stays unchanged.
-
-        Items that either tally has reported as settled count as reported.
-        """
+        """Add the votes of another tally; items that either has reported stay reported."""
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             is_open = name == "deduplicate" and None in (mine, theirs)

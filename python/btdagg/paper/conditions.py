@@ -192,7 +192,6 @@ def _sorted(scores: Scores, values: Sequence[str]) -> Scores:
 
 
 def _number(value: str) -> float:
-    """Where a value stands among others: numbers in ascending order, then the rest."""
     try:
         return float(value)
     except ValueError:

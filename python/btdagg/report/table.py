@@ -135,10 +135,7 @@ class ReportTable(Readable):
         return "\n".join((f"### {title}", "", *lines, "", *([note, ""] if note else [])))
 
     def csv(self) -> str:
-        """Return the records; a number that is missing is an empty field.
-
-        Text that a spreadsheet would run as a formula gets an apostrophe in front.
-        """
+        """Return the records; text that a spreadsheet would run gets an apostrophe in front."""
         columns = list(dict.fromkeys(name for record in self.records for name in record))
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")

@@ -48,10 +48,8 @@ def scale_in(
     argument: str = "scale",
     are_grades: bool = False,
 ) -> Scale:
-    """Return the scale of votes, or labels, where it is certain; else the error says how to say it.
-
-    Certain are pairs by their columns, pass and fail by words or 0 and 1, and a column `grades`.
-    """
+    """Return the scale of votes, or labels, where it is certain, else an error with advice."""
+    # Certain are pairs by their columns, pass and fail by words or 0 and 1, and a column `grades`.
     first = columns[0]
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
         return PAIRS

@@ -38,10 +38,9 @@ Kind: TypeAlias = Callable[[Table, str], Parser]
 
 @dataclass(frozen=True)
 class Spec:
-    """One kind of table: `required` columns, `kinds` of columns that are parsed, others unchanged.
+    """One kind of table: `required` columns, and `kinds` of columns that are parsed."""
 
-    No two rows may agree in the columns of the `key`, as far as they exist.
-    """
+    # No two rows may agree in the columns of the `key`, as far as they exist.
 
     required: tuple[str, ...]
     kinds: Mapping[str, Kind]

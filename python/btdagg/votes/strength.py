@@ -161,10 +161,8 @@ def with_votes(table: AnyTable, kind: StrengthKind, scale: Scale = PAIRS) -> Any
 def strength_of(
     table: Table, kind: StrengthKind, full_margin: Any, scale: Scale = PAIRS
 ) -> Strength | None:
-    """Check the strengths of parsed votes, and find full margins; None if no vote has a strength.
-
-    By default a full margin is twice the mean margin of a judge and template, ties included.
-    """
+    """Check the strengths of parsed votes, and find full margins; None without any strength."""
+    # By default a full margin is twice the mean margin of a judge and template, ties included.
     vote, (low, tie, high) = pl.col("vote"), scale.points
     if full_margin not in (None, ()) and kind != "margin":
         raise InputError(

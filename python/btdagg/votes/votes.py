@@ -394,7 +394,6 @@ class Votes(Table, CountsItself):
         return self.scale.leaning(values.fill_null(float("nan")).to_numpy())
 
     def _refuse_shared_items(self) -> None:
-        """Refuse to add up two items of different tasks that have the same id."""
         if "task" not in self.columns or len(self.values("task")) < 2:
             return
         rows = (self.data if self.sums is None else self.sums.sort(PLACE)).lazy()

@@ -57,10 +57,9 @@ class CallError(EndpointError):
 
 
 class BatchEndpoint:
-    """Batches of OpenAI, and of the many servers with its API: a file is sent, then a batch made.
+    """Batches of OpenAI, and of servers with its API: a file is sent, then a batch made."""
 
-    The library repeats calls, except those that may have made a batch, which is looked up first.
-    """
+    # The library repeats calls, except those that may have made a batch, which is looked up.
 
     has_marks = True  # by which a batch is known for sure
     _path, _after = "/batches", "after"

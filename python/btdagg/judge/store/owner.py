@@ -73,7 +73,6 @@ class Answered:
 
 
 def _clean(text: str) -> str:
-    """Return a text that every database takes: no NUL, no half of a surrogate pair."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()

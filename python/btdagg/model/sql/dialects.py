@@ -20,19 +20,11 @@ _ATANH = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """What databases call alike things.
+    """What databases call alike things."""
 
-    Attributes
-    ----------
-    quote, literal : str
-        Around names, doubled within; around the digits of a float.
-    real, integer, text : str
-        Types of 64-bit floats, of whole numbers and of texts.
-    is_number, is_signed : str
-        Whether a column holds a number of at least 0, or any, where its type does not say.
-    escapes_names, escapes_texts : bool
-        Whether a backslash escapes the next character.
-    """
+    # `quote` is around names, doubled within, `literal` around the digits of a float. `real`,
+    # `integer` and `text` are types. `is_number` and `is_signed` tell whether a column holds a
+    # number of at least 0, or any, where its type does not say. `escapes_...`: a backslash escapes.
 
     quote: str
     real: str

@@ -75,7 +75,6 @@ def _has_spans(content: Content) -> bool:
 
 
 def _spans(content: Content, _: ImportOptions) -> Iterator[tuple[Any, ...]]:
-    """Yield the scores of the root spans, which are the rows of an experiment."""
     for row in content.objects():
         if row.get("root_span_id") in (None, row["span_id"]):
             for name, score in (_scores_by_name(row) or {}).items():

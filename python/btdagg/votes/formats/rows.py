@@ -83,10 +83,8 @@ def votes_of_answers(
 
 
 def votes_of_scores(table: Table) -> pl.DataFrame:
-    """Compare every two systems by their scores for a prompt: the k-th sample of one with the k-th.
-
-    `table` has `group` (the prompt), `system` and `score`; `status` says why a score is missing.
-    """
+    """Compare every two systems by their scores for a prompt, the k-th samples of both."""
+    # `table` has `group` (the prompt), `system`, `score`, and `status`: why a score is missing.
     scores = table.frame
     key = [name for name in _OF_SCORES if name in scores]
     if "sample" in scores:
