@@ -204,7 +204,6 @@ def unused(name: str) -> str:
 
 
 def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
-    """Say which columns may be which, by their names, and what their words surely mean."""
     columns = table.columns
     names = {
         ours: next((name for name in (ours, *called.split()) if name in columns), None)

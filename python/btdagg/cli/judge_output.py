@@ -190,7 +190,6 @@ def tokens_and_cost(run: JudgeRun) -> str:
 
 
 def _cost(run: JudgeRun) -> list[str]:
-    """What counts towards the cap, and how much of it replies say; nothing where nobody knows."""
     if run.cost is None or (run.n_unknown_usage and not run.charged_cost):
         return []
     by_replies, counted = f"{run.cost:.4g}", f"{run.charged_cost:.4g}"

@@ -77,7 +77,6 @@ class Thurstone:
         return float(-(below + above) / 2), float((above - below) / 2)
 
     def _judge_tie(self, regime: Regime, mean: float) -> float:
-        """Largest difference that the judge calls a tie."""
         from scipy.optimize import brentq
         from scipy.special import ndtr
 

@@ -35,7 +35,10 @@ def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pairwise_accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of items whose predicted label is the gold label, 0 to 1; the paper's PA. As above."""
+    """Share of items whose predicted label is the gold label, 0 to 1; the paper's PA.
+
+    Takes and raises what `mean_absolute_error` does.
+    """
     gold, predictions = _pair(labels, predicted)
     return float((gold == predictions).mean())
 

@@ -87,8 +87,9 @@ class NewItems(Readable):
     The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator,
     and that over models fitted to resampled groups, since all items share one model. Quantiles are
     of Student's t, with one degree of freedom less than groups. A difference that is the same in
-    all groups gets the interval of a share never seen in so many (Wilson), and the p-value at which
-    it ends at 0.
+    all groups has no such variance: its interval lets as many groups differ as Wilson's interval of
+    a share allows where none is seen, and its p-value is one less the level at which that interval
+    ends at 0.
 
     Where items have one or two votes, few labels flip whole classes of them, and cross-fitted
     models differ in kind from the written one. The interval of a difference therefore covers a

@@ -89,7 +89,8 @@ class RandomSplits:
     seed : int
         Split k depends only on the seed and k, not on the number of splits.
     reserve : int, optional
-        Number of items to keep out of the evaluation set; by default those calibrated on.
+        Number of items to keep out of the evaluation set, of which `share` or `size` are calibrated
+        on; by default all of them.
     """
 
     share: float | None = None
@@ -332,7 +333,8 @@ class Protocol:
         By default 100 random splits with a twentieth calibrated on.
     test : SplitTest, GroupTest or None
         By default exact, with twice the median of the p-values over splits; ``PAPER_TEST`` is the
-        paper's reading. `GroupTest` goes with `CrossFit`, `SplitTest` with other splitters.
+        paper's reading. `GroupTest` goes with `CrossFit`, `SplitTest` with other splitters; None
+        tests nothing.
     loss : callable
         From arrays of gold and predicted labels to losses, whose mean is called MAE, as it is by
         default.

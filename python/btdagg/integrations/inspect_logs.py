@@ -399,7 +399,6 @@ def write_inspect_labels(
 
 
 def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
-    """Read logs: one for each run with samples, which has one log more for each retry."""
     runs: dict[str, list[EvalLog]] = {}
     for log in map(_read, _files(logs)):
         runs.setdefault(log.eval.task_id or log.eval.eval_id, []).append(log)

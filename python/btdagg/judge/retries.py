@@ -169,7 +169,6 @@ class Asker:
 
     @property
     def _is_trusted(self) -> bool:
-        """Whether others are answered, so that a refusal is of its own request."""
         health, most = self._health, max(_REFUSALS_IN_A_ROW, 2 * self._judging.limits.concurrency)
         is_doubtful = health.n_refusals > most or health.worked_at < health.forbidden_at
         return self._pacing.has_worked and not is_doubtful

@@ -206,7 +206,6 @@ def label_app(session: Session, access: Access, follow: Callable[[], object]) ->
 
 
 def _at_the_door(request: Request, access: Access) -> Response | None:
-    """Answer a request that does not get in, or that has just shown the token."""
 
     def is_token(text: str) -> bool:
         return hmac.compare_digest(text.encode(), access.token.encode())

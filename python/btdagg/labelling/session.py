@@ -190,7 +190,6 @@ class Session:
         return -label if label is not None and sides == "BA" else label
 
     def _choice(self, answer: Answer, sides: str = "") -> str:
-        """A label as a choice on a page with some sides, those of the answer unless given."""
         label = self._turned(answer.label, sides or answer.sides)
         return next((name for name, value in self._labels.items() if value == label), "skip")
 

@@ -119,9 +119,9 @@ class SoftSelfConsistency(WithoutFit, OnScale):
     References
     ----------
     Wang et al. (2024), Soft self-consistency improves language model agents: the paper's Soft-SC.
-    With sums Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs: its CI-SC; as
-    there in the paper, confidences are not passed through a softmax. The rule for equal scores is
-    our own.
+    With sums Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs: its CI-SC. As
+    in the paper, and unlike in these, confidences are not passed through a softmax. The rule for
+    equal scores is our own.
     """
 
     needs: ClassVar[Needs] = Needs(confidences=True)

@@ -242,7 +242,7 @@ class DavidsonModel(FittedModel):
             return math.inf
 
     def plot(self, n_votes: int | None = None) -> Picture:
-        """Draw the decision of every way to vote, of the model's `n_votes`, or 50 at most."""
+        """Draw the decision of each way to vote; by default the model's `n_votes`, at most 50."""
         return picture(self, n_votes)
 
     def decide(

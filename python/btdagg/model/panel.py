@@ -400,8 +400,6 @@ def calibrate_panel(
 
 
 class _Averaged(NamedTuple):
-    """The mean of fits, weighed by the loss of each on the folds that were left out."""
-
     x: Floats
     losses: Floats
     shares: Floats
@@ -454,8 +452,6 @@ class _LabelledFeatures(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """Parameters of least penalised loss: betas, eta0, gammas."""
-
     x: Floats
     converged: bool
 

@@ -129,7 +129,7 @@ class Prior(SavedAsJson, Readable):
         return Prior(rest, self.alpha, self.kappa, self.weak_share)
 
     def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:
-        """Equally likely beta, eta0 and gamma, (m, 3), of neighbours thinned to so many votes."""
+        """Equally likely beta, eta0, gamma, (m, 3), at `n_votes`, by default what all have."""
         return self.learned(self.n_votes if n_votes is None else n_votes).parameters
 
     def learned(self, n_votes: int) -> _core.Prior:

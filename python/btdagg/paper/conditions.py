@@ -73,7 +73,8 @@ def compare_orders(
     Parameters
     ----------
     votes : Votes
-        Long votes with a column `order`; items with `n_votes` votes, none missing, in each order.
+        Long votes with a column `order`; only items with `n_votes` votes that are not missing in
+        each order are used.
     labels : Labels
         Gold labels; items that share a `group` are split together.
     n_votes : int

@@ -82,9 +82,9 @@ def load_wmt23(
     -------
     Ratings
         By item and rater, with the columns `item`, `segment`, `doc`, `system_a`, `system_b`,
-        `rater`, `mqm_a`, `mqm_b`, `vote` and `identical`. Raters who saw one translation at a time
-        are called `direct-`; whether they are others of the same name is not known. Pairs of a
-        segment share the source: split them together.
+        `rater`, `mqm_a`, `mqm_b`, `vote` and `identical`. Names of raters who saw one translation
+        at a time begin with `direct-`; the archives do not say whether raters of one name are one
+        person. Pairs of a segment share the source: split them together.
 
     References
     ----------

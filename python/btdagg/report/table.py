@@ -189,7 +189,6 @@ class ReportTable(Readable):
         )
 
     def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:
-        """Rows of texts in which a label is empty where the row above has it."""
 
         def text(entry: Entry, *, blank: bool) -> str:
             written = "" if blank else write(entry.text)
@@ -202,7 +201,6 @@ class ReportTable(Readable):
 
     @cached_property
     def _repeated(self) -> list[int]:
-        """How many of the labels of each row, the last aside, the row above begins with too."""
         labels = [row[: self.n_label_columns - 1] for row in self.rows]
         equal = ([a == b for a, b in zip(*pair, strict=False)] for pair in pairwise([(), *labels]))
         return [[*same, False].index(False) for same in equal]

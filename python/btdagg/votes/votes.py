@@ -447,13 +447,15 @@ def read_votes(
         (both needed of every vote but ties; sizes beside a column `vote`, or signed), or
         probabilities `p_minus`, `p_tie`, `p_plus`. By default that of these three which is there.
     full_margin : float or mapping of judge to float, optional
-        The margin of a whole win. By default twice the mean margin of the judge and template.
+        The margin of a whole win. By default twice the mean margin of the judge and template, ties
+        included.
     scale : Scale, optional
         Of grades, in a column `score` or `vote` (`words` say their numbers), or counts for each
         point. Optional where certain: pairs, pass and fail in words or as 0 and 1, and where a
         column `grades` says it, as in exports of a vote store. A column `criterion` is the `task`.
     a, b : str, optional
-        Names of A and B, such as two models; by default those of `system_a` and `system_b`, if one.
+        Names of A and B, such as two models; by default the one value of the columns `system_a` and
+        `system_b`.
 
     Returns
     -------

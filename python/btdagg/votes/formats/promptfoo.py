@@ -112,7 +112,6 @@ def _systems(results: list[dict[str, Any]]) -> dict[int, str]:
 
 
 def _tests(results: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
-    """Yield of each result which test it is of, and which repeat of it."""
     groups: dict[str, str] = {}
     repeats: dict[str, dict[object, int]] = defaultdict(dict)
     for place, result in enumerate(results):
