@@ -125,8 +125,8 @@ class Pipeline:
         `trusted`. Under a rule, the pairs with a label, which have all votes, are certified.
     covariates : "auto", str or sequence of str, optional
         ``"standing"`` (of systems), ``"length"``, columns of numbers; ``"auto"`` is the first two,
-        if the pairs have them. Then rules are lossless and standings those of the labelled pairs;
-        certificates leave standings out.
+        if the pairs have them. With a rule, which is a lossless one, standings are those of the
+        labelled pairs and stay so. Certificates leave standings out.
     a, b : str, optional
         Names of A and B, unless columns `system_a` and `system_b` of the pairs have them.
 

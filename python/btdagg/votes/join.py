@@ -88,7 +88,8 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     Parameters
     ----------
     ids : (n,) array of integers or str
-        Items that have votes. Integers and text are compared as text, without spaces around it.
+        Items that have votes. Ids that are integers here and text in the labels, or the reverse,
+        are compared as text, without spaces around it.
     counts : (n, 3) array of integers
         Their votes in label order: minus, tie, plus; in a data frame, columns with these names.
     labels : Labels
