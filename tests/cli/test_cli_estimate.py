@@ -93,9 +93,8 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert f"about {found.labels_for(0.25)} labels" in out
     narrow = cli("estimate", "votes.csv", "labels.csv", "-f", "judge=x", "--width", "0.01")[1]
     least = found.width_with(300)
-    assert (
-        f"more than these items: about {math.ceil(300 * (least / 0.01) ** 2):,} labelled" in narrow
-    )
+    wanted = math.ceil(300 * (least / 0.01) ** 2)
+    assert f"about {wanted:,} labels, {wanted - 80:,} more; labels on all 300 items give" in narrow
     assert (
         "ties counted as half, of new items like these, by 80 labels and the votes of 300 items"
         in out

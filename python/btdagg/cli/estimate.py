@@ -236,16 +236,13 @@ def _show(estimates: Estimates, by: str | None) -> None:
 
 
 def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str:
+    n_items, beyond = estimates.n_items, ""
     if n_labels is None:
-        least = estimates.width_with(estimates.n_items)
-        items = math.ceil(estimates.n_items * (least / width) ** 2)
-        enough = (
-            f"more than these items: about {items:,} labelled ones, as labels on all "
-            f"{estimates.n_items:,} give a width of {least:.3g}"
-        )
-    else:
-        more = n_labels - estimates.n_labels
-        enough = f"about {n_labels:,} labels{f', {more:,} more' if more > 0 else ''}"
+        least = estimates.width_with(n_items)
+        n_labels = math.ceil(n_items * (least / width) ** 2)
+        beyond = f"; labels on all {n_items:,} items give one {least:.3g} wide"
+    more = n_labels - estimates.n_labels
+    enough = f"about {n_labels:,} labels{f', {more:,} more' if more > 0 else ''}{beyond}"
     return f"{estimates.main}: an interval {width:g} wide takes {enough}"
 
 

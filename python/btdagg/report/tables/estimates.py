@@ -178,16 +178,21 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
 
 
 def _not_told(systems: SystemEstimates) -> str:
-    names, alike = list(map(str, systems.systems)), []
+    """Say which pairs of systems the labels tell apart, or which not: whichever is shorter."""
+    names, alike, apart = list(map(str, systems.systems)), [], []
     for first, second in combinations(range(len(names)), 2):
-        if systems.pvalues[first, second] >= 1 - systems.level:
-            alike.append(f"{names[first]} and {names[second]}")
-    if len(alike) > _MOST_PAIRS:
-        n_pairs = len(names) * (len(names) - 1) // 2
-        return f"{len(alike)} of {n_pairs} pairs do not differ significantly."
-    return (
-        f"No significant difference: {'; '.join(alike)}." if alike else "All differ significantly."
-    )
+        is_alike = systems.pvalues[first, second] >= 1 - systems.level
+        (alike if is_alike else apart).append(f"{names[first]} and {names[second]}")
+    if not alike or not apart:
+        return "All differ significantly." if not alike else "None differ significantly."
+    if len(apart) < len(alike):
+        return f"Only these pairs differ significantly: {_some(apart)}."
+    return f"No significant difference: {_some(alike)}."
+
+
+def _some(pairs: list[str]) -> str:
+    left = len(pairs) - _MOST_PAIRS
+    return "; ".join(pairs[:_MOST_PAIRS]) + f"; and {left} more pairs" * (left > 0)
 
 
 def _strength(interval: ParameterInterval) -> str:
