@@ -12,7 +12,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SNAPSHOT = ROOT / "tests/project/messages.txt"
 PACKAGE = ROOT / "python/btdagg"
-ERRORS = re.compile(r"(^|\.)(expect|require_rows|shaped|BadParameter|\w*Error)$")
+ERRORS = re.compile(r"(^|\.)(BadParameter|\w*Error)$")
+SAID = {
+    "expect": (2, 3),
+    "forbid": (1,),
+    "given": (2,),
+    "require_rows": (3,),
+    "shaped": (3,),
+    "of_kind": (3,),
+    "reworded": (1,),
+    "within": (0,),
+}  # texts of checks
 WORDS = re.compile(r"[A-Za-z]{2,}\S* \S+ \S+")  # three words
 NOT_READ = {"reference.py", "model/sql/queries.py", "report/style.py", "judge/store/database.py"}
 
@@ -42,10 +52,17 @@ def texts(node: ast.AST, in_error: bool = False):
         text = text_of(node)
         if (in_error and re.search("[a-z]{2}", text)) or WORDS.search(text):
             yield text
+    said = []
     if isinstance(node, ast.Call):
-        in_error = in_error or bool(ERRORS.search(ast.unparse(node.func)))
+        name = ast.unparse(node.func)
+        in_error = in_error or bool(ERRORS.search(name))
+        said = [
+            node.args[place]
+            for place in SAID.get(name.rpartition(".")[2], ())
+            if place < len(node.args)
+        ]
     for child in ast.iter_child_nodes(node):
-        inner = in_error and not isinstance(child, ast.Compare | ast.Subscript)
+        inner = (in_error or child in said) and not isinstance(child, ast.Compare | ast.Subscript)
         is_name = is_text(node) and is_text(child)  # a piece of the text above
         is_format = isinstance(node, ast.FormattedValue) and child is node.format_spec
         if not is_name and not is_format:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from copy import copy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 
 _MOST = 60  # characters of a value that a message shows
 _ABSENT = object()
@@ -90,6 +94,63 @@ class InputError(ValueError):
 def expect(good: object, argument: str, got: object, expected: str, row: int | None = None) -> None:
     if not good:
         raise InputError(argument=argument, got=got, expected=expected, row=row)
+
+
+def forbid(
+    bad: object,
+    message: str,
+    argument: str | None = None,
+    *,
+    advice: Mapping[str, object] | None = None,
+) -> None:
+    """Raise an `InputError` with a message of its own if something is bad."""
+    if bad:
+        raise InputError(message, argument=argument, advice=advice)
+
+
+def given(value: Value | None, argument: str, expected: str) -> Value:
+    """Return the value of an argument, which may not be None."""
+    if value is None:
+        raise InputError(argument=argument, got=None, expected=expected)
+    return value
+
+
+def of_kind(value: object, kind: type[Value], argument: str, expected: str) -> Value:
+    """Return the value of an argument, which has to be of a class."""
+    if not isinstance(value, kind):
+        raise InputError(argument=argument, got=value, expected=expected)
+    return value
+
+
+def one_of(value: object, choices: Collection[Value], argument: str) -> Value:
+    """Return the value of an argument, which has to be among some choices."""
+    if value not in choices:
+        expected = f"one of {', '.join(map(str, choices)) or 'none'}"
+        raise InputError(argument=argument, got=value, expected=expected)
+    return value  # type: ignore[return-value]  # equal to one of them
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """Say what an `InputError` of the ``with`` statement is about."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(where) from None
+
+
+@contextmanager
+def reworded(
+    errors: type[BaseException] | tuple[type[BaseException], ...],
+    message: str,
+    argument: str | None = None,
+) -> Iterator[None]:
+    """Make errors of others an `InputError`, whose message has their first line for {error}."""
+    try:
+        yield
+    except errors as error:
+        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise InputError(message.replace("{error}", why), argument=argument) from None
 
 
 def shown(value: object) -> str:

@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, reworded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -42,10 +42,9 @@ class Registry(Mapping[str, _T]):
             function = point.load()
         except Exception as error:  # whatever a module does as it is imported
             raise InputError(f"{where} cannot be imported: {error!r}") from error
-        try:
+        expected = f"{where} is not a function of {self._parameters}"
+        with reworded((TypeError, ValueError), expected):
             signature(function).bind(*self._parameters.split(", "))
-        except (TypeError, ValueError):
-            raise InputError(f"{where} is not a function of {self._parameters}") from None
         return self._adapted(function, name, where)
 
     def __iter__(self) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.lazy import pl
 
 if TYPE_CHECKING:
@@ -29,13 +29,9 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that table
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (TypeError, ValueError) as error:  # no path, or a NUL in it
-        raise InputError(f"path is {path!r}: {error}") from None
+    no_path = reworded((TypeError, ValueError), f"path is {path!r}: {{error}}")  # or a NUL in it
+    with reworded(OSError, f"{path}: {{error}}"), no_path, open(path, "rb") as file:
+        return file.read()
 
 
 class FileFormat(NamedTuple):
@@ -75,11 +71,11 @@ class FileFormat(NamedTuple):
 
     def fields(self, parsed: Any) -> dict[str, Any]:
         got = parsed.get("format") if isinstance(parsed, dict) else None
-        if got != self.name:
-            other = f', not "{got}"' if isinstance(got, str) else ""
-            raise InputError(
-                f'not a btdagg {self.what}, expected an object with "format": "{self.name}"{other}'
-            )
+        other = f', not "{got}"' if isinstance(got, str) else ""
+        forbid(
+            got != self.name,
+            f'not a btdagg {self.what}, expected an object with "format": "{self.name}"{other}',
+        )
         version = parsed.get("version")
         if isinstance(version, bool) or version != self.version:
             hint = ""

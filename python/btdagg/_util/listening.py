@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import uvicorn
 
-from btdagg._core import InputError
+from btdagg._util.errors import reworded
 from btdagg._util.numbers import as_integer
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -41,11 +41,8 @@ def bound(host: str, port: int) -> socket.socket:
     """Listen on an address; of a name that has several, on the one of IPv4."""
     as_integer(port, "port", 0, 2**16 - 1)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
+    with reworded((OSError, UnicodeError), f"cannot listen on {host!r}, port {port}: {{error}}"):
         listening = socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot listen on {host!r}, port {port}: {why}") from None
     # Connections inherit it. Else the body of an answer, which is written after its headers, waits
     # until the client has acknowledged these: 40 ms on a connection that is kept open.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

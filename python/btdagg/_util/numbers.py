@@ -8,14 +8,26 @@ from numbers import Integral
 from btdagg._util.errors import InputError
 
 
-def as_number(value: object, name: str) -> float:
-    """Return a finite number as a float; True, as JSON has it, is none."""
+def as_number(
+    value: object,
+    name: str,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    most: float = math.inf,
+) -> float:
+    """Return a finite number within limits as a float; True, as JSON has it, is none."""
     try:
         number = float(value)  # type: ignore[arg-type]  # whatever float() takes, but no text
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if isinstance(value, str | bytes | bool) or not math.isfinite(number):
         raise InputError(argument=name, got=value, expected="a finite number")
+    if not (least <= number <= most and above < number < below):
+        limits = {"of at least": least, "above": above, "below": below, "at most": most}
+        named = [f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)]
+        raise InputError(argument=name, got=value, expected=f"a number {' and '.join(named)}")
     return number
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.files import FileFormat, replacing, try_folder
 from btdagg._util.lazy import pl
 
@@ -21,12 +21,10 @@ def require_file(
     argument: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()
 ) -> None:
     """Check, before the work, that the file of an argument can be written."""
-    if _is_read(path, reads):
-        raise InputError(
-            f"{argument} is {path}, an input file; choose another name", argument=argument
-        )
-    if path.is_dir():
-        raise InputError(f"{argument} is {path}, a folder; expected a file", argument=argument)
+    forbid(
+        _is_read(path, reads), f"{argument} is {path}, an input file; choose another name", argument
+    )
+    forbid(path.is_dir(), f"{argument} is {path}, a folder; expected a file", argument)
     if not path.exists() or path.is_file():  # neither a device nor a pipe
         _require_writable(path, Path(os.path.realpath(path)).parent)
 
@@ -39,10 +37,8 @@ def require_folder(path: Path) -> None:
 
 
 def _require_writable(output: Path, *folders: Path) -> None:
-    try:
+    with reworded(OSError, f"{output}: cannot be written: {{error}}"):
         try_folder(next((folder for folder in folders if folder.exists()), folders[0]))
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
 
 
 class OutputFolder:
@@ -93,12 +89,11 @@ class OutputFolder:
 
     def _refuse(self, name: str) -> None:
         target = self.path / name
-        if _is_read(target, self._reads):
-            raise InputError(
-                f"{target} is an input file and would be overwritten; choose another folder"
-            )
-        if target.is_dir():
-            raise InputError(f"{target} is a folder; expected a file, or nothing at this path")
+        forbid(
+            _is_read(target, self._reads),
+            f"{target} is an input file and would be overwritten; choose another folder",
+        )
+        forbid(target.is_dir(), f"{target} is a folder; expected a file, or nothing at this path")
         if os.path.lexists(target) and name not in {MANIFEST, *self._manifest()}:
             raise InputError(f"{target} was not written by btdagg; choose another folder")
 
@@ -106,10 +101,8 @@ class OutputFolder:
         path = self.path / MANIFEST
         if not os.path.lexists(path):
             return set()
-        try:
+        with reworded(InputError, f"{path} is not a manifest of btdagg; choose another folder"):
             return _FILE.loads(path.read_bytes(), str(path), _names_in)
-        except InputError:
-            raise InputError(f"{path} is not a manifest of btdagg; choose another folder") from None
 
     def _write_manifest(self, names: Set[str]) -> None:
         content = _FILE.dumps({"files": sorted(names)}, indent=1) + "\n"

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import InputError, expect, forbid, reworded, within
 from btdagg._util.numbers import as_integer as as_integer
 from btdagg._util.numbers import as_number as as_number
 
@@ -35,6 +35,14 @@ class CountsItself:
 
         def labelled(self, labels: Any) -> Any:
             """Return counts and labels of the items that also are in a table of labels."""
+
+
+def as_list(values: object, name: str, expected: str, least: int = 1) -> list[Any]:
+    """Return what is in a sequence of at least so many values, which is no text."""
+    is_other = isinstance(values, str | bytes | Mapping | Set)
+    listed = [*values] if isinstance(values, Iterable) and not is_other else []
+    expect(len(listed) >= least, name, values, expected)
+    return listed
 
 
 # Arrays of numbers
@@ -207,8 +215,7 @@ def refuse_booleans(labels: Any, name: str, expected: str) -> None:
     values: Any = labels
     if not isinstance(values, list | tuple):
         values = np.asarray(values)
-        if values.dtype == np.bool_:
-            raise InputError(f"{name} has dtype bool, expected {expected}", argument=name)
+        forbid(values.dtype == np.bool_, f"{name} has dtype bool, expected {expected}", name)
         values = values.tolist() if values.dtype.kind == "O" and values.ndim else []
     if not {bool, np.bool_}.isdisjoint(map(type, values)):
         row = next(row for row, value in enumerate(values) if isinstance(value, bool | np.bool_))
@@ -241,10 +248,8 @@ def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> N
         raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")
     columns = []
     for place, name in enumerate(names_of_judges(judges, n_judges)):
-        try:
+        with within(f"judge {name!r}: "):
             columns.append(as_checked_counts(array[:, place]))
-        except InputError as error:
-            raise InputError(f"judge {name!r}: {error}") from None
     return np.stack(columns, axis=1)
 
 
@@ -292,25 +297,20 @@ def as_groups(
         present = names == names
     what = "group" if name == "groups" else "value"
     require_rows(np.asarray(present), names, name, f"a {what} for every item")
-    try:
+    message = f"{name} mixes values that cannot be compared, expected names of one type"
+    with reworded(TypeError, message, name):
         if names.dtype.kind != "O":
             return np.unique(names, return_inverse=True)[1].astype(np.int64, copy=False)
         # Names repeat; a look at each distinct one is faster than sorting all.
         values = names.tolist()
         number = {value: place for place, value in enumerate(sorted(set(values)))}
         return np.fromiter((number[value] for value in values), np.int64, len(values))
-    except TypeError:
-        raise InputError(
-            f"{name} mixes values that cannot be compared, expected names of one type",
-            argument=name,
-        ) from None
 
 
 def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return numbers from 0 to 1 as a float64 array of any shape with at least one number."""
     array = np.asarray(as_numbers(values, name), dtype=np.float64)
-    if array.size == 0:
-        raise InputError(f"{name} is empty, expected at least one number", argument=name)
+    forbid(array.size == 0, f"{name} is empty, expected at least one number", name)
     require_rows(np.asarray((array >= 0) & (array <= 1)), array, name, "a number from 0 to 1")
     return array
 
@@ -322,13 +322,10 @@ def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, .
     """Return the distinct names of judges; their numbers from 1 where none are given."""
     if judges is None and n_judges is not None:
         return tuple(str(number) for number in range(1, n_judges + 1))
-    if isinstance(judges, str) or not isinstance(judges, Sequence | np.ndarray) or not len(judges):
-        raise InputError(argument="judges", got=judges, expected="a sequence of names")
-    names = tuple(judges)
+    names = tuple(as_list(judges, "judges", "a sequence of names"))
     for place, name in enumerate(names):
         expect(isinstance(name, str) and name, "judges", name, "text", row=place)
-        if name in names[:place]:
-            raise InputError(f"judges has {name!r} twice", argument="judges")
+        forbid(name in names[:place], f"judges has {name!r} twice", "judges")
     if n_judges is not None and len(names) != n_judges:
         raise InputError(
             f"judges has {len(names)} names, and counts has {n_judges} judges", argument="judges"
@@ -385,10 +382,7 @@ def distinct_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.
 
 
 def same_length(name: str, n_rows: int, other: str, expected: int) -> None:
-    if n_rows != expected:
-        raise InputError(
-            f"{name} has {n_rows} rows, expected {expected} as in {other}", argument=name
-        )
+    forbid(n_rows != expected, f"{name} has {n_rows} rows, expected {expected} as in {other}", name)
 
 
 def same_index(**arguments: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btdagg._util.addresses import without_credentials
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg.cli.common import Json, note, print_json, say
 from btdagg.cli.flags import with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate, tokens_and_cost
@@ -62,10 +62,10 @@ def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: J
     from btdagg.judge.store import VoteStore
 
     settings = JudgeFlags(**vars(flags), batch=True).settings()
-    if settings.rule is not None:
-        raise InputError(
-            "batch write takes no --stop; use btdagg judge or btdagg run with --stop and --batch"
-        )
+    forbid(
+        settings.rule is not None,
+        "batch write takes no --stop; use btdagg judge or btdagg run with --stop and --batch",
+    )
     judging, place = settings.judging, store_of(store, settings.store)
     pairs_read = read_pairs(
         *flags.tables(settings.columns, ("pairs", flags.project.place("pairs", pairs))),

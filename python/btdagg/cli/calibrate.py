@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg.cli.common import (
     FirstVotes,
     Json,
@@ -76,8 +76,7 @@ def calibrate(
     """
     keep_what_is_no_model(output, typed)
     panel = reading.panel
-    if panel is not None and prior not in (None, "weak"):
-        raise InputError(argument="prior", got=prior, expected="none named beside a panel")
+    expect(panel is None or prior in (None, "weak"), "prior", prior, "none named beside a panel")
     is_alone = panel is not None or prior not in (None, "neighbours")
     table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
     fitted_prior = chosen_prior(prior, neighbours, items.scale, items.label_scale)

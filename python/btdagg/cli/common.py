@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid, reworded
 from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
 from btdagg.cli.flags import TABLE, CommandLine
@@ -199,9 +199,8 @@ class Reading(ProjectOption):
         of_model = {"votes": model.scale, "labels": model.label_scale}
         for (kind, own), table in zip(of_model.items(), (votes, labels), strict=True):
             said = self.project.scale(kind, table) if table is not None else None
-            if said not in (None, own):
-                where = self.project.where(kind, "scale")
-                raise InputError(f"{where} is {said}, but the model has {own}")
+            where = self.project.where(kind, "scale")
+            forbid(said not in (None, own), f"{where} is {said}, but the model has {own}")
         return model.scale, model.label_scale
 
     def votes(
@@ -329,8 +328,7 @@ def parse_pairs(
     pairs = []
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
-        if not (name and equals):
-            raise InputError(argument=argument, got=text, expected=expected)
+        expect(name and equals, argument, text, expected)
         pairs.append((name, value))
     return pairs
 
@@ -425,12 +423,9 @@ def model_or_panel(path: Path) -> AnyModel:
 def keep_what_is_no_model(output: Path, typed: CommandLine) -> None:
     """Refuse to replace a file of the default name that holds something else."""
     if output.exists() and not typed.is_given("output"):
-        try:
+        message = f"{output} exists and is not a model; give another name with --output"
+        with reworded(InputError, message):
             model_or_panel(output)
-        except InputError:
-            raise InputError(
-                f"{output} exists and is not a model; give another name with --output"
-            ) from None
 
 
 _NEW_JUDGE = {

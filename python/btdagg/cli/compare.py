@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg.cli.common import (
     Data,
     Json,
@@ -155,8 +155,8 @@ def _compared(
         remarks += [f"{number} {what} and are left out"] if number else []
     if (other := result.other_difference) is not None:
         where = "of these items" if reading.population == "new" else "of new items like these"
-        ends = f"{other.low:+.3f} to {other.high:+.3f}"
-        remarks.append(f"difference {where}: {other.mean:+.3f} ({ends})")
+        ends = f"{other.low:+z.3f} to {other.high:+z.3f}"
+        remarks.append(f"difference {where}: {other.mean:+z.3f} ({ends})")
     return result, list(dict.fromkeys(remarks))
 
 
@@ -196,8 +196,7 @@ def _way(
     table = table.filter(own) if own else table
     number = None
     if n_votes is not None:
-        if not n_votes.isdecimal() or int(n_votes) == 0:
-            raise InputError(argument="n", got=n_votes, expected="a whole number above 0")
+        expect(n_votes.isdecimal() and int(n_votes) != 0, "n", n_votes, "a whole number above 0")
         number = int(n_votes)
     scales = table.scale, data.gold.scale
     if method == "panel" and table.scale.mirrored:

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.files import load_any, write_table
 from btdagg.cli.common import (
     FirstVotes,
@@ -114,8 +114,7 @@ def decide(
     scale: Scale = fitted.scale
     project = reading.project
     refresh = project.setting("standings", "model") == "votes"
-    if refresh and labels is not None:
-        raise InputError("--set standings=votes and --labels cannot be combined")
+    forbid(refresh and labels is not None, "--set standings=votes and --labels cannot be combined")
     people = (("labels", place) for place in labels or ())
     raw = project.read(("votes", project.place("votes", votes)), *people)
     raw_votes, *raw_labels = reading.filtered(*raw)

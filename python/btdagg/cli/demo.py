@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import Json, out, print_json, progress_bar, say
@@ -67,8 +67,7 @@ def demo(
     Example: btdagg demo --output demo
     """
     if pairs is not None:
-        if output is not None:
-            raise InputError("--pairs and --output cannot be combined")
+        forbid(output is not None, "--pairs and --output cannot be combined")
         _write_pairs(OutputFolder(pairs), items or _N_PAIRS, json=json)
         return
     items = items or _N_ITEMS

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import within
 from btdagg._util.files import replace_file
 from btdagg._util.wording import printable
 from btdagg.cli.common import (
@@ -113,11 +113,8 @@ def gate(
     told["covariates"] = reading.covariates_for(fitted)
     results = {}
     for name, part in parts.items():
-        try:
-            with differences_said():
-                result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **told)
-        except InputError as error:
-            raise error.within("" if by is None else f"{by} {name}: ") from None
+        with within("" if by is None else f"{by} {name}: "), differences_said():
+            result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **told)
         has_design = "probability" in data.gold.columns or result.n_labels == result.n_items
         remarks = what_is_pooled(part, "takes", [] if by is None else [by])
         results[name] = with_remarks(result, remarks + about_drawing(data, has_design))

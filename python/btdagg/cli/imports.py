@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.files import write_table
 from btdagg._util.outputs import require_file
 from btdagg._util.wording import counted
@@ -94,10 +94,10 @@ def import_(
     how: Any = {"kind": kind, "answer_pattern": answer_pattern}
     imported = project.imported(files, project.keys.get("format"), **how)
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
-    if not imported.n_votes:
-        raise InputError(
-            "; ".join([f"no vote could be read; reasons: {unread}", *imported.remarks])
-        )
+    forbid(
+        not imported.n_votes,
+        "; ".join([f"no vote could be read; reasons: {unread}", *imported.remarks]),
+    )
     write_table(imported.frame, output, output.suffix)
     n_items = imported.frame["item"].n_unique()
     who = f" of {n_items} items" if imported.kind != "labels" else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg.cli.common import Json, note, say_differences
 from btdagg.cli.judge_output import run_asking, say_decisions, say_estimate, say_rule, say_run
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of
@@ -55,14 +55,12 @@ def judge(
 
     settings = flags.settings()
     judging, rule, place = settings.judging, settings.rule, store_of(store, settings.store)
-    if rule is not None and method != "sample":
-        raise InputError("--stop needs --method sample")
+    forbid(rule is not None and method != "sample", "--stop needs --method sample")
     if (labels is None) == (method == "few-shot"):
         raise InputError("--labels and --method few-shot must be given together")
     if settings.examples is not None and method != "few-shot":
         raise InputError(f"examples = {settings.examples} needs --method few-shot")
-    if judging.batch and method == "usc":
-        raise InputError("--method usc cannot be combined with --batch")
+    forbid(judging.batch and method == "usc", "--method usc cannot be combined with --batch")
     place_of_pairs = flags.project.place("pairs", pairs)
     sources = (("pairs", place_of_pairs), ("labels", labels))
     tables = flags.tables(settings.columns, *sources)

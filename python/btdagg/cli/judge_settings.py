@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid, reworded
 from btdagg.cli.common import ProjectOption, differences_said, note, parse_pairs
 from btdagg.judge.client import SIMULATED
 from btdagg.judge.judging import Judging
@@ -119,8 +119,7 @@ class JobFlags(ProjectOption):
         keys |= {name: value for name, value in flags.items() if value is not None}
         if self.criteria is not None:
             keys["criteria"] = dict(parse_pairs(self.criteria, "criteria", "NAME=RUBRIC"))
-        if not keys.get("model"):
-            raise InputError("model is missing, expected the name of a model", argument="model")
+        forbid(not keys.get("model"), "model is missing, expected the name of a model", "model")
         rule = _rule_of(keys) if "stop" in keys else None
         # An estimate looks prices up where it comes to that, since it takes a while.
         if not self.dry_run or "max_cost" in keys:
@@ -255,10 +254,8 @@ def read_config(path: Path | None) -> dict[str, Any]:
     """Read the keys of a file; none without one."""
     if path is None:
         return {}
-    try:
+    with reworded(ValueError, f"{path}: {{error}}"):  # no TOML, or no UTF-8
         keys = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise InputError(f"{path}: {error}") from None
     # A project file has a table for them.
     return checked_keys(keys["judge"] if isinstance(keys.get("judge"), dict) else keys, str(path))
 

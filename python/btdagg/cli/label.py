@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.outputs import require_file, table_if_any
 from btdagg.cli.common import (
     ProjectOption,
@@ -170,8 +170,7 @@ def label(
             if answers := opened.answers():  # a table without rows is none
                 outcome.save(answers, output)
 
-        if export and not opened.answers():
-            raise InputError(f"{opened.name} has no labels to write")
+        forbid(export and not opened.answers(), f"{opened.name} has no labels to write")
         write()
         if not export:
             serve_labels(
@@ -212,7 +211,7 @@ def _chosen(table: Table, *, has_criteria: bool) -> pl.DataFrame:
 
 
 def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
-    """What goes to the labels besides what raters say, by item."""
+    # What goes to the labels besides what raters say, by item.
     import polars as pl
 
     from btdagg.votes.schema import groups, names, parse

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.files import load_any
 from btdagg._util.wording import counted
 from btdagg.cli.common import (
@@ -115,10 +115,10 @@ def plan(
     """
     population = reading.population
     if model is None:
-        if output is not None or stop != "lossless" or drift is not None:
-            raise InputError(
-                "MODEL is missing: a stopping rule is made from MODEL, VOTES and LABELS"
-            )
+        forbid(
+            output is not None or stop != "lossless" or drift is not None,
+            "MODEL is missing: a stopping rule is made from MODEL, VOTES and LABELS",
+        )
         if population != "new":
             raise InputError("--set population=finite needs a pilot: give MODEL, VOTES and LABELS")
         _before_the_first_label(prior, n_votes, step=step, n_items=n_items, json=json)
@@ -138,10 +138,9 @@ def plan(
         items = data.votes.items(data.gold).with_covariates(known, model=fitted).labelled()
     fitted_prior: AnyPrior = None
     of_prior = "with the prior of grades"
-    if items.scale != fitted.scale:
-        raise InputError(
-            argument="scale", got=str(items.scale), expected=f"that of {model}, {fitted.scale}"
-        )
+    expect(
+        items.scale == fitted.scale, "scale", str(items.scale), f"that of {model}, {fitted.scale}"
+    )
     if items.scale.mirrored:
         neighbours = neighbours_of(data) if prior in (None, "neighbours") else None
         fitted_prior = chosen_prior(prior, neighbours)
@@ -178,8 +177,7 @@ def plan(
     expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, own))
     anchors = None
     if drift is not None:
-        if not items.scale.mirrored:
-            raise InputError(argument="drift", got=drift, expected="none for grades")
+        expect(items.scale.mirrored, "drift", drift, "none for grades")
         distribution = rule.votes or online.fit_votes(items.counts, items.labels)
         anchors = online.plan_anchors(distribution, n_votes=n_votes, drift=drift, within=n_items)
     # Of the job alone, without its labelled items.
@@ -243,12 +241,9 @@ def _before_the_first_label(
             f"--prior is {option or 'missing'}, expected the file of a saved prior, since there "
             "are no MODEL, VOTES and LABELS"
         )
-    if n_votes > prior.n_votes:
-        expected = f"at most {prior.n_votes}, the votes of each item of {option}"
-        raise InputError(argument="n_votes", got=n_votes, expected=expected)
-    if n_votes % step:
-        expected = f"a multiple of --step, {step}"
-        raise InputError(argument="n_votes", got=n_votes, expected=expected)
+    expected = f"at most {prior.n_votes}, the votes of each item of {option}"
+    expect(n_votes <= prior.n_votes, "n_votes", n_votes, expected)
+    expect(n_votes % step == 0, "n_votes", n_votes, f"a multiple of --step, {step}")
     forecast = online.forecast(
         prior, n_items=n_items, n_votes=_curve(n_votes, step), price=0.0, step=step
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import expect, forbid
 from btdagg._util.wording import counted
 from btdagg.votes.scale import PAIRS, Scale
 
@@ -54,17 +54,14 @@ def chosen_prior(
         return prior_among(neighbours or {}, scale, label_scale)
     if option == "weak":
         return "weak"
-    if option == "neighbours":
-        raise InputError(
-            "prior is neighbours, but the files have no other task or judge with labels; expected "
-            "weak, none or a file",
-            argument="prior",
-        )
-    if not scale.mirrored:
-        expected = "weak, neighbours or none for grades"
-        raise InputError(argument="prior", got=option, expected=expected)
-    if not Path(option).exists():
-        raise InputError(argument="prior", got=option, expected="weak, neighbours, none or a file")
+    forbid(
+        option == "neighbours",
+        "prior is neighbours, but the files have no other task or judge with labels; expected "
+        "weak, none or a file",
+        "prior",
+    )
+    expect(scale.mirrored, "prior", option, "weak, neighbours or none for grades")
+    expect(Path(option).exists(), "prior", option, "weak, neighbours, none or a file")
     return btdagg.Prior.load(option)
 
 

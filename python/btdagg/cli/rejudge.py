@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
     Filters,
@@ -95,17 +95,16 @@ def rejudge(
     data = reading.data(votes, labels)
     old = data.votes
     place_of_votes = str(flags.project.place("votes", votes))
-    if os.path.realpath(place) == os.path.realpath(place_of_votes):
-        expected = "a template other than that of the old votes"
-        raise InputError(argument="store", got=place, expected=expected)
+    expected = "a template other than that of the old votes"
+    expect(os.path.realpath(place) != os.path.realpath(place_of_votes), "store", place, expected)
     note(*what_is_pooled(old, "takes"))
     if reading.covariates or reading.panel:
         note("the new model uses votes only; covariates and panel of the project file are ignored")
-    if judging.scale.points != old.scale.points:
-        raise InputError(
-            f"template {judging.setup.template} asks for {judging.scale.in_words}, expected "
-            f"{old.scale.in_words} as in {old.source}"
-        )
+    forbid(
+        judging.scale.points != old.scale.points,
+        f"template {judging.setup.template} asks for {judging.scale.in_words}, expected "
+        f"{old.scale.in_words} as in {old.source}",
+    )
     place_of_pairs = flags.project.place("pairs", pairs)
     (raw,) = flags.tables(settings.columns, ("pairs", place_of_pairs))
     if "criterion" in raw.columns:
@@ -159,10 +158,10 @@ def _drawn(pairs: Pairs, ids: Any, n_items: int | None) -> Pairs:
 
     names = pl.Series("item", [str(item) for item in ids])
     frame = pairs.frame.filter(pl.col("item").cast(pl.String).is_in(names.implode()))
-    if frame.is_empty():
-        raise InputError(
-            f"{pairs.source}: none of its items has both a label and votes of the old judge"
-        )
+    forbid(
+        frame.is_empty(),
+        f"{pairs.source}: none of its items has both a label and votes of the old judge",
+    )
     drawn = frame["item"].cast(pl.String).unique().to_list()
     order = sorted(drawn, key=lambda item: sha256(item.encode()).digest())[:n_items]
     place = pl.DataFrame({"item": order}).with_row_index("place")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btdagg._util.addresses import shown_address
-from btdagg._util.errors import InputError
+from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg.cli.common import err, note, out, print_json, say, say_in_words
 from btdagg.cli.flags import CommandLine
@@ -145,9 +145,7 @@ def names(listed: str | None, argument: str) -> list[str] | None:
     if listed is None:
         return None
     columns = [name.strip().lower() for name in listed.split(",")]
-    if not all(columns):
-        expected = "names of columns separated by commas"
-        raise InputError(argument=argument, got=listed, expected=expected)
+    expect(all(columns), argument, listed, "names of columns separated by commas")
     return columns
 
 
@@ -156,9 +154,8 @@ def numbers_of_votes(listed: str | None) -> list[int] | None:
     if listed is None:
         return None
     numbers = [int(text) if text.strip().isdecimal() else 0 for text in listed.split(",")]
-    if not all(0 < number < 2**31 for number in numbers):
-        expected = "whole numbers from 1 to 2147483647 separated by commas, such as 4,8"
-        raise InputError(argument="n_votes", got=listed, expected=expected)
+    expected = "whole numbers from 1 to 2147483647 separated by commas, such as 4,8"
+    expect(all(0 < number < 2**31 for number in numbers), "n_votes", listed, expected)
     return numbers
 
 

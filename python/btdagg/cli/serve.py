@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.files import load_any
 
 TOKEN = "BTDAGG_SERVE_TOKEN"
@@ -38,7 +38,6 @@ def serve(
     from btdagg.serve import run
 
     named = {path.stem: path for path in models}
-    if len(named) < len(models):
-        raise InputError("two models have the same name; rename one of the files")
+    forbid(len(named) < len(models), "two models have the same name; rename one of the files")
     loaded = {name: load_any(path, DavidsonModel, GradeModel) for name, path in named.items()}
     run(loaded, host=host, port=port, token=os.environ.get(TOKEN))

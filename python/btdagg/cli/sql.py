@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg.cli.common import Filters, model_or_panel, parse_pairs
 from btdagg.cli.console import write_data
 from btdagg.cli.flags import CommandLine
@@ -106,10 +106,8 @@ def sql(
             "--filter": filters,
             "--set strength": strength,
         }.items():
-            if value:
-                raise InputError(f"{option} needs single votes: name their table with --votes")
-        if probabilities:
-            raise InputError("--probabilities needs --votes")
+            forbid(value, f"{option} needs single votes: name their table with --votes")
+        forbid(probabilities, "--probabilities needs --votes")
     table = None
     if votes is not None:
         project = typed.project
@@ -139,10 +137,10 @@ def sql(
             **others,
         )
     if labels is not None and table is not None:
-        if fitted is not None or probabilities:
-            raise InputError(
-                "--labels writes a query for calibration; expected no MODEL and no --probabilities"
-            )
+        forbid(
+            fitted is not None or probabilities,
+            "--labels writes a query for calibration; expected no MODEL and no --probabilities",
+        )
         gold = LabelsTable(
             _parts(labels, dialect),
             item=parts("labels", "item", "item"),
@@ -167,9 +165,8 @@ def _columns(
     column: dict[str, str] = {}
     samples = []
     for name, value in parse_pairs(texts, "keys"):
-        if name not in allowed or name in column:
-            expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
-            raise InputError(argument="keys", got=f"{name}={value}", expected=expected)
+        expected = f"one of each of {', '.join(allowed)}" if allowed else "no names here"
+        expect(name in allowed and name not in column, "keys", f"{name}={value}", expected)
         if name == "sample":
             samples.append(value)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.files import write_table
 from btdagg._util.wording import MISSING
 from btdagg.cli.common import (
@@ -180,9 +180,8 @@ def _export_store(store: str, file: Path, methods: list[str]) -> None:
     from btdagg.judge.store import VoteStore, votes_frame
 
     for method in methods:
-        if method not in ("sample", *METHODS):
-            expected = f"one of sample, {', '.join(METHODS)}"
-            raise InputError(argument="methods", got=method, expected=expected)
+        expected = f"one of sample, {', '.join(METHODS)}"
+        expect(method in ("sample", *METHODS), "methods", method, expected)
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=methods)
     write_table(frame, file, file.suffix)

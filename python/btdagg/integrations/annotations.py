@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
@@ -312,8 +311,7 @@ def _chosen(
     require(table, [item])
     table = table.filter({"annotator_kind": kind} | ({} if name is None else {"name": name}))
     names = table.values("name").to_list()
-    if len(names) > 1:
-        raise InputError(argument="name", got=name, expected=f"one of {listing(names)}")
+    expect(len(names) <= 1, "name", name, f"one of {listing(names)}")
     refuse(table, pl.col(item).is_null(), item, "an item")
     metadata = [json.loads(text or "{}") for text in table.frame["metadata"]]
     added: list[Any] = [pl.col(item).alias("item")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.extras import needs
 from btdagg.estimates.deciding import covariates_in, decided_columns, unknown_in
 from btdagg.model.davidson import DavidsonModel
@@ -72,10 +72,10 @@ class BatchDecider:
         }
         schema = batch.schema
         for name, column in added.items():
-            if name in schema.names:
-                raise InputError(
-                    f"batch already has a column {name!r}, which decisions would add; rename it"
-                )
+            forbid(
+                name in schema.names,
+                f"batch already has a column {name!r}, which decisions would add; rename it",
+            )
             schema = schema.append(pa.field(name, column.type))
         return type(batch).from_arrays([*batch.columns, *added.values()], schema=schema)
 

@@ -9,8 +9,7 @@ from functools import cache
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Literal
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid, given, one_of
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import missing_by_status
 from btdagg.integrations.inspect_logs import (
@@ -108,10 +107,8 @@ def calibrated(
         words, metadata counts, probabilities and whether the rule stops. Samples without a readable
         vote are unscored.
     """
-    by = model if model is not None else os.environ.get(MODEL_VARIABLE)
-    if by is None:
-        expected = f"a model, or its file in the environment variable {MODEL_VARIABLE}"
-        raise InputError(argument="model", got=None, expected=expected)
+    expected = f"a model, or its file in the environment variable {MODEL_VARIABLE}"
+    by = given(os.environ.get(MODEL_VARIABLE), "model", expected) if model is None else model
     return _reducer(as_decider(by), words)
 
 
@@ -210,8 +207,7 @@ def _metric(
     from btdagg.votes.scale import PAIRS
 
     as_level(level)
-    if quantity not in (known := quantities_of(PAIRS)):
-        raise InputError(argument="quantity", got=quantity, expected=f"one of {', '.join(known)}")
+    one_of(quantity, quantities_of(PAIRS), "quantity")
 
     def compute(scores: list[SampleScore]) -> Value:
         reduced = [pair for score in scores if (pair := _reduced(score.score)) is not None]
@@ -250,10 +246,10 @@ def _reduced(score: Score) -> tuple[list[int], int | None] | None:
 
 def _group(score: SampleScore, key: str) -> str:
     group = (score.sample_metadata or {}).get(key)
-    if group is None:
-        raise InputError(
-            f"sample {score.sample_id!r}: metadata has no {key!r}, expected the sample's group"
-        )
+    forbid(
+        group is None,
+        f"sample {score.sample_id!r}: metadata has no {key!r}, expected the sample's group",
+    )
     return str(group)
 
 
@@ -296,11 +292,11 @@ class StopByRule:
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Begin without votes; see Inspect's EarlyStopping."""
         run, this = task.run_id, task.task_id
-        if self._running is not None and self._running[0] == run and self._running[1] != this:
-            raise InputError(
-                f"task {task.task!r}: this StopByRule already belongs to another task; give each "
-                "task its own"
-            )
+        forbid(
+            self._running is not None and self._running[0] == run and self._running[1] != this,
+            f"task {task.task!r}: this StopByRule already belongs to another task; give each "
+            "task its own",
+        )
         names = [scored.name.rpartition("/")[2] for scored in task.scorers or []]
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
         expected = f"one of the task's: {', '.join(names)}"

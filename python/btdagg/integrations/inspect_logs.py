@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, load_any
 from btdagg.estimates.deciding import covariates_in, decided_columns
@@ -404,8 +404,7 @@ def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
         runs.setdefault(log.eval.task_id or log.eval.eval_id, []).append(log)
     empty = [run for run, own in runs.items() if not any(log.samples for log in own)]
     places = listing(_place(runs[run][-1]) for run in empty)
-    if len(empty) == len(runs):
-        raise InputError(f"{places or 'logs'}: no log has samples")
+    forbid(len(empty) == len(runs), f"{places or 'logs'}: no log has samples")
     if empty:
         warnings.warn(f"logs without samples, left out: {places}", stacklevel=3)
     for run, attempts in runs.items():
@@ -424,8 +423,7 @@ def _files(logs: Log | Iterable[Log]) -> Iterator[Log]:
             yield log
             continue
         files = list_eval_logs(os.fspath(log), descending=False)
-        if not files:
-            raise InputError(f"{os.fspath(log)}: no logs of Inspect in this folder")
+        forbid(not files, f"{os.fspath(log)}: no logs of Inspect in this folder")
         yield from (file.name for file in files)
 
 
@@ -433,11 +431,9 @@ def _read(log: Log, whole: bool = False) -> EvalLog:
     if isinstance(log, EvalLog):
         return log.model_copy(deep=True) if whole else log
     name = os.fspath(log)
-    try:
+    damage = (OSError, ValueError, KeyError, BadZipFile)
+    with reworded(damage, f"{name}: not a log of Inspect: {{error}}"):
         return read_eval_log(name, exclude_fields=None if whole else _NOT_READ)
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        why = str(error).partition("\n")[0]
-        raise InputError(f"{name}: not a log of Inspect: {why}") from None
 
 
 def _place(log: EvalLog) -> str:
@@ -453,11 +449,11 @@ def _scorer_of(log: EvalLog, scorer: str | None) -> str:
         text = f"{_place(log)}: samples have scores of {listing(names)}; name one as the scorer, "
         text += f"such as btdagg import --set scorer={next(iter(names))}"
         raise InputError(text, argument="scorer")
-    if len(matching) != 1:
-        raise InputError(
-            f"{_place(log)}: scorer is {scorer!r}, expected one of {listing(names) or 'none'}",
-            argument="scorer",
-        )
+    forbid(
+        len(matching) != 1,
+        f"{_place(log)}: scorer is {scorer!r}, expected one of {listing(names) or 'none'}",
+        "scorer",
+    )
     return str(matching[0])
 
 
@@ -472,12 +468,12 @@ def _judge_of(log: EvalLog, scorer: str) -> str:
 def _refuse_mixed(task: str, evaluated: set[tuple[str, str]]) -> None:
     """Refuse runs on responses of several models, unless those, each with its judge, were it."""
     models = sorted({model for model, _ in evaluated})
-    if len(models) > 1 and any(model != judge for model, judge in evaluated):
-        raise InputError(
-            f"runs of the task {task!r} evaluate several models ({listing(models)}); give the "
-            "logs of one model",
-            argument="logs",
-        )
+    forbid(
+        len(models) > 1 and any(model != judge for model, judge in evaluated),
+        f"runs of the task {task!r} evaluate several models ({listing(models)}); give the "
+        "logs of one model",
+        "logs",
+    )
 
 
 def _votes_of_sample(sample: EvalSample, scorer: str, words: Meanings) -> list[ScoreVote]:
@@ -501,11 +497,11 @@ def _columns_of(rows: list[dict[str, Any]], extra: Mapping[str, str]) -> dict[st
     """Return rows as columns: ids of one type, and no column of orders where none is known."""
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     for name, key in extra.items():
-        if all(value is None for value in columns[name]):
-            raise InputError(
-                f"columns[{name!r}] is {key!r}, which is in no sample's metadata",
-                argument="columns",
-            )
+        forbid(
+            all(value is None for value in columns[name]),
+            f"columns[{name!r}] is {key!r}, which is in no sample's metadata",
+            "columns",
+        )
     if not all(isinstance(item, int) for item in columns["item"]):
         columns["item"] = [str(item) for item in columns["item"]]
     for name in {"order", *FACTS} & columns.keys():

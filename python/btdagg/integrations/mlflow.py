@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
 from btdagg.integrations.annotations import (
@@ -83,8 +83,7 @@ def write(annotations: Source) -> None:
         trace_id = row["trace_id"]
         if trace_id not in stored:
             trace = mlflow.get_trace(trace_id, silent=True)
-            if trace is None:
-                raise InputError(f"{place}, column trace_id: MLflow has no trace {trace_id!r}")
+            forbid(trace is None, f"{place}, column trace_id: MLflow has no trace {trace_id!r}")
             stored[trace_id] = [_row(assessment) for assessment in _assessments(trace)]
     for row, old in changes((row for _, row in rows), chain.from_iterable(stored.values())):
         if old is None:

@@ -12,6 +12,7 @@ from btdagg._util.validation import (
     COUNT_COLUMNS,
     column_names,
     refuse_booleans,
+    require_rows,
     unmasked,
     with_columns,
 )
@@ -110,9 +111,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes.dtype.kind in "iuf":
             refuse_booleans(y, "y", expected)
         matches = labels[:, np.newaxis] == classes
-        if not matches.any(axis=1).all():
-            row = int(np.argmin(matches.any(axis=1)))
-            raise InputError(f"y[{row}] is {labels[row]}, expected {expected}")
+        require_rows(matches.any(axis=1), labels, "y", expected)
         self.calibration_ = _calibrate(
             counts,
             points[matches.argmax(axis=1)],

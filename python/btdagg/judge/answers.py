@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, one_of
 from btdagg.judge.client import Token, Verdict
 from btdagg.judge.statements import Kind, Scale, statement_of, verdict_of, words_of
 from btdagg.votes.scale import PAIRS, PASS_FAIL, listed
@@ -81,9 +81,7 @@ class AnswerFormat:
                         expected="no value, since the answers are grades",
                     )
         for name, allowed in (("kind", _FORMS), ("scale", ("choice", "steps", "scores"))):
-            if getattr(self, name) not in allowed:
-                expected = f"one of {', '.join(allowed)}"
-                raise InputError(argument=name, got=getattr(self, name), expected=expected)
+            one_of(getattr(self, name), allowed, name)
         for word in (self.first, self.second, *(() if self.tie is None else (self.tie,))):
             if not isinstance(word, str) or not word.strip() or set(word) & set('[]{}"\n'):
                 expected = "a word without brackets or quotes"
@@ -92,9 +90,8 @@ class AnswerFormat:
             is_pattern = re.compile(self.pattern or "()").groups == 1
         except re.error:
             is_pattern = False
-        if not is_pattern:
-            expected = "a regular expression with one group, the word of the verdict"
-            raise InputError(argument="pattern", got=self.pattern, expected=expected)
+        expected = "a regular expression with one group, the word of the verdict"
+        expect(is_pattern, "pattern", self.pattern, expected)
 
     @property
     def votes(self) -> VoteScale:

@@ -18,7 +18,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import readable
 from btdagg.votes.scale import PAIRS, Scale
@@ -475,12 +475,12 @@ def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
     """Return orders and samples of n votes per item; ``both`` takes turns, so n must be even."""
     n = as_integer(n, "n", 1)
     if order == "both":
-        if n % 2:
-            raise InputError(
-                f"n is {n}, expected an even number, since half of the calls show A first and "
-                f"half B first; use n={n + 1}, or a single order",
-                argument="n",
-            )
+        forbid(
+            n % 2,
+            f"n is {n}, expected an even number, since half of the calls show A first and "
+            f"half B first; use n={n + 1}, or a single order",
+            "n",
+        )
         return tuple((place, sample) for sample in range(n // 2) for place in ORDERS)
     if order not in ORDERS:
         raise InputError(argument="order", got=order, expected="both, AB or BA")

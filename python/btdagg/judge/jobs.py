@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.readable import readable
 from btdagg.judge.client import ChatClient, Status, batched
 from btdagg.judge.judging import JudgeJob, Judging
@@ -97,10 +97,10 @@ async def opened(
     """A job of the store and client given, which stay open, or of ones closed at the end."""
     from btdagg.judge.store import VoteStore
 
-    if client is not None and any(value is not None for value in endpoint.values()):
-        raise InputError(
-            "base_url, api_key and headers describe an endpoint; a client was given as well"
-        )
+    forbid(
+        client is not None and any(value is not None for value in endpoint.values()),
+        "base_url, api_key and headers describe an endpoint; a client was given as well",
+    )
     async with AsyncExitStack() as stack:
         if client is None:
             client = client_of(judging.model, timeout=judging.timeout, **endpoint)

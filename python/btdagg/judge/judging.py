@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid, one_of
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
 from btdagg.judge.answers import (
@@ -201,41 +201,35 @@ class Judging:
     def __post_init__(self) -> None:
         if self.again == "all":
             object.__setattr__(self, "again", STATUSES[1:])
-        if not self.model.strip():
-            raise InputError("model is empty, expected the model's name at the endpoint")
+        forbid(not self.model.strip(), "model is empty, expected the model's name at the endpoint")
         if not self.scale.mirrored:
             for name in ("order", "confidence"):
                 got = getattr(self, name)
-                if got != getattr(Judging, name) and got != "verbal":
-                    expected = f"None, since template {self.prompt.name} shows a single response"
-                    raise InputError(argument=name, got=got, expected=expected)
+                expected = f"None, since template {self.prompt.name} shows a single response"
+                expect(got == getattr(Judging, name) or got == "verbal", name, got, expected)
         _ = self.samples  # which checks their number
-        if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
-            raise InputError(argument="temperature", got=self.temperature, expected="0 or more")
-        if as_number(self.timeout, "timeout") <= 0:
-            raise InputError(argument="timeout", got=self.timeout, expected="more than 0")
+        if self.temperature is not None:
+            as_number(self.temperature, "temperature", least=0)
+        as_number(self.timeout, "timeout", above=0)
         for name, least in _INTEGERS.items():
             if getattr(self, name) is not None:
                 as_integer(getattr(self, name), name, least)
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                expected = f"one of {', '.join(choices)}"
-                raise InputError(argument=name, got=getattr(self, name), expected=expected)
+            one_of(getattr(self, name), choices, name)
         for status in self.again:
-            if status not in STATUSES[1:]:
-                expected = f"all, or some of {', '.join(STATUSES[1:])}"
-                raise InputError(argument="again", got=status, expected=expected)
+            expected = f"all, or some of {', '.join(STATUSES[1:])}"
+            expect(status in STATUSES[1:], "again", status, expected)
         if self.batch and (self.model == SIMULATED or provider_of(self.model)[0] not in BATCHING):
             expected = f"a model of {' or '.join(BATCHING)}, the providers with batches"
             raise InputError(argument="model", got=self.model, expected=expected)
         if self.limits.max_cost is not None and self.prices is None:
             raise InputError("max_cost needs prices", argument="prices")
-        if self.limits.max_cost is not None and self.max_answer_tokens is None:
-            raise InputError(
-                "max_cost needs max_answer_tokens (reasoning included), since a single answer of "
-                "any length could exceed it",
-                argument="max_answer_tokens",
-            )
+        forbid(
+            self.limits.max_cost is not None and self.max_answer_tokens is None,
+            "max_cost needs max_answer_tokens (reasoning included), since a single answer of "
+            "any length could exceed it",
+            "max_answer_tokens",
+        )
 
     @cached_property
     def prompt(self) -> PromptTemplate:

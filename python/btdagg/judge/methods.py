@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, one_of
 from btdagg._util.readable import readable
 from btdagg.judge.answers import CHOICES, AnswerFormat
 from btdagg.judge.client import ChatReply, Order, Setup, Verdict, batched
@@ -107,8 +107,7 @@ def asking_of(
     if method in ("greedy", "few-shot"):
         shots = None if method == "greedy" else FewShot(judging.prompt, examples)
         return replace(once, n=2, order="both", method=_Greedy(shots))
-    if method not in METHODS:
-        raise InputError(argument="method", got=method, expected=f"one of {', '.join(METHODS)}")
+    one_of(method, METHODS, "method")
     if store is None or not store.keep_exchanges:
         raise InputError(
             f"{method} needs the judge's answers, which this store does not keep; keep exchanges"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import readable
 from btdagg.judge.client import digest_of
 from btdagg.votes import Table, read_table
@@ -208,9 +208,8 @@ def _by_criteria(pairs: Pairs, criteria: Mapping[str, str]) -> Pairs:
     import polars as pl
 
     for name in ("criterion", "rubric"):
-        if name in pairs.columns:
-            expected = f"None, since {pairs.source} has a column {name}"
-            raise InputError(argument="criteria", got=[*criteria], expected=expected)
+        expected = f"None, since {pairs.source} has a column {name}"
+        expect(name not in pairs.columns, "criteria", [*criteria], expected)
     columns = {"criterion": [*criteria], "rubric": [*criteria.values()]}
     return pairs.with_data(pairs.frame.join(pl.DataFrame(columns), how="cross"))
 

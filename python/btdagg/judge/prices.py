@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg._util.numbers import as_number
 from btdagg.judge.client import Messages, Usage, provider_of
@@ -30,8 +29,8 @@ class Prices:
     def __post_init__(self) -> None:
         for name in ("prompt", "completion", "cached"):
             value = getattr(self, name)
-            if value is not None and as_number(value, f"prices.{name}") < 0:
-                raise InputError(argument=f"prices.{name}", got=value, expected="0 or more")
+            if value is not None:
+                as_number(value, f"prices.{name}", least=0)
 
     @classmethod
     def of_model(cls, model: str) -> Prices | None:

@@ -14,7 +14,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid, reworded
 from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
 from btdagg.judge.answers import CHOICES, AnswerFormat
@@ -79,16 +79,15 @@ class PromptTemplate:
     def __post_init__(self) -> None:
         for part in _PARTS:
             for name in _names(getattr(self, part), self.name):
-                if name in ("a", "b") or name.endswith(("_a", "_b")):
-                    raise InputError(
-                        f"template {self.name}: {{{name}}} does not follow the order in which "
-                        "responses are shown; use {first} and {second}"
-                    )
-                if name in (*SECRET, "item"):
-                    raise InputError(
-                        f"template {self.name}: {{{name}}} would tell the judge the answer; "
-                        "remove it"
-                    )
+                forbid(
+                    name in ("a", "b") or name.endswith(("_a", "_b")),
+                    f"template {self.name}: {{{name}}} does not follow the order in which "
+                    "responses are shown; use {first} and {second}",
+                )
+                forbid(
+                    name in (*SECRET, "item"),
+                    f"template {self.name}: {{{name}}} would tell the judge the answer; remove it",
+                )
         for name in self.shown:
             if name not in self.placeholders:
                 raise InputError(f"template {self.name}: no {{{name}}}, the response shown there")
@@ -134,9 +133,8 @@ class PromptTemplate:
         `kind` is "tag", "line" or "json"; with `allow_tie` False the judge has to choose between
         the two, and `confidence` says whether to ask for one.
         """
-        if allow_tie is not None and len(self.shown) == 1:
-            expected = f"none, since template {self.name} shows a single response"
-            raise InputError(argument="allow_tie", got=allow_tie, expected=expected)
+        expected = f"none, since template {self.name} shows a single response"
+        expect(allow_tie is None or len(self.shown) != 1, "allow_tie", allow_tie, expected)
         changed: dict[str, Any] = {"kind": kind, "confidence": confidence}
         changed = {name: value for name, value in changed.items() if value is not None}
         if allow_tie is not None and allow_tie != (self.answer.tie is not None):
@@ -147,10 +145,10 @@ class PromptTemplate:
         """Return the same template with values filled in that are the same for all pairs."""
         free = sorted(self.placeholders.difference(self.shown))
         for name in values:
-            if name not in free:
-                raise InputError(
-                    f"template {self.name}: no placeholder {{{name}}}; it has {listing(free)}"
-                )
+            forbid(
+                name not in free,
+                f"template {self.name}: no placeholder {{{name}}}; it has {listing(free)}",
+            )
         quoted = {
             name: str(value).replace("{", "{{").replace("}", "}}") for name, value in values.items()
         }
@@ -160,23 +158,23 @@ class PromptTemplate:
 
     def check(self, pairs: Pairs) -> None:
         """Refuse pairs that have no column for a placeholder, or one of them nothing in it."""
-        if pairs.shown != self.shown:
-            what = "two responses, in columns a and b" if len(self.shown) > 1 else "one response"
-            raise InputError(
-                f"template {self.name} is for items with {what}, which {pairs.source} does not "
-                f"have; the templates are {', '.join(TEMPLATES)}",
-                argument="template",
-            )
+        what = "two responses, in columns a and b" if len(self.shown) > 1 else "one response"
+        forbid(
+            pairs.shown != self.shown,
+            f"template {self.name} is for items with {what}, which {pairs.source} does not "
+            f"have; the templates are {', '.join(TEMPLATES)}",
+            "template",
+        )
         names: list[str] = [name for name in ("prompt", "reference") if name in pairs.columns]
         names += [*self.shown, *pairs.fields]
         for name in sorted(self.placeholders.difference(self.shown)):
             if name in self.defaults and name not in names:
                 continue
-            if name not in names:
-                raise InputError(
-                    f"template {self.name}: {pairs.source} has no column for {{{name}}}; found "
-                    f"{listing(names)}"
-                )
+            forbid(
+                name not in names,
+                f"template {self.name}: {pairs.source} has no column for {{{name}}}; found "
+                f"{listing(names)}",
+            )
             absent = pairs.frame[name].is_null().arg_true()
             if len(absent):
                 place = {"source": pairs.source, "row": absent[0] + 1, "column": name}
@@ -193,8 +191,7 @@ class PromptTemplate:
         "BA", says which response is shown first. `answer` replaces the instructions how to answer;
         it is added at the end of a template that has no such place.
         """
-        if order not in ("AB", "BA"):
-            raise InputError(argument="order", got=order, expected="AB or BA")
+        expect(order in ("AB", "BA"), "order", order, "AB or BA")
         first, second = (pair.a, pair.b) if order == "AB" else (pair.b, pair.a)
         values = {
             **self.defaults,
@@ -231,14 +228,12 @@ def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplat
     place = os.fspath(name)
     if place in TEMPLATES:
         return TEMPLATES[place]
-    if not place.endswith(".toml"):
-        expected = f"one of {', '.join(TEMPLATES)} or a .toml file"
-        raise InputError(argument="template", got=place, expected=expected)
+    expected = f"one of {', '.join(TEMPLATES)} or a .toml file"
+    expect(place.endswith(".toml"), "template", place, expected)
     content = read_whole(place)
-    try:
+    # No TOML, or not the keys of a template.
+    with reworded((ValueError, TypeError), f"{place}: {{error}}"):
         return _from_toml(tomllib.loads(content.decode("utf-8-sig")), Path(place).stem)
-    except (ValueError, TypeError) as error:  # no TOML, or not the keys of a template
-        raise InputError(f"{place}: {error}") from None
 
 
 def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
@@ -306,15 +301,14 @@ class FewShot:
     examples: Sequence[tuple[Pair, int]]
 
     def __post_init__(self) -> None:
-        if not self.examples:
-            raise InputError("examples is empty, expected at least one labelled pair")
+        forbid(not self.examples, "examples is empty, expected at least one labelled pair")
         object.__setattr__(self, "template", self.template.asking(confidence=False))
         for pair, label in self.examples:
-            if label == 0 and self.template.answer.tie is None:
-                raise InputError(
-                    f"label of item {pair.item!r} is a tie, which template {self.template.name} "
-                    "does not allow here"
-                )
+            forbid(
+                label == 0 and self.template.answer.tie is None,
+                f"label of item {pair.item!r} is a tie, which template {self.template.name} "
+                "does not allow here",
+            )
 
     @cached_property
     def digest(self) -> str:
@@ -348,12 +342,10 @@ def labelled_pairs(
     labels = labels if isinstance(labels, Labels) else read_labels(labels)
     items = [str(item) for item in labels.ids.tolist()]
     label_of = dict(zip(items, labels.labels.tolist(), strict=True))
-    if len(label_of) < len(items):
-        raise InputError(
-            f"{labels.source}: an item has labels in several tasks, expected those of one "
-            "task, expected those of one task"
-        )
+    forbid(
+        len(label_of) < len(items),
+        f"{labels.source}: an item has labels in several tasks, expected those of one task",
+    )
     labelled = [(pair, label_of[pair.item]) for pair in pairs if pair.item in label_of]
-    if not labelled:
-        raise InputError(f"{labels.source}: no pair of {pairs.source} has a label")
+    forbid(not labelled, f"{labels.source}: no pair of {pairs.source} has a label")
     return labelled[:n_examples]

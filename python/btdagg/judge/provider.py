@@ -19,8 +19,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from btdagg._core import InputError
 from btdagg._util.addresses import without_credentials
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extensions import Registry
 from btdagg._util.extras import needs
 from btdagg.judge.client import (
@@ -420,8 +420,7 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
     variable = next((name for name in variables if os.environ.get(name)), variables[0])
     source = f"environment variable {variable}" if key is None else "api_key"
     key = (os.environ.get(variable, "") if key is None else key).strip()
-    if not key and is_needed:
-        raise InputError(f"{source} is not set, expected an API key")
+    forbid(not key and is_needed, f"{source} is not set, expected an API key")
     if not key.isascii() or not key.isprintable():
         raise InputError(f"{source} has characters that an API key cannot have")
     return key, variable
@@ -438,9 +437,8 @@ def _require_address(base_url: str, example: str) -> None:
         _ = parts.port
     except ValueError:
         is_address = False
-    if not is_address:
-        shown, expected = without_credentials(base_url), f"one such as {example}"
-        raise InputError(argument="base_url", got=shown, expected=expected)
+    shown, expected = without_credentials(base_url), f"one such as {example}"
+    expect(is_address, "base_url", shown, expected)
 
 
 # HTTP

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from btdagg._util.errors import InputError
 from btdagg._util.numbers import as_integer, as_number
 from btdagg._util.readable import readable
 from btdagg.judge.client import Usage, Verdict
@@ -49,8 +48,8 @@ class Limits:
                 as_integer(getattr(self, name), name, 1)
         for name in ("requests_per_minute", "tokens_per_minute", "max_wait", "max_cost"):
             value = getattr(self, name)
-            if value is not None and as_number(value, name) <= 0:
-                raise InputError(f"{name} is {value}, expected more than 0")
+            if value is not None:
+                as_number(value, name, above=0)
 
 
 class Budget:

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import expect, forbid
 from btdagg.estimates.deciding import covariates_in
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched
 from btdagg.judge.jobs import is_missing, judge_pairs
@@ -76,17 +76,15 @@ async def judge_by_rule(
 
 def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
     """Refuse a rule that is not for the votes that are judged."""
-    if rule.n != judging.n:
-        raise InputError(argument="n", got=judging.n, expected=f"the {rule.n} of the stopping rule")
+    expect(rule.n == judging.n, "n", judging.n, f"the {rule.n} of the stopping rule")
     scale = rule.model.scale
-    if scale != judging.scale:
-        expected = f"a template for {scale.in_words}"
-        raise InputError(argument="template", got=judging.setup.template, expected=expected)
-    if rule.step % judging.step:
-        raise InputError(
-            f"the rule has step {rule.step}, expected an even number, since votes come in pairs, "
-            "one in each order"
-        )
+    expected = f"a template for {scale.in_words}"
+    expect(scale == judging.scale, "template", judging.setup.template, expected)
+    forbid(
+        rule.step % judging.step,
+        f"the rule has step {rule.step}, expected an even number, since votes come in pairs, "
+        "one in each order",
+    )
 
 
 def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from btdagg._core import InputError
-from btdagg._util.errors import shown
+from btdagg._util.errors import InputError, forbid, shown
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
@@ -79,10 +78,10 @@ class Assignment:
         unknown = next((item for item in items if item not in self._rows), None)
         if unknown is not None:
             raise InputError(f"item {shown(unknown)} is to be labelled, but is not among the pairs")
-        if n_items is not None and n_items > len(items):
-            raise InputError(
-                f"n_items is {n_items}, but there are only {len(items)} items to label"
-            )
+        forbid(
+            n_items is not None and n_items > len(items),
+            f"n_items is {n_items}, but there are only {len(items)} items to label",
+        )
         self.items = list(items)[:n_items]
         self._of_key = {self.key(item): item for item in self.items}
         self._places = {item: place for place, item in enumerate(self.items)}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.wording import shown
 from btdagg.labelling.markup import differences, markdown, plain
 from btdagg.labelling.outcome import Outcome, agreement, in_dispute
@@ -222,8 +222,7 @@ def _as_html(text: str) -> dict[str, str | None]:
 
 def rater_name(name: str) -> str:
     """Return a rater's name as it is kept: NFC, without blanks around it."""
-    if not name.strip():
-        raise InputError("rater is empty, expected a name")
+    forbid(not name.strip(), "rater is empty, expected a name")
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if len(name) > _LONGEST_NAME or shown(name) != name:
         raise InputError(f"rater is not a name of at most {_LONGEST_NAME} printable characters")

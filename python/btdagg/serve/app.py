@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from starlette.requests import ClientDisconnect
 
 from btdagg import __version__
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.files import digest_of
 from btdagg.estimates.deciding import covariates_in, decided_columns, unknown_in
 from btdagg.serve.bodies import (
@@ -133,8 +133,7 @@ def create_app(
     max_body : int
         Largest body in bytes.
     """
-    if token is not None and not token.strip():
-        raise InputError("token is empty, expected a text")
+    forbid(token is not None and not token.strip(), "token is empty, expected a text")
     served = {
         name: _Served(
             replace(model, provenance=None), digest_of(model), model.provenance, Known.of(model)

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.validation import same_length
 from btdagg.votes import Provenance, read_table
 from btdagg.votes.items import Items
@@ -190,8 +190,7 @@ def _items(
             np.add.at(counts[row], places[places >= 0], 1)
     else:
         for name in sides:
-            if name not in columns:
-                raise InputError(f"{name}: expected a column of counts")
+            forbid(name not in columns, f"{name}: expected a column of counts")
             same_length(name, len(columns[name]), sides[0], len(columns[sides[0]]))
         counts = np.column_stack([np.asarray(columns[name]) for name in sides])
     if not len(counts):
@@ -210,10 +209,8 @@ def _facts(columns: Mapping[str, Any], known: Known, n_items: int) -> dict[str, 
         if name not in columns:
             continue
         same_length(name, len(columns[name]), "counts", n_items)
-        try:
+        with reworded(ValueError, f"{name}: expected numbers"):
             values = np.array(columns[name], dtype=str if name in known.texts else np.float64)
-        except ValueError:
-            raise InputError(f"{name}: expected numbers") from None
         if name in known.numbers and (bad := np.flatnonzero(~np.isfinite(values))).size:
             raise InputError(f"{name}[{bad[0]}]: expected a number")
         facts[name] = values
@@ -235,8 +232,8 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
         source = pa.BufferReader(body)
         messages = pa.ipc.MessageReader.open_stream(source)
         first = messages.read_next_message()
-        if first.type != "schema":  # reading one from another message would crash the process
-            raise InputError(f"body: begins with a {first.type}, expected a schema")
+        # Reading one from another message would crash the process.
+        forbid(first.type != "schema", f"body: begins with a {first.type}, expected a schema")
         got = pa.ipc.read_schema(first)
         # Metadata is left out: polars panics if it is not UTF-8.
         schema = pa.schema([pa.field(column.name, column.type) for column in got])
@@ -257,8 +254,7 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
             batch.validate(full=True)  # offsets that point elsewhere would crash the process
             batches.append(pa.record_batch(batch.columns, schema=schema))
             end = source.tell()
-        if body[end:] != _END:
-            raise InputError("body: no end-of-stream mark; was it cut off?")
+        forbid(body[end:] != _END, "body: no end-of-stream mark; was it cut off?")
         return pl.DataFrame(pa.Table.from_batches(batches, schema))
     except StopIteration:
         raise InputError("body: not an Arrow IPC stream: it has no schema") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg.cli.common import Json, Signs, Splits, VotesFile, note, progress_bar
 from btdagg.cli.reporting import ReportOption, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
@@ -61,8 +61,7 @@ def votes(
     raw_votes, *raw_labels = selection.filtered(*project.read(*sources))
     table = selection.votes(raw_votes)
     gold = btdagg.read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
-    if gold_ties and gold is None:
-        raise InputError("gold_ties needs --labels", argument="gold_ties")
+    forbid(gold_ties and gold is None, "gold_ties needs --labels", "gold_ties")
     folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
     exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol_of(splits))
     show_exhibits(exhibits, folder, "votes", "What votes look like", json=json)
@@ -93,15 +92,14 @@ def _orders(table: Votes, gold: Labels, protocol: Protocol) -> ReportTable:
     by = [column for column in ("task", "judge") if column in table.columns]
     present = table.frame.drop_nulls("vote")
     orders = present["order"].unique().sort().to_list()
-    if len(orders) < 2:
-        raise InputError(
-            f"all votes have order {orders[0] if orders else 'none'}, expected votes in both orders"
-        )
+    forbid(
+        len(orders) < 2,
+        f"all votes have order {orders[0] if orders else 'none'}, expected votes in both orders",
+    )
     per_order = present.group_by("item", "order", *by).len()["len"]
     n_votes = int(per_order.median() or 0)  # type: ignore[arg-type]
     n_votes -= n_votes % 2
-    if n_votes < 2:
-        raise InputError("most items have 1 vote of each order, expected at least 2")
+    forbid(n_votes < 2, "most items have 1 vote of each order, expected at least 2")
     with progress_bar("comparing orders") as progress:
         scores = compare_orders(table, gold, n_votes, protocol=protocol, progress=progress)
     return order_table(scores)
